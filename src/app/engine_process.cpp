@@ -68,14 +68,14 @@ backends::EngineFailed failure(const Error& error) {
 }
 
 // What is said of a model counts more than what its file says: a chat model can be asked for embeddings.
-engine::Purpose purpose_of(ModelType type) {
-  if (type == ModelType::embedding) return engine::Purpose::embed;
-  if (type == ModelType::reranking) return engine::Purpose::rerank;
-  return engine::Purpose::automatic;
+engine::ModelTask purpose_of(ModelType type) {
+  if (type == ModelType::embedding) return engine::ModelTask::embed;
+  if (type == ModelType::reranking) return engine::ModelTask::rerank;
+  return engine::ModelTask::automatic;
 }
 
-engine::LoadOptions engine_options(const backends::EngineLoad& load) {
-  engine::LoadOptions options;
+engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
+  engine::EngineLoadOptions options;
   options.path = load.path;
   options.purpose = purpose_of(load.type);
   if (load.options.ctx_size.value_or(-1) > 0) options.n_ctx = static_cast<std::uint32_t>(*load.options.ctx_size);
@@ -199,7 +199,7 @@ class EngineChild {
     // Clients of llama-server look for the build's "b".
     options.fingerprint = fmt::format("b{}-corral-{}", engine::running_llama_version(), kVersion);
     const auto& facts = service->facts();
-    options.max_answers = facts.workers * (facts.max_sequences + engine::LoadOptions().max_queue);
+    options.max_answers = facts.workers * (facts.max_sequences + engine::EngineLoadOptions().max_queue);
     options.request_done = [this](const engine_server::RequestRecord& record) { report(record); };
     options.prepared = [this](const RequestId& id) { post({id.value(), backends::EngineRequest::State::prepared}); };
     // The router has its own limit and sends nothing above it.

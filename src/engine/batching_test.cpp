@@ -3,8 +3,8 @@
 #include <set>
 #include <thread>
 
+#include "engine/cache/parking.h"
 #include "engine/test_support.h"
-#include "engine/worker/parking.h"
 
 namespace corral::engine::test {
 namespace {
@@ -34,7 +34,7 @@ TEST_P(Batching, SoloAndAmongFifteenOthersAreIdentical) {
 }
 
 TEST_P(Batching, PromptLongerThanABatch) {
-  LoadOptions options = load_options(GetParam());
+  EngineLoadOptions options = load_options(GetParam());
   options.n_batch = 32;
   const auto service = load(options);
   const Answer answer = generate(*service, session_with(*service, some_tokens(1000)), endless(10));
@@ -42,7 +42,7 @@ TEST_P(Batching, PromptLongerThanABatch) {
 }
 
 TEST_P(Batching, MoreSessionsThanPlacesAllFinish) {
-  LoadOptions options = load_options(GetParam());
+  EngineLoadOptions options = load_options(GetParam());
   options.max_sequences = 3;
   const auto service = load(options);
   const Reference reference(GetParam());
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Exhausted, ::testing::Values("tiny-llama", "tin
                          [](const auto& info) { return std::string(info.param).substr(5); });
 
 TEST_P(Exhausted, KvExhaustedBySeveralAndAllStillFinish) {
-  LoadOptions options = load_options(GetParam());
+  EngineLoadOptions options = load_options(GetParam());
   options.n_ctx = 512;
   const auto service = load(options);
   const Reference reference(GetParam());
@@ -69,7 +69,7 @@ TEST_P(Exhausted, KvExhaustedBySeveralAndAllStillFinish) {
   }
   for (std::uint32_t i = 0; i < 5; ++i) {
     const Answer answer = drain(streams[i]);
-    EXPECT_EQ(answer.finish.reason, StopReason::length) << i;
+    EXPECT_EQ(answer.finish.reason, FinishReason::length) << i;
     EXPECT_TRUE(reference.is_greedy(some_tokens(100, i + 1), answer.tokens, true)) << i;
   }
   EXPECT_GT(service->stats().total().preemptions, 0u);
@@ -77,7 +77,7 @@ TEST_P(Exhausted, KvExhaustedBySeveralAndAllStillFinish) {
 
 // Who loses KV cells first: what ended sessions left, then sessions that don't run, oldest first; nobody who runs.
 TEST(Batching, CellsAreTakenFromKeptPrefixesThenFromIdleSessions) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 512;
   const auto service = load(options);
   const auto cells_of = [&](SessionId session) {
@@ -122,7 +122,7 @@ TEST(Batching, SharedPrefixIsReusedAndChangesNothing) {
 }
 
 TEST(Batching, SharedCellsCountOnce) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.kv_layout = KvLayout::unified;
   const auto service = load(options);
   std::vector<SessionId> sessions;
@@ -148,7 +148,7 @@ TEST(Batching, PrefixOfALivingSessionIsSharedToo) {
 }
 
 TEST(Batching, PrefixCacheCanBeOff) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.prefix_cache_tokens = 0;
   const auto service = load(options);
   for (int i = 0; i < 2; ++i) {
@@ -159,7 +159,7 @@ TEST(Batching, PrefixCacheCanBeOff) {
 }
 
 TEST(Batching, ThousandIdleSessionsLiveSideBySideAndGoOn) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.max_sequences = 32;
   const auto service = load(options);
   const Reference reference("tiny-llama");
@@ -194,7 +194,7 @@ TEST(Batching, ThousandIdleSessionsLiveSideBySideAndGoOn) {
 TEST(Batching, MoreGenerationsThanSequenceIdsAreUnderWayAtOnce) {
   constexpr std::uint32_t kCount = 300;
   static_assert(kCount > kMaxSequences);
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 8192;
   options.max_sequences = kMaxSequences;
   options.stream_tokens = 4;
@@ -214,7 +214,7 @@ TEST(Batching, MoreGenerationsThanSequenceIdsAreUnderWayAtOnce) {
   }
   for (std::uint32_t i = 0; i < kCount; ++i) {
     answers[i] = drain(streams[i], std::move(answers[i]));
-    EXPECT_EQ(answers[i].finish.reason, StopReason::length) << i;
+    EXPECT_EQ(answers[i].finish.reason, FinishReason::length) << i;
     EXPECT_EQ(answers[i].tokens.size(), 20u) << i;
   }
   for (const std::uint32_t i : {0u, 100u, 254u, 255u, 256u, 299u})
@@ -226,7 +226,7 @@ TEST(Batching, MoreGenerationsThanSequenceIdsAreUnderWayAtOnce) {
 }
 
 TEST(Batching, RoundRobinOverWorkersIsObservable) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.workers = 2;
   const auto service = load(options);
   std::vector<std::set<std::uint64_t>> of_worker(2);
@@ -246,7 +246,7 @@ TEST(Batching, RoundRobinOverWorkersIsObservable) {
 
 // Each turn is a session of its own, as it is for clients that send the whole conversation each time.
 TEST(Batching, AConversationComesBackToTheWorkerThatComputedIt) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.workers = 2;
   const auto service = load(options);
   const Reference reference("tiny-llama");
@@ -272,7 +272,7 @@ TEST(Batching, AConversationComesBackToTheWorkerThatComputedIt) {
 
 // A reader that doesn't read: its session pauses, the others don't, and nothing of its text is lost.
 TEST(Batching, SlowReaderPausesOnlyItsOwnSession) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.max_sequences = 1;  // the paused one must even give up its place
   options.stream_tokens = 8;
   const auto service = load(options);
@@ -288,7 +288,7 @@ TEST(Batching, SlowReaderPausesOnlyItsOwnSession) {
 }
 
 TEST(Batching, ManyThreadsAtOnce) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.workers = 2;
   options.max_sequences = 4;
   options.stream_tokens = 16;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::uint32_t kContext = 256;
 
-LoadOptions short_context(const std::string& model = "tiny-llama") {
-  LoadOptions options = load_options(model);
+EngineLoadOptions short_context(const std::string& model = "tiny-llama") {
+  EngineLoadOptions options = load_options(model);
   options.n_ctx = kContext;
   return options;
 }
@@ -60,7 +60,7 @@ TEST(ContextShift, GoesOnAsLibllamaDoesByHand) {
   for (const std::uint32_t keep : {0u, 20u}) {
     const auto answer =
         generate(*service, session_with(*service, prompt), shifting(200, {.keep = static_cast<std::int32_t>(keep)}));
-    EXPECT_EQ(answer.finish.reason, StopReason::length);
+    EXPECT_EQ(answer.finish.reason, FinishReason::length);
     EXPECT_EQ(answer.tokens.size(), 200u);
     EXPECT_GT(answer.finish.discarded, 0u);
     EXPECT_EQ(answer.tokens, by_hand(prompt, 200, keep)) << keep;
@@ -70,7 +70,7 @@ TEST(ContextShift, GoesOnAsLibllamaDoesByHand) {
 TEST(ContextShift, IsOffUnlessAskedFor) {
   const auto service = load(short_context());
   const auto answer = generate(*service, session_with(*service, some_tokens(200)), endless(200));
-  EXPECT_EQ(answer.finish.reason, StopReason::context_full);
+  EXPECT_EQ(answer.finish.reason, FinishReason::context_full);
   EXPECT_EQ(answer.finish.discarded, 0u);
 }
 
@@ -106,11 +106,11 @@ TEST(ContextShift, TheNextTurnGoesOnFromWhatIsLeft) {
 TEST(ContextShift, AStateGoesOnAsItIs) {
   const auto service = load(short_context("tiny-mamba"));
   const auto answer = generate(*service, session_with(*service, some_tokens(200)), shifting(200));
-  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_EQ(answer.finish.reason, FinishReason::length);
 }
 
 TEST(ContextShift, GoesWithGuesses) {
-  LoadOptions options = short_context();
+  EngineLoadOptions options = short_context();
   options.speculative = {.max_tokens = 4, .measure = false};
   const auto prompt = some_tokens(200);
   const auto service = load(options);

@@ -80,7 +80,7 @@ class DecodeStatuses : public ::testing::Test {
   Token best(std::int32_t row) { return static_cast<Token>(argmax(context_->logits(row), model_->facts().n_vocab)); }
 
   static constexpr Token kToken = 100;
-  LoadOptions options_ = load_options("tiny-llama");
+  EngineLoadOptions options_ = load_options("tiny-llama");
   const Reference reference_{"tiny-llama"};
   std::shared_ptr<Model> model_;
 
@@ -107,7 +107,7 @@ TEST_F(DecodeStatuses, ABadBatchChangesNothing) {
 }
 
 TEST_F(DecodeStatuses, ABatchAboveTheLimitIsRefusedWhereLibllamaWouldAbort) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_batch = 16;
   const auto context = Context::make(*Model::load(options, {}), options, abort_);
   ASSERT_TRUE(context);

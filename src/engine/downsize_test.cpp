@@ -73,7 +73,7 @@ DownsizeReport downsize_behind(InferenceEngine& engine, SessionId session) {
 
 // What doesn't fit is gone, and nobody is told otherwise.
 TEST(Downsize, WhatCannotBeKeptIsNotSaidToBe) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.park_bytes = 1000;
   const auto engine = load(options);
   const SessionId session = session_with(*engine, some_tokens(200));
@@ -85,7 +85,7 @@ TEST(Downsize, WhatCannotBeKeptIsNotSaidToBe) {
 class DownsizeToFolder : public ParkFolderTest {};
 
 TEST_F(DownsizeToFolder, ConversationsDoNotStayInMemory) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.park_dir = folder_;
   const auto engine = load(options);
   const SessionId session = session_with(*engine, some_tokens(200));
@@ -95,7 +95,7 @@ TEST_F(DownsizeToFolder, ConversationsDoNotStayInMemory) {
 }
 
 TEST_F(DownsizeToFolder, WhatIsNotSharedIsNotWritten) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.park_dir = folder_;
   auto engine = load(options);
   const SessionId session = *engine->create_session({.share_prefix = false});
@@ -108,7 +108,7 @@ TEST_F(DownsizeToFolder, WhatIsNotSharedIsNotWritten) {
 
 // There is room for one of the two: for the one that somebody may ask for again.
 TEST_F(DownsizeToFolder, WhatEndsWithItsSessionTakesNobodysPlaceAtTheEnd) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.park_dir = folder_;
   {
     const auto engine = load(load_options("tiny-llama"));
@@ -132,7 +132,7 @@ TEST(Downsize, WaitsForNobodyAndInterruptsNobody) {
   ASSERT_TRUE(stream->next());
   EXPECT_FALSE(engine->downsize().done);
   while (const auto chunk = stream->next()) {
-    if (chunk->finish) EXPECT_EQ(chunk->finish->reason, StopReason::length);
+    if (chunk->finish) EXPECT_EQ(chunk->finish->reason, FinishReason::length);
   }
 }
 
@@ -181,7 +181,7 @@ TEST(SharePrefix, WhatIsBeingComputedIsWaitedFor) {
   std::vector<StreamHandle> streams;
   for (int i = 0; i < 6; ++i)
     streams.push_back(*engine->generate_stream(session_with(*engine, prompt + some_tokens(5, 10 + i)), endless(4)));
-  for (StreamHandle& stream : streams) EXPECT_EQ(drain(stream).finish.reason, StopReason::length);
+  for (StreamHandle& stream : streams) EXPECT_EQ(drain(stream).finish.reason, FinishReason::length);
   EXPECT_LT(engine->stats().total().prompt_tokens, 1100u);
 }
 

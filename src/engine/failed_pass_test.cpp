@@ -30,8 +30,8 @@ class FailedPass : public ::testing::TestWithParam<Kind> {
  protected:
   static constexpr std::uint32_t kSessions = 4;
 
-  static LoadOptions options() {
-    LoadOptions options = load_options(GetParam().model);
+  static EngineLoadOptions options() {
+    EngineLoadOptions options = load_options(GetParam().model);
     options.kv_layout = GetParam().layout;
     options.max_sequences = kSessions;
     options.stream_tokens = 8;
@@ -54,11 +54,11 @@ class FailedPass : public ::testing::TestWithParam<Kind> {
   }
 
   void expect_right(const std::vector<Token>& history, const Answer& answer) const {
-    EXPECT_EQ(answer.finish.reason, StopReason::length);
+    EXPECT_EQ(answer.finish.reason, FinishReason::length);
     EXPECT_TRUE(reference_.is_greedy(history, answer.tokens, true));
   }
   static void expect_failed(const Answer& answer) {
-    EXPECT_EQ(answer.finish.reason, StopReason::error);
+    EXPECT_EQ(answer.finish.reason, FinishReason::error);
     ASSERT_TRUE(answer.finish.error);
     EXPECT_EQ(answer.finish.error->code, errc::decode_failed);
   }
@@ -172,7 +172,7 @@ TEST_P(FailedPass, CancelledInTheMiddleOfAPassTheOthersGoOn) {
   });
   auto streams = start(20);
   const Answer cancelled = drain(streams[kLongest]);
-  EXPECT_EQ(cancelled.finish.reason, StopReason::cancelled);
+  EXPECT_EQ(cancelled.finish.reason, FinishReason::cancelled);
   if (!GetParam().one_state) EXPECT_TRUE(cancelled.tokens.empty());
   for (std::uint32_t i = 0; i < kLongest; ++i) expect_right(prompt(i), drain(streams[i]));
   EXPECT_EQ(cut, 1);
@@ -194,7 +194,7 @@ TEST_P(FailedPass, ACancelTakesNothingFromWhoRests) {
       return std::nullopt;
     });
     StreamHandle stream = *engine_->generate_stream(leaving, endless(20));
-    EXPECT_EQ(drain(stream).finish.reason, StopReason::cancelled);
+    EXPECT_EQ(drain(stream).finish.reason, FinishReason::cancelled);
   }
   EXPECT_EQ(engine_->stats().total().aborted_steps, GetParam().one_state ? 0u : 1u);
   const Answer on = generate(*engine_, resting, endless(10));
@@ -232,7 +232,7 @@ TEST_P(FailedPass, WhoRestsAnswersRightAfterwards) {
 
 // Nobody answers for a guess: what fails with guesses is computed without.
 TEST(FailedGuesses, AreLeftOut) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.speculative = {.max_tokens = 4, .measure = false};
   const auto engine = load(options);
   const std::vector<Token> prompt = some_tokens(20) + some_tokens(20) + some_tokens(20);
@@ -243,7 +243,7 @@ TEST(FailedGuesses, AreLeftOut) {
     return GGML_STATUS_FAILED;
   });
   const Answer answer = generate(*engine, session_with(*engine, prompt), endless(60));
-  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_EQ(answer.finish.reason, FinishReason::length);
   EXPECT_TRUE(Reference("tiny-llama").is_greedy(prompt, answer.tokens, true));
   EXPECT_GT(failed, 0) << "nothing was guessed: the test is of no use";
   EXPECT_EQ(answer.finish.usage.accepted_tokens, 0u);

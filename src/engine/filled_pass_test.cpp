@@ -10,19 +10,19 @@ constexpr std::uint32_t kTokens = 200;
 
 std::vector<Token> prompt(std::uint32_t i) { return some_tokens(60 + i, i + 1); }
 
-LoadOptions options_for(const std::string& model, KvLayout layout) {
-  LoadOptions options = load_options(model);
+EngineLoadOptions options_for(const std::string& model, KvLayout layout) {
+  EngineLoadOptions options = load_options(model);
   options.max_sequences = 4;
   options.kv_layout = layout;
   options.speculative.max_tokens = 0;
   return options;
 }
 
-class FilledPass : public ::testing::TestWithParam<KvLayout> {};
-INSTANTIATE_TEST_SUITE_P(Layouts, FilledPass, ::testing::Values(KvLayout::unified, KvLayout::split),
+class PaddedPass : public ::testing::TestWithParam<KvLayout> {};
+INSTANTIATE_TEST_SUITE_P(Layouts, PaddedPass, ::testing::Values(KvLayout::unified, KvLayout::split),
                          [](const auto& info) { return info.param == KvLayout::split ? "parts" : "pool"; });
 
-TEST_P(FilledPass, ShowsInNoAnswerAndInNoCells) {
+TEST_P(PaddedPass, ShowsInNoAnswerAndInNoCells) {
   const auto engine = load(options_for("tiny-llama", GetParam()));
   const Reference reference("tiny-llama");
   std::vector<SessionId> sessions;

@@ -6,8 +6,8 @@
 namespace corral::engine::test {
 namespace {
 
-LoadOptions growing(const char* model, std::uint32_t first) {
-  LoadOptions options = load_options(model);
+EngineLoadOptions growing(const char* model, std::uint32_t first) {
+  EngineLoadOptions options = load_options(model);
   options.n_ctx = 0;
   options.first_ctx = first;
   return options;
@@ -30,7 +30,7 @@ TEST_P(Growth, APromptThatIsLongerThanThePoolIsComputed) {
   const Reference reference(GetParam());
   const std::vector<Token> prompt = some_tokens(700);
   const Answer answer = generate(*engine, session_with(*engine, prompt), endless(20));
-  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_EQ(answer.finish.reason, FinishReason::length);
   EXPECT_TRUE(reference.is_greedy(prompt, answer.tokens, true));
   EXPECT_EQ(engine->stats().total().growths, 1u);
   EXPECT_EQ(engine->stats().total().kv_cells, 1024u);
@@ -41,7 +41,7 @@ TEST_P(Growth, AnAnswerThatOutgrowsThePoolGoesOn) {
   const Reference reference(GetParam());
   const std::vector<Token> prompt = some_tokens(200);
   const Answer answer = generate(*engine, session_with(*engine, prompt), endless(150));
-  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_EQ(answer.finish.reason, FinishReason::length);
   EXPECT_EQ(answer.tokens.size(), 150u);
   EXPECT_TRUE(reference.is_greedy(prompt, answer.tokens, true));
   EXPECT_EQ(engine->stats().total().growths, 1u);
@@ -56,7 +56,7 @@ TEST_P(Growth, ADownsizeGivesAllOfItBack) {
   generate(*engine, small, endless(5));
   EXPECT_EQ(engine->stats().total().kv_cells, 256u);
   const Answer again = generate(*engine, session, endless(5));
-  EXPECT_EQ(again.finish.reason, StopReason::length);
+  EXPECT_EQ(again.finish.reason, FinishReason::length);
   EXPECT_GE(again.finish.usage.cached_tokens, 704u) << "it was parked, and put back into the larger pool";
   EXPECT_EQ(engine->stats().total().kv_cells, 1024u);
 }
@@ -94,7 +94,7 @@ TEST(Growing, SessionsThatTogetherNeedMoreGetItBeforeAnybodyIsPutBack) {
   }
   for (std::size_t i = 0; i < streams.size(); ++i) {
     const Answer answer = drain(streams[i]);
-    EXPECT_EQ(answer.finish.reason, StopReason::length);
+    EXPECT_EQ(answer.finish.reason, FinishReason::length);
     EXPECT_TRUE(reference.is_greedy(prompts[i], answer.tokens, true)) << i;
   }
   EXPECT_EQ(engine->stats().total().preemptions, 0u);
@@ -102,7 +102,7 @@ TEST(Growing, SessionsThatTogetherNeedMoreGetItBeforeAnybodyIsPutBack) {
 }
 
 TEST(Growing, AContextThatWasAskedForStaysWhatItIs) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 512;
   const auto engine = load(options);
   EXPECT_EQ(engine->facts().n_ctx, 512u);

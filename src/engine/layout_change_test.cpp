@@ -12,7 +12,7 @@ constexpr std::uint32_t kTokens = 300;
 std::vector<Token> prompt(std::uint32_t i) { return some_tokens(500) + some_tokens(90 + i, i + 2); }
 
 TEST(LayoutChange, FromAPoolToPartsAndBackUnderRunningStreams) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 16384;
   options.max_sequences = 16;
   options.stream_tokens = 100'000;
@@ -52,7 +52,7 @@ TEST(LayoutChange, FromAPoolToPartsAndBackUnderRunningStreams) {
   EXPECT_TRUE(reference.is_greedy(some_tokens(1200, 99), drain(late).tokens, true));
   for (std::uint32_t i = 0; i < kStreams; ++i) {
     const Answer answer = drain(streams[i]);
-    EXPECT_EQ(answer.finish.reason, StopReason::length) << i;
+    EXPECT_EQ(answer.finish.reason, FinishReason::length) << i;
     if (i % 5 == 0) EXPECT_TRUE(reference.is_greedy(prompt(i), answer.tokens, true)) << i;
   }
 }

@@ -18,16 +18,16 @@ TEST(Limits, SessionAtItsOwnLimitFailsAlone) {
   EXPECT_TRUE(service->append_input(small, some_tokens(30)));
   auto other = *service->generate_stream(session_with(*service, some_tokens(30, 2)), endless(60));
   const Answer answer = generate(*service, small, endless(1000));
-  EXPECT_EQ(answer.finish.reason, StopReason::context_full);
+  EXPECT_EQ(answer.finish.reason, FinishReason::context_full);
   EXPECT_TRUE(reference.is_greedy(some_tokens(30), answer.tokens, true));  // 40 in all
   const Answer again = generate(*service, small, endless(1));
-  EXPECT_EQ(again.finish.reason, StopReason::context_full);
+  EXPECT_EQ(again.finish.reason, FinishReason::context_full);
   EXPECT_EQ(again.finish.error->code, errc::context_full);
   EXPECT_TRUE(reference.is_greedy(some_tokens(30, 2), drain(other).tokens, true));
 }
 
 TEST(Limits, TooLongAPromptIsRefusedWithNeededAndLimit) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 256;
   const auto service = load(options);
   const SessionId session = *service->create_session();
@@ -38,7 +38,7 @@ TEST(Limits, TooLongAPromptIsRefusedWithNeededAndLimit) {
   EXPECT_NE(refused.error().message.find("257"), std::string::npos) << refused.error().message;
   EXPECT_NE(refused.error().message.find("256"), std::string::npos) << refused.error().message;
   EXPECT_TRUE(service->append_input(session, some_tokens(55))) << "the refused tokens must not count";
-  EXPECT_EQ(generate(*service, session, endless(10)).finish.reason, StopReason::context_full);
+  EXPECT_EQ(generate(*service, session, endless(10)).finish.reason, FinishReason::context_full);
 }
 
 TEST(Limits, TokensOutsideTheVocabularyAreRefused) {
@@ -53,7 +53,7 @@ TEST(Limits, TokensOutsideTheVocabularyAreRefused) {
 }
 
 TEST(Limits, CancelInPrefillAndGoOn) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_batch = 16;
   const auto service = load(options);
   const SessionId session = session_with(*service, some_tokens(1900));
@@ -65,7 +65,7 @@ TEST(Limits, CancelInPrefillAndGoOn) {
   EXPECT_TRUE(service->cancel_generate(session));
   held.let_go();
   const Answer cancelled = drain(stream);
-  EXPECT_EQ(cancelled.finish.reason, StopReason::cancelled);
+  EXPECT_EQ(cancelled.finish.reason, FinishReason::cancelled);
   EXPECT_TRUE(cancelled.tokens.empty());
   EXPECT_LT(service->stats().total().prompt_tokens, 1900u);
   EXPECT_TRUE(
@@ -90,7 +90,7 @@ TEST(Limits, CancelledPromptsDoNotChangeTheAnswersBesideThem) {
 
 TEST(Limits, AbortedPassRollsBackAndCanBeRepeated) {
   ASSERT_TRUE(load_backends());
-  const LoadOptions options = load_options("tiny-llama");
+  const EngineLoadOptions options = load_options("tiny-llama");
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   std::atomic<bool> abort = false;
@@ -119,7 +119,7 @@ TEST(Limits, AbortedPassRollsBackAndCanBeRepeated) {
 
 TEST(Limits, RecurrentMemoryRefusesAPartialCut) {
   ASSERT_TRUE(load_backends());
-  const LoadOptions options = load_options("tiny-mamba");
+  const EngineLoadOptions options = load_options("tiny-mamba");
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   const std::atomic<bool> abort = false;
@@ -155,7 +155,7 @@ TEST(Text, StopStringsCutExactlyAlsoAcrossTokens) {
     const Answer answer = generate(*service, session_with(*service, "Hi\n"), options);
     EXPECT_EQ(answer.text, whole.substr(0, whole.find(options.stop[1])));
     EXPECT_EQ(answer.finish.stop_string, options.stop[1]);
-    EXPECT_EQ(answer.finish.reason, StopReason::stop);
+    EXPECT_EQ(answer.finish.reason, FinishReason::stop);
   }
 }
 
@@ -174,7 +174,7 @@ TEST(Text, AStopStringThatIsNeverCompletedIsText) {
 }
 
 TEST(Text, BosIsAddedOnceWhereTheVocabularyAsksForIt) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path = with_bos("tiny-llama");
   const auto service = load(options);
   ASSERT_TRUE(service->facts().add_bos);
@@ -222,7 +222,7 @@ TEST(Limits, AppendInFlightCannotPushASessionBeyondItsContext) {
   EXPECT_EQ(service->append_input(session, some_tokens(50, 2)).error().code, errc::context_full);
   held.let_go();
   const Answer answer = drain(stream);
-  EXPECT_EQ(answer.finish.reason, StopReason::context_full);
+  EXPECT_EQ(answer.finish.reason, FinishReason::context_full);
   EXPECT_EQ(answer.finish.usage.completion_tokens, 10u);
   ASSERT_TRUE(answer.finish.error);
   EXPECT_EQ(answer.finish.error->fact<ContextFull>()->n_past, 100u);
@@ -230,7 +230,7 @@ TEST(Limits, AppendInFlightCannotPushASessionBeyondItsContext) {
 }
 
 TEST(Limits, AQueueWithoutALimitTakesGenerations) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.max_queue = 0xFFFFFFFF;
   EXPECT_EQ(options.most_under_way(), 0xFFFFFFFF);
   const auto service = load(options);
@@ -239,7 +239,7 @@ TEST(Limits, AQueueWithoutALimitTakesGenerations) {
 
 // Building a grammar costs far more than a refusal: a flood of requests must not get that far.
 TEST(Limits, AFullQueueRefusesBeforeAnythingIsBuilt) {
-  LoadOptions options = load_options("scripted-endless");
+  EngineLoadOptions options = load_options("scripted-endless");
   options.max_sequences = 1;
   options.max_queue = 0;
   const auto service = load(options);

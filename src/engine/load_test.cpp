@@ -48,13 +48,13 @@ TEST(Load, SplitSetsLoadByTheirFirstFile) {
 }
 
 TEST(Load, ContextDefaultsToWhatWasTrainedButNotEndless) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 0;
   const auto service = load(options);
   EXPECT_EQ(service->facts().n_ctx, std::min(service->facts().n_ctx_train, kFirstContext));
 }
 
-errc cause(const LoadOptions& options, const InferenceEngine::Progress& progress = {}) {
+errc cause(const EngineLoadOptions& options, const InferenceEngine::Progress& progress = {}) {
   const auto service = InferenceEngine::load(options, progress);
   if (service) {
     ADD_FAILURE() << "it loaded";
@@ -66,7 +66,7 @@ errc cause(const LoadOptions& options, const InferenceEngine::Progress& progress
 }
 
 TEST(Load, MissingFile) {
-  LoadOptions options;
+  EngineLoadOptions options;
   options.path = "/nowhere/model.gguf";
   EXPECT_EQ(cause(options), errc::file_not_found);
   options.path = ::testing::TempDir();
@@ -74,7 +74,7 @@ TEST(Load, MissingFile) {
 }
 
 TEST(Load, GarbageAndCutOffFilesSayWhatIsWrong) {
-  LoadOptions options;
+  EngineLoadOptions options;
   options.path = ::testing::TempDir() + "garbage.gguf";
   std::ofstream(options.path) << "this is no model";
   EXPECT_EQ(cause(options), errc::load_failed);
@@ -104,7 +104,7 @@ TEST(Load, ProgressIsReportedAndCanStopIt) {
 }
 
 TEST(Load, WorkerCountAndSizesAreChecked) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.workers = 0;
   EXPECT_EQ(cause(options), errc::invalid_worker_count);
   options.workers = kMaxWorkers + 1;
@@ -119,16 +119,16 @@ TEST(Load, WorkerCountAndSizesAreChecked) {
   options.cache_type_k = "q3_x";
   EXPECT_EQ(cause(options), errc::invalid_argument);
   options = load_options("tiny-llama");
-  options.purpose = Purpose::rerank;
+  options.purpose = ModelTask::rerank;
   EXPECT_EQ(cause(options), errc::unsupported);
   options = load_options("tiny-embed");
-  options.purpose = Purpose::generate;
+  options.purpose = ModelTask::generate;
   EXPECT_EQ(cause(options), errc::unsupported);
 }
 
 // Blocks of 32 values don't divide the heads of the small models, which have 16.
 TEST(Load, QuantisedCacheWorks) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.cache_type_k = options.cache_type_v = "q8_0";
   options.flash_attention = Toggle::on;
   EXPECT_EQ(cause(options), errc::unsupported);
@@ -141,7 +141,7 @@ TEST(Load, QuantisedCacheWorks) {
   });
   const auto service = load(options);
   const Answer answer = generate(*service, session_with(*service, some_tokens(10)), endless(5));
-  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_EQ(answer.finish.reason, FinishReason::length);
   EXPECT_EQ(answer.tokens.size(), 5u);
 }
 
@@ -154,7 +154,7 @@ TEST(Load, EmbeddingModelsDoNotGenerateAndTheOtherWayRound) {
 
 TEST(Load, WithoutLayersOnAGpuNoneIsOpened) {
   ASSERT_TRUE(load_backends());
-  LoadOptions options;
+  EngineLoadOptions options;
   EXPECT_EQ(model_params(options)->params.devices, nullptr) << "all there are";
   for (const auto& [layers, backend] : {std::pair(0, ""), {-1, "cpu"}, {0, "cpu"}}) {
     options.n_gpu_layers = layers;
@@ -168,7 +168,7 @@ TEST(Load, WithoutLayersOnAGpuNoneIsOpened) {
 
 TEST(Load, WhatIsSaidOfGpusMustMatchThem) {
   ASSERT_TRUE(load_backends());
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.devices = {"NOSUCH0"};
   EXPECT_EQ(InferenceEngine::load(options).error().param, "devices");
   EXPECT_EQ(estimate_memory(options).error().param, "devices") << "told before anybody is unloaded for it";
@@ -186,7 +186,7 @@ TEST(Load, OneWorkerUnlessMoreAreAskedFor) {
 
 TEST(Load, ComputesOnDevicesOfTheKindThatWasAskedFor) {
   ASSERT_TRUE(load_backends());
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.backend = "cpu";
   const auto service = InferenceEngine::load(options);
   ASSERT_TRUE(service) << service.error().message;
@@ -229,7 +229,7 @@ double cached_share(const UniqueFd& file) {
 
 // So the next load needn't wait for the disk.
 TEST(Load, TheFileStaysInThePageCacheWhenTheModelHasGone) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   const std::string path = testing::TempDir() + "page-cache.gguf";
   std::filesystem::copy_file(options.path, path, std::filesystem::copy_options::overwrite_existing);
   options.path = path;

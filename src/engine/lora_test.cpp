@@ -12,13 +12,13 @@ namespace {
 
 using testing::HasSubstr;
 
-LoadOptions with_adapter(float scale) {
-  LoadOptions options = load_options("tiny-llama");
+EngineLoadOptions with_adapter(float scale) {
+  EngineLoadOptions options = load_options("tiny-llama");
   options.loras = {{model_path("tiny-llama-lora"), scale}};
   return options;
 }
 
-std::vector<Token> answer_of(const LoadOptions& options) {
+std::vector<Token> answer_of(const EngineLoadOptions& options) {
   const auto service = load(options);
   return generate(*service, session_with(*service, some_tokens(40)), endless(24)).tokens;
 }
@@ -66,7 +66,7 @@ TEST(Lora, ScaleZeroIsNoAdapterAndScalesDiffer) {
 }
 
 TEST(Lora, AppliesToEveryWorker) {
-  LoadOptions options = with_adapter(1);
+  EngineLoadOptions options = with_adapter(1);
   options.workers = 2;
   const auto service = load(options);
   const auto first = generate(*service, session_with(*service, some_tokens(40)), endless(24)).tokens;
@@ -89,7 +89,7 @@ TEST(Lora, EachSessionHasItsOwnScales) {
     streams.push_back(*service->generate_stream(*session, endless(24)));
   }
   for (std::size_t i = 0; i < scales.size(); ++i) {
-    LoadOptions alone = with_adapter(scales[i]);
+    EngineLoadOptions alone = with_adapter(scales[i]);
     EXPECT_EQ(drain(streams[i]).tokens, answer_of(alone)) << scales[i];
   }
   // What is left of them is found by those of the same scales only.
@@ -128,7 +128,7 @@ TEST(Lora, SetOfAdaptersHasATextOfItsOwn) {
 }
 
 TEST(Lora, WhatIsWrongNamesTheFileAndTheOption) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   const auto error = [&](const std::string& path) {
     options.loras = {{path, 1}};
     const auto service = InferenceEngine::load(options);

@@ -64,7 +64,7 @@ class OutOfMemory : public testing::Test {
   }
 
   static constexpr std::uint64_t kLeft = 64 << 20;
-  LoadOptions options_ = load_options("tiny-llama");
+  EngineLoadOptions options_ = load_options("tiny-llama");
   std::uint64_t need_ = 0;  // of the context
 };
 
@@ -83,7 +83,7 @@ TEST_F(OutOfMemory, BehindADownsizeEndsTheGenerationWithNumbersAndTheNextOneRuns
   {
     const LittleMore limit(kLeft);
     const Finish finish = generate(*engine, session, endless(5)).finish;
-    ASSERT_EQ(finish.reason, StopReason::error);
+    ASSERT_EQ(finish.reason, FinishReason::error);
     ASSERT_TRUE(finish.error);
     expect_numbers(*finish.error);
   }

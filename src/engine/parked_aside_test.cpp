@@ -32,9 +32,9 @@ class ParkedAside : public test::ParkFolderTest {
 
 TEST_F(ParkedAside, WhoLooksForAnEntryDoesNotWaitForItsFile) {
   save({{1, 2, 3}, {4, 5}});
-  const auto chores = std::make_shared<test::HeldChores>();
+  const auto executor = std::make_shared<test::HeldExecutor>();
   ParkedStoreOptions with_chores = options();
-  with_chores.disk = with_chores.chores = chores;
+  with_chores.disk = with_chores.executor = executor;
   ParkedStore store(with_chores);
   ASSERT_TRUE(store.open());
   int told = 0;
@@ -46,7 +46,7 @@ TEST_F(ParkedAside, WhoLooksForAnEntryDoesNotWaitForItsFile) {
   EXPECT_TRUE(again.coming && !again.begun) << "it is on its way";
   EXPECT_FALSE(store.find(wanted, 1, ParkedStore::Files::ignored).coming) << "of what is in memory";
   EXPECT_EQ(store.stats().loads, 0u);
-  chores->work();
+  executor->work();
   EXPECT_EQ(told, 1);
   const auto found = store.find(wanted, 1);
   ASSERT_TRUE(found.hit);
@@ -54,7 +54,7 @@ TEST_F(ParkedAside, WhoLooksForAnEntryDoesNotWaitForItsFile) {
   EXPECT_EQ(found.hit->parked->bytes, bytes_of(Tokens{1, 2, 3}, 100));
   EXPECT_EQ(store.stats().loads, 1u);
 
-  chores->takes = false;
+  executor->takes = false;
   const auto nothing = store.find(Tokens{4, 5}, 1);
   EXPECT_FALSE(nothing.hit || nothing.coming) << "without a thread it isn't read";
   EXPECT_EQ(store.stats().on_disk_only, 1u) << "but may be another time";
@@ -62,26 +62,26 @@ TEST_F(ParkedAside, WhoLooksForAnEntryDoesNotWaitForItsFile) {
 
 TEST_F(ParkedAside, WhatAChoreCannotReadIsForgotten) {
   save({{1, 2, 3}, {4, 5}});
-  const auto chores = std::make_shared<test::HeldChores>();
+  const auto executor = std::make_shared<test::HeldExecutor>();
   ParkedStoreOptions with_chores = options();
-  with_chores.disk = with_chores.chores = chores;
+  with_chores.disk = with_chores.executor = executor;
   {
     ParkedStore store(with_chores);
     ASSERT_TRUE(store.open());
     EXPECT_TRUE(store.find(Tokens{1, 2}, 1).coming);
     flip(folder_ / parked_name(kFingerprint, Tokens{1, 2, 3}), parked_file_bytes(kFingerprint, parked({1, 2, 3})) - 1);
-    chores->work();
+    executor->work();
     const auto found = store.find(Tokens{1, 2}, 1);
     EXPECT_FALSE(found.hit || found.coming);
     EXPECT_TRUE(store.find(Tokens{4, 5}, 1).coming);
   }
-  chores->work();  // the store has gone
+  executor->work();  // the store has gone
 }
 
 TEST_F(ParkedAside, AFileThatMemoryHasNoRoomForIsNotRead) {
   save({{1, 2, 3}});
   ParkedStoreOptions small = options();
-  small.disk = small.chores = std::make_shared<test::HeldChores>();
+  small.disk = small.executor = std::make_shared<test::HeldExecutor>();
   small.memory_bytes = 3 * sizeof(Token) + 50;
   ParkedStore store(small);
   ASSERT_TRUE(store.open());

@@ -22,7 +22,7 @@ class ParkedEngine : public ParkFolderTest {
   }
   // So many tokens of a prompt that is always the same needed no computing, in a service that ends behind it.
   std::uint32_t cached(const fs::path& model) const {
-    LoadOptions options = load_options("tiny-llama");
+    EngineLoadOptions options = load_options("tiny-llama");
     options.path = model.string();
     options.park_dir = (folder_ / "parked").string();
     const auto engine = load(options);

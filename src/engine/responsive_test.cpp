@@ -6,8 +6,8 @@
 namespace corral::engine::test {
 namespace {
 
-LoadOptions small_steps() {
-  LoadOptions options = load_options("tiny-llama");
+EngineLoadOptions small_steps() {
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_batch = 16;
   return options;
 }
@@ -38,9 +38,9 @@ TEST(Responsive, CreateAppendGenerateCancelAndEndDoNotWaitForAPass) {
     streams.push_back(*engine->generate_stream(third, endless(10)));
     EXPECT_TRUE(engine->end_session(third));
   }
-  EXPECT_EQ(drain(streams[0]).finish.reason, StopReason::length);
-  EXPECT_EQ(drain(streams[1]).finish.reason, StopReason::cancelled);
-  EXPECT_EQ(drain(streams[2]).finish.reason, StopReason::session_ended);
+  EXPECT_EQ(drain(streams[0]).finish.reason, FinishReason::length);
+  EXPECT_EQ(drain(streams[1]).finish.reason, FinishReason::cancelled);
+  EXPECT_EQ(drain(streams[2]).finish.reason, FinishReason::session_ended);
 }
 
 // All ways to be rid of a prompt that is half computed. What is computed afterwards are the ten tokens of another one.

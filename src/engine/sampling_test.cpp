@@ -18,8 +18,8 @@ GenerateOptions seeded(std::uint32_t seed, std::uint32_t max_new_tokens = 40) {
 }
 
 // Two runs of the same request compute the same passes: nothing of the first is reused by the second.
-LoadOptions alike(const std::string& model) {
-  LoadOptions options = load_options(model);
+EngineLoadOptions alike(const std::string& model) {
+  EngineLoadOptions options = load_options(model);
   options.prefix_cache_tokens = 0;
   return options;
 }
@@ -35,7 +35,7 @@ TEST(Sampling, ASeedGivesTheSameTextAgainAndAnotherSeedAnother) {
 }
 
 TEST(Sampling, ASeedGivesTheSameTextAmongOthers) {
-  LoadOptions load_with = alike("tiny-llama");
+  EngineLoadOptions load_with = alike("tiny-llama");
   load_with.flash_attention = Toggle::off;  // whose rounding depends on how many tokens a pass has
   const auto service = load(load_with);
   const std::vector<Token> alone = generate(*service, session_with(*service, some_tokens(20)), seeded(42, 20)).tokens;
@@ -90,7 +90,7 @@ TEST(Sampling, PenaltiesLookBackIntoThePrompt) {
 
 // A file may say -1 for "the whole context", and once every request to it failed.
 TEST(Sampling, AFileMayLookBackOverTheWholeContext) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path = with_meta("tiny-llama", "looks-back", [](gguf_context* to) {
     gguf_set_val_i32(to, "general.sampling.penalty_last_n", -1);
     gguf_set_val_f32(to, "general.sampling.penalty_repeat", 1.1f);
@@ -105,7 +105,7 @@ TEST(Sampling, AFileMayLookBackOverTheWholeContext) {
 
 // A file may bring an order of samplers; what has a name that nobody knows is left out.
 TEST(Sampling, AFileMaySayTheOrder) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path = with_meta("tiny-llama", "order", [](gguf_context* to) {
     gguf_set_val_str(to, "general.sampling.sequence", "temperature;no_such;top-k");
   });
@@ -148,7 +148,7 @@ TEST(Sampling, ATimeLimitEndsTheAnswerWithItsLine) {
   options.max_predict = Millis(1);  // 1,500 tokens take longer anywhere
   options.grammar.emplace().gbnf = R"(root ::= ("a" "\n")+)";
   const Answer lines = generate(*service, session_with(*service, some_tokens(20)), options);
-  EXPECT_EQ(lines.finish.reason, StopReason::length);
+  EXPECT_EQ(lines.finish.reason, FinishReason::length);
   EXPECT_LT(lines.tokens.size(), 1500u);
   EXPECT_TRUE(lines.text.ends_with("a\n"));
   options.grammar->gbnf = R"(root ::= "a"+)";

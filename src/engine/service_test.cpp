@@ -11,7 +11,7 @@ namespace {
 constexpr Millis kNever = std::chrono::hours(1);  // a deadline that no test waits for
 constexpr Millis kAtOnce{0};
 
-std::unique_ptr<LlamaService> service_with(const LoadOptions& options) {
+std::unique_ptr<LlamaService> service_with(const EngineLoadOptions& options) {
   auto service = LlamaService::init();
   if (!service) throw std::runtime_error(service.error().message);
   const auto loaded = (*service)->reload({.model = options});
@@ -26,8 +26,8 @@ std::string garbage_model() {
 }
 
 // A generation that goes on until its stream is read: nobody reads, so it pauses.
-LoadOptions pausing(const std::string& model) {
-  LoadOptions options = load_options(model);
+EngineLoadOptions pausing(const std::string& model) {
+  EngineLoadOptions options = load_options(model);
   options.stream_tokens = 8;
   return options;
 }
@@ -73,7 +73,7 @@ TEST(Service, InferenceGivesTheWholeAnswerAndEndsItsSession) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->text,
             "Hello! I am a scripted model, and every word of this answer was known before you asked for it.");
-  EXPECT_EQ(answer->finish.reason, StopReason::stop);
+  EXPECT_EQ(answer->finish.reason, FinishReason::stop);
   EXPECT_EQ(answer->finish.usage.completion_tokens, answer->tokens.size());
   EXPECT_GT(answer->finish.usage.prompt_tokens, 0u);
   EXPECT_TRUE((*service->current())->sessions().empty());
@@ -110,18 +110,18 @@ TEST(Service, FailedLoadKeepsTheOldModelAndItsSessions) {
   const SessionId session = session_with(*engine, some_tokens(20));
   const std::vector<Token> first = generate(*engine, session, endless(5)).tokens;
   for (const ReloadOrder order : {ReloadOrder::load_first, ReloadOrder::unload_first}) {
-    LoadOptions missing = load_options("tiny-llama");
+    EngineLoadOptions missing = load_options("tiny-llama");
     missing.path = "/nowhere/model.gguf";
     const auto failed = service->reload({.model = missing, .order = order});
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().code, errc::file_not_found);
     ASSERT_NE(failed.error().fact<LoadFailed>(), nullptr);
     EXPECT_EQ(failed.error().fact<LoadFailed>()->path, "/nowhere/model.gguf");
-    LoadOptions wrong = load_options("tiny-llama");
+    EngineLoadOptions wrong = load_options("tiny-llama");
     wrong.workers = 0;
     EXPECT_EQ(service->reload({.model = wrong, .order = order}).error().code, errc::invalid_worker_count);
   }
-  LoadOptions broken = load_options("tiny-llama");
+  EngineLoadOptions broken = load_options("tiny-llama");
   broken.path = garbage_model();
   EXPECT_EQ(service->reload({.model = broken}).error().code, errc::load_failed);
   EXPECT_EQ(service->reload({.model = std::nullopt}, [](float) { return false; }).error().code, errc::load_cancelled);
@@ -133,7 +133,7 @@ TEST(Service, FailedLoadKeepsTheOldModelAndItsSessions) {
 TEST(Service, FailedLoadAfterUnloadBringsTheOldModelBack) {
   const auto service = service_with(load_options("scripted-hello"));
   const SessionId session = *service->create_session();
-  LoadOptions broken = load_options("tiny-llama");
+  EngineLoadOptions broken = load_options("tiny-llama");
   broken.path = garbage_model();
   const auto failed = service->reload({.model = broken, .order = ReloadOrder::unload_first, .drain = kAtOnce});
   ASSERT_FALSE(failed);
@@ -184,7 +184,7 @@ TEST(Service, ReloadDrainsRunningGenerations) {
   });
   EXPECT_TRUE(service->reload({.drain = kNever}));
   reader.join();
-  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_EQ(answer.finish.reason, FinishReason::length);
   EXPECT_EQ(answer.tokens.size(), 100u);
   EXPECT_EQ(service->append_input(session, "x").error().code, errc::session_not_found);
 }
@@ -203,9 +203,9 @@ TEST(Service, AtTheDeadlineWhatStillRunsEndsWithShutdown) {
   auto paused = *service->inference_stream("go\n", {.generate = greedy(100'000)});
   auto cancelled_later = *service->inference_stream("go\n", {.generate = greedy(100'000)});
   EXPECT_TRUE(service->reload({.drain = kAtOnce}));
-  EXPECT_EQ(drain(paused).finish.reason, StopReason::shutdown);
+  EXPECT_EQ(drain(paused).finish.reason, FinishReason::shutdown);
   cancelled_later.cancel();
-  EXPECT_EQ(drain(cancelled_later).finish.reason, StopReason::shutdown);
+  EXPECT_EQ(drain(cancelled_later).finish.reason, FinishReason::shutdown);
 }
 
 TEST(Service, OldHandlesStayValidUntilDropped) {
@@ -253,7 +253,7 @@ TEST(Service, InferencesGoOnAcrossReloads) {
       for (int i = 0; i < 10; ++i) {
         const auto answer = service->inference("Hi\n", {.generate = greedy(100)});
         ASSERT_TRUE(answer) << answer.error().message;
-        EXPECT_EQ(answer->finish.reason, StopReason::stop);
+        EXPECT_EQ(answer->finish.reason, FinishReason::stop);
       }
     });
   }

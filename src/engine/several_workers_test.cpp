@@ -12,8 +12,8 @@ constexpr std::uint32_t kWorkers = 3;
 
 class SeveralWorkers : public ::testing::Test {
  protected:
-  static LoadOptions options() {
-    LoadOptions options = load_options("tiny-llama");
+  static EngineLoadOptions options() {
+    EngineLoadOptions options = load_options("tiny-llama");
     options.workers = kWorkers;
     return options;
   }
@@ -89,7 +89,7 @@ TEST_F(SeveralWorkers, WhatOneParkedAnotherFinds) {
 
 // On each worker one generation ends before its time, each in another way, and one doesn't.
 TEST_F(SeveralWorkers, GenerationsEndOneByOne) {
-  LoadOptions pausing = options();
+  EngineLoadOptions pausing = options();
   pausing.stream_tokens = 8;
   engine_ = load(pausing);
   const auto all = sessions(2 * kWorkers);
@@ -99,12 +99,12 @@ TEST_F(SeveralWorkers, GenerationsEndOneByOne) {
   EXPECT_TRUE(engine_->cancel_generate(all[0]));
   EXPECT_TRUE(engine_->end_session(all[1]));
   streams[2].cancel();
-  EXPECT_EQ(drain(streams[0]).finish.reason, StopReason::cancelled);
-  EXPECT_EQ(drain(streams[1]).finish.reason, StopReason::session_ended);
-  EXPECT_EQ(drain(streams[2]).finish.reason, StopReason::cancelled);
+  EXPECT_EQ(drain(streams[0]).finish.reason, FinishReason::cancelled);
+  EXPECT_EQ(drain(streams[1]).finish.reason, FinishReason::session_ended);
+  EXPECT_EQ(drain(streams[2]).finish.reason, FinishReason::cancelled);
   for (std::uint32_t i = kWorkers; i < 2 * kWorkers; ++i) {
     const Answer answer = drain(streams[i], std::move(answers[i]));
-    EXPECT_EQ(answer.finish.reason, StopReason::length);
+    EXPECT_EQ(answer.finish.reason, FinishReason::length);
     EXPECT_TRUE(reference_.is_greedy(prompt(i), answer.tokens, true)) << i;
   }
   const auto now = stats();
@@ -135,7 +135,7 @@ TEST_F(SeveralWorkers, AllAreDownsizedAndComeBackEachByItself) {
 
 // Where one generates, the others are downsized all the same; what it says doesn't change.
 TEST_F(SeveralWorkers, WhoGeneratesIsNotDownsized) {
-  LoadOptions pausing = options();
+  EngineLoadOptions pausing = options();
   pausing.stream_tokens = 8;
   engine_ = load(pausing);
   const auto all = sessions(kWorkers);
@@ -166,7 +166,7 @@ TEST_F(SeveralWorkers, WhatFailsOnOneDoesNotReachTheOthers) {
       ASSERT_TRUE(answer.finish.error) << i;
       EXPECT_EQ(answer.finish.error->code, errc::decode_failed);
     } else {
-      EXPECT_EQ(answer.finish.reason, StopReason::length);
+      EXPECT_EQ(answer.finish.reason, FinishReason::length);
       EXPECT_TRUE(reference_.is_greedy(prompt(i), answer.tokens, true)) << i;
     }
   }
@@ -184,12 +184,12 @@ TEST_F(SeveralWorkers, NewPromptsKeepAwayFromOneThatFails) {
     return generate(*engine_, *engine_->create_session(tokens), endless(2)).finish;
   };
   EXPECT_TRUE(ask(std::vector{kOnlyThere}).error);
-  for (std::uint32_t i = 0; i < 3 * kWorkers; ++i) EXPECT_EQ(ask(prompt(i)).reason, StopReason::length) << i;
+  for (std::uint32_t i = 0; i < 3 * kWorkers; ++i) EXPECT_EQ(ask(prompt(i)).reason, FinishReason::length) << i;
 }
 
 // A long prompt on each at the same time, beside two streams each.
 TEST_F(SeveralWorkers, EachHasALaneOfItsOwn) {
-  LoadOptions with_lane = options();
+  EngineLoadOptions with_lane = options();
   with_lane.workers = 2;
   with_lane.n_ctx = 8192;
   with_lane.n_threads = 2;

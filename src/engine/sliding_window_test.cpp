@@ -11,8 +11,8 @@ namespace corral::engine::test {
 namespace {
 
 // 256 cells for the windows (of 32 and 48 tokens) of two sequences and a pass.
-LoadOptions narrow(const std::string& model) {
-  LoadOptions options = load_options(model);
+EngineLoadOptions narrow(const std::string& model) {
+  EngineLoadOptions options = load_options(model);
   options.max_sequences = 2;
   options.n_batch = 64;
   return options;
@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Sliding, ::testing::Values("tiny-gemma3", "tiny
 });
 
 TEST_P(Sliding, CellsAreThoseOfTheWindowsUnlessAskedOtherwise) {
-  LoadOptions options = narrow(GetParam());
+  EngineLoadOptions options = narrow(GetParam());
   options.n_gpu_layers = 0;
   const auto kv = [&](Toggle swa_full) {
     options.swa_full = swa_full;
@@ -95,7 +95,7 @@ TEST_P(Sliding, AConversationGoesOnFromWhatItLeft) {
 
 // Cells that several sequences share would stay taken, and there are as many as the windows of all need.
 TEST_P(Sliding, SharedBeginningsLeaveRoomForEverybodysWindow) {
-  LoadOptions options = load_options(GetParam());
+  EngineLoadOptions options = load_options(GetParam());
   options.max_sequences = 8;
   options.n_batch = 64;
   options.swa_full = Toggle::off;
@@ -119,7 +119,7 @@ TEST_P(Sliding, SharedBeginningsLeaveRoomForEverybodysWindow) {
 // A stop string is found behind tokens that are in the cache already: where the window before it is gone the next turn
 // is computed anew, and right in any case.
 TEST_P(Sliding, CuttingBackKeepsTheTextRight) {
-  LoadOptions options = narrow(GetParam());
+  EngineLoadOptions options = narrow(GetParam());
   options.speculative = {.max_tokens = 8, .measure = false};
   const auto engine = load(options);
   const Reference reference(GetParam());
@@ -150,7 +150,7 @@ Token best_behind(Context& context, std::span<const Token> tokens, std::uint32_t
 // The context alone: what it says of a cut is what libllama holds.
 TEST_P(Sliding, TheContextKnowsHowFarItCanBeCut) {
   ASSERT_TRUE(load_backends());
-  const LoadOptions options = narrow(GetParam());
+  const EngineLoadOptions options = narrow(GetParam());
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   EXPECT_EQ(memory_kind((*model)->memory_facts()), MemoryKind::windowed);
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(Models, LaneOf,
 // Computed in a memory of its own, from the start or from what there was, then moved beside others.
 TEST_P(LaneOf, APromptThatWasComputedElsewhereGoesOn) {
   ASSERT_TRUE(load_backends());
-  const LoadOptions options = narrow(GetParam());
+  const EngineLoadOptions options = narrow(GetParam());
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   const std::atomic<bool> never = false;
@@ -208,7 +208,7 @@ TEST_P(LaneOf, APromptThatWasComputedElsewhereGoesOn) {
   const std::vector<Token> tokens = some_tokens(402);
   const LaneMemoryMaker make = [&](std::uint32_t size,
                                    const std::atomic<bool>& abort) -> Result<std::unique_ptr<KvMemory>> {
-    LoadOptions lane = options;
+    EngineLoadOptions lane = options;
     lane.max_sequences = 1;
     lane.n_ctx = size;
     return Context::make(*model, lane, abort);

@@ -24,9 +24,9 @@ SpeculativeOptions by_model(const std::string& name) {
   return {.max_tokens = 8, .draft_path = model_path(name), .draft_probability = 0, .measure = false};
 }
 
-std::unique_ptr<InferenceEngine> load_guessing(const std::string& model, const SpeculativeOptions& guesses) {
-  LoadOptions options = load_options(model);
-  options.speculative = guesses;
+std::unique_ptr<InferenceEngine> load_guessing(const std::string& model, const SpeculativeOptions& drafts) {
+  EngineLoadOptions options = load_options(model);
+  options.speculative = drafts;
   return load(options);
 }
 
@@ -102,7 +102,7 @@ TEST(Speculative, SeveralSessionsAtOnceKeepTheirOwnAnswers) {
 }
 
 TEST(Speculative, AloneInASplitLayout) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.kv_layout = KvLayout::split;
   options.max_sequences = 2;
   options.speculative = by_looking_up();
@@ -114,9 +114,9 @@ TEST(Speculative, AloneInASplitLayout) {
 
 TEST(Speculative, ARecurrentModelGoesWithout) {
   for (const char* name : {"tiny-mamba", "tiny-jamba"})
-    for (const SpeculativeOptions& guesses :
+    for (const SpeculativeOptions& drafts :
          {by_looking_up(), SpeculativeOptions{.max_tokens = 8, .draft_path = "none"}}) {
-      const auto service = load_guessing(name, guesses);
+      const auto service = load_guessing(name, drafts);
       const Answer answer = generate(*service, session_with(*service, repetitive()), endless(50));
       EXPECT_TRUE(Reference(name).is_greedy(repetitive(), answer.tokens, true));
       EXPECT_EQ(answer.finish.usage.drafted_tokens, 0u);
@@ -140,8 +140,8 @@ TEST(Speculative, ADraftModelThatIsMostlyWrongIsHardlyAsked) {
 }
 
 TEST(Speculative, GoesOnAfterADownsize) {
-  for (const SpeculativeOptions& guesses : {by_looking_up(), by_model("tiny-llama-q8_0")}) {
-    const auto service = load_guessing("tiny-llama", guesses);
+  for (const SpeculativeOptions& drafts : {by_looking_up(), by_model("tiny-llama-q8_0")}) {
+    const auto service = load_guessing("tiny-llama", drafts);
     const SessionId session = session_with(*service, repetitive());
     const std::vector<Token> first = generate(*service, session, endless(60)).tokens;
     EXPECT_TRUE(service->downsize().done);
@@ -152,7 +152,7 @@ TEST(Speculative, GoesOnAfterADownsize) {
 }
 
 TEST(Speculative, TooManyGuessesAreRefused) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.speculative.max_tokens = kMaxGuesses + 1;
   const auto service = InferenceEngine::load(options);
   ASSERT_FALSE(service);
@@ -162,9 +162,9 @@ TEST(Speculative, TooManyGuessesAreRefused) {
 
 // Measuring what passes take makes it unknown how many guesses there are, but not what comes out.
 TEST(Speculative, AnswersAreTheSameWhereGuessesMustPay) {
-  SpeculativeOptions guesses = by_looking_up();
-  guesses.measure = true;
-  const auto service = load_guessing("tiny-moe", guesses);
+  SpeculativeOptions drafts = by_looking_up();
+  drafts.measure = true;
+  const auto service = load_guessing("tiny-moe", drafts);
   const Answer answer = generate(*service, session_with(*service, repetitive()), endless(300));
   EXPECT_TRUE(Reference("tiny-moe").is_greedy(repetitive(), answer.tokens, true));
 }
@@ -199,7 +199,7 @@ TEST_F(InMidGuess, StopStrings) {
   for (const char* stop : {"eleven twelve one two three", "six s", "ten eleven t"}) {
     GenerateOptions options = greedy(1000);
     options.stop = {stop};
-    EXPECT_EQ(same(options, rounds).finish.reason, StopReason::stop) << stop;
+    EXPECT_EQ(same(options, rounds).finish.reason, FinishReason::stop) << stop;
   }
 }
 
@@ -229,7 +229,7 @@ TEST_F(InMidGuess, CancelAndGoOn) {
     tokens.insert(tokens.end(), chunk->tokens.begin(), chunk->tokens.end());
     stream.cancel();
     const Answer rest = drain(stream);
-    EXPECT_EQ(rest.finish.reason, StopReason::cancelled);
+    EXPECT_EQ(rest.finish.reason, FinishReason::cancelled);
     tokens.insert(tokens.end(), rest.tokens.begin(), rest.tokens.end());
   }
   // Each of those may have been too short for a guess.
@@ -241,7 +241,7 @@ TEST_F(InMidGuess, CancelAndGoOn) {
 }
 
 TEST_F(InMidGuess, ASlowReaderLosesNothing) {
-  LoadOptions options = load_options("scripted-endless");
+  EngineLoadOptions options = load_options("scripted-endless");
   options.speculative = by_looking_up();
   options.stream_tokens = 4;
   const auto service = load(options);
@@ -252,9 +252,9 @@ TEST_F(InMidGuess, ASlowReaderLosesNothing) {
   EXPECT_GT(answer.finish.usage.accepted_tokens, 0u);
 }
 
-// With a part for each, all have equally many rows: where one has no guess, or fewer, fillers stand for them.
+// With a part for each, all have equally many rows: where one has no guess, or fewer, padding rows stand for them.
 TEST_F(InMidGuess, SideBySideInASplitLayout) {
-  LoadOptions options = load_options("scripted-endless");
+  EngineLoadOptions options = load_options("scripted-endless");
   options.kv_layout = KvLayout::split;
   options.max_sequences = 3;
   options.n_ctx = 1536;
@@ -293,7 +293,7 @@ TEST_F(InMidGuess, AGrammarThatEndsTheAnswer) {
       R"(root ::= "Counting:" line line line line " one two three" [.]
 line ::= " one two three four five six seven eight nine ten eleven twelve")";
   const Answer answer = same(options);
-  EXPECT_EQ(answer.finish.reason, StopReason::stop);
+  EXPECT_EQ(answer.finish.reason, FinishReason::stop);
   EXPECT_THAT(answer.text, StartsWith("Counting: one two three"));
   EXPECT_THAT(answer.text, HasSubstr("twelve one two three."));
 }

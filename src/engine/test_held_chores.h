@@ -5,19 +5,19 @@
 #include <utility>
 #include <vector>
 
-#include "engine/threads/chores.h"
+#include "engine/threads/background_executor.h"
 
 namespace corral::engine::test {
 
-class HeldChores final : public Chores {
+class HeldExecutor final : public BackgroundExecutor {
  public:
   bool run(Chore chore) noexcept override {
     if (!takes) return false;
-    chores.push_back(std::move(chore));
+    executor.push_back(std::move(chore));
     return true;
   }
   void work() {
-    for (Chore& chore : std::exchange(chores, {})) {
+    for (Chore& chore : std::exchange(executor, {})) {
       try {
         chore();
       } catch (const std::exception&) {  // as the thread of chores does
@@ -25,7 +25,7 @@ class HeldChores final : public Chores {
     }
   }
 
-  std::vector<Chore> chores;
+  std::vector<Chore> executor;
   bool takes = true;
 };
 

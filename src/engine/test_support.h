@@ -61,15 +61,15 @@ inline std::string with_bos(const std::string& name) {
 }
 
 // One compute thread: a tiny model gains nothing from more, and the tests of several programs share the machine.
-inline LoadOptions load_options(const std::string& model) {
-  LoadOptions options;
+inline EngineLoadOptions load_options(const std::string& model) {
+  EngineLoadOptions options;
   options.path = model_path(model);
   options.n_ctx = 2048;
   options.n_threads = 1;
   return options;
 }
 
-inline std::unique_ptr<InferenceEngine> load(const LoadOptions& options) {
+inline std::unique_ptr<InferenceEngine> load(const EngineLoadOptions& options) {
   auto service = InferenceEngine::load(options);
   if (!service) throw std::runtime_error(service.error().message);
   return std::move(*service);
@@ -113,7 +113,7 @@ inline Answer drain(StreamHandle& stream, Answer answer = {}) {
     answer.chunks.push_back(std::move(*chunk));
   }
   EXPECT_EQ(answer.terminals, 1);
-  if (answer.finish.reason == StopReason::length)
+  if (answer.finish.reason == FinishReason::length)
     EXPECT_EQ(answer.tokens.size(), answer.finish.usage.completion_tokens);
   return answer;
 }

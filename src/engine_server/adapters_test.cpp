@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 struct Adapters : testing::Test {
   static std::unique_ptr<engine::InferenceEngine> adapted() {
-    engine::LoadOptions options;
+    engine::EngineLoadOptions options;
     options.path = test::model_path("tiny-llama");
     options.n_ctx = 2048;
     options.n_threads = 1;

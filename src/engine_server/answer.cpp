@@ -80,20 +80,20 @@ Result<std::string_view> finish_reason_of(const engine::Finish& finish) {
     return Result<std::string_view>(fail(cause, fmt::format("the answer was cut off: {}", to_string(finish.reason))));
   };
   switch (finish.reason) {
-    case engine::StopReason::stop:
+    case engine::FinishReason::stop:
       return "stop";
-    case engine::StopReason::length:
+    case engine::FinishReason::length:
       return "length";
-    case engine::StopReason::context_full:
+    case engine::FinishReason::context_full:
       if (finish.usage.completion_tokens == 0 && finish.error) return std::unexpected(no_cells(finish));
       return "length";
-    case engine::StopReason::cancelled:
-    case engine::StopReason::session_ended:
-    case engine::StopReason::superseded:
+    case engine::FinishReason::cancelled:
+    case engine::FinishReason::session_ended:
+    case engine::FinishReason::superseded:
       return cut_off(protocol::errc::remote_cancelled);
-    case engine::StopReason::shutdown:
+    case engine::FinishReason::shutdown:
       return cut_off(protocol::errc::remote_unavailable);
-    case engine::StopReason::error:
+    case engine::FinishReason::error:
       break;
   }
   return cut_off(protocol::errc::remote_internal);
@@ -101,23 +101,24 @@ Result<std::string_view> finish_reason_of(const engine::Finish& finish) {
 
 std::string_view stopping_word(const engine::Finish& finish, std::span<const std::string> stops) {
   const bool own =
-      finish.reason == engine::StopReason::stop && std::ranges::find(stops, finish.stop_string) != stops.end();
+      finish.reason == engine::FinishReason::stop && std::ranges::find(stops, finish.stop_string) != stops.end();
   return own ? std::string_view(finish.stop_string) : std::string_view();
 }
 
 Result<protocol::NativeAnswer> native_end(const Choice& choice, const engine::Finish& finish) {
   const auto reason = finish_reason_of(finish);
   if (!reason) return std::unexpected(reason.error());
-  protocol::NativeAnswer answer{.settings = choice.native->settings->with_seed(choice.seed),
-                                .prompt = choice.native->prompt,
-                                .truncated = finish.discarded > 0 || finish.reason == engine::StopReason::context_full,
-                                .stop_type = "limit",
-                                .stopping_word = finish.stop_string,
-                                .usage = {.prompt_tokens = finish.usage.prompt_tokens,
-                                          .cached_tokens = finish.usage.cached_tokens,
-                                          .completion_tokens = finish.usage.completion_tokens},
-                                .timings = timings_of(finish.usage, finish.timings)};
-  if (finish.reason == engine::StopReason::stop) answer.stop_type = finish.stop_string.empty() ? "eos" : "word";
+  protocol::NativeAnswer answer{
+      .settings = choice.native->settings->with_seed(choice.seed),
+      .prompt = choice.native->prompt,
+      .truncated = finish.discarded > 0 || finish.reason == engine::FinishReason::context_full,
+      .stop_type = "limit",
+      .stopping_word = finish.stop_string,
+      .usage = {.prompt_tokens = finish.usage.prompt_tokens,
+                .cached_tokens = finish.usage.cached_tokens,
+                .completion_tokens = finish.usage.completion_tokens},
+      .timings = timings_of(finish.usage, finish.timings)};
+  if (finish.reason == engine::FinishReason::stop) answer.stop_type = finish.stop_string.empty() ? "eos" : "word";
   return answer;
 }
 

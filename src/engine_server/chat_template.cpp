@@ -14,8 +14,8 @@
 #include "engine_server/forced_calls.h"
 #include "engine_server/nesting.h"
 #include "engine_server/parser_spec.h"
-#include "engine_server/short_way.h"
 #include "engine_server/template_cost.h"
+#include "engine_server/template_fast_path.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 
@@ -129,7 +129,7 @@ struct ChatTemplate::Impl {
   bool thinks = false;  // the template knows reasoning
   bool parallel_calls = false;
   bool named = false;  // the format has a name and no template
-  std::unique_ptr<ShortWay> short_way;
+  std::unique_ptr<TemplateFastPath> short_way;
 
   common_chat_templates_inputs inputs_of(const protocol::ChatRequest& request) const;
   common_chat_params apply(const common_chat_templates_inputs& inputs) const;
@@ -243,7 +243,7 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::load(const llama_model* mode
     impl->model = model;
     impl->given = given;
     impl->named = is_named_format(given);
-    if (short_way && !impl->named) impl->short_way = ShortWay::make(model, given);
+    if (short_way && !impl->named) impl->short_way = TemplateFastPath::make(model, given);
     if (impl->short_way) {
       impl->source = impl->short_way->source();
       impl->thinks = impl->short_way->thinks();

@@ -81,7 +81,7 @@ constexpr const char* kThinking = R"({%- for m in messages %}
 
 // Also when it comes in pieces.
 TEST(ChatParser, ReasoningStandsApartFromTheAnswer) {
-  engine::LoadOptions options;
+  engine::EngineLoadOptions options;
   options.path = engine::test::with_meta(
       "tiny-qwen3", "thinking", [](gguf_context* to) { gguf_set_val_str(to, "tokenizer.chat_template", kThinking); });
   options.n_ctx = 256;
@@ -116,7 +116,7 @@ TEST(ChatParser, ReasoningStandsApartFromTheAnswer) {
 }
 
 TEST(ChatTemplate, GoesOnWithThePartThatIsNamed) {
-  engine::LoadOptions options;
+  engine::EngineLoadOptions options;
   options.path = engine::test::with_meta(
       "tiny-qwen3", "going-on", [](gguf_context* to) { gguf_set_val_str(to, "tokenizer.chat_template", kThinking); });
   options.n_ctx = 256;

@@ -119,7 +119,7 @@ http::RouteTable EngineServer::Impl::make_routes() {
           [](const Request& request, unsigned status) { return dialects::path_error(request, status); }};
 }
 
-Result<engine::Shares::Held> EngineServer::Impl::enter(const std::string& client, std::uint64_t answers) {
+Result<engine::ClientQuota::Held> EngineServer::Impl::enter(const std::string& client, std::uint64_t answers) {
   auto held = shares.enter(client, answers);
   if (held) return held;
   Error full(

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "dialects/error_teller.h"
-#include "engine/threads/shares.h"
+#include "engine/threads/client_quota.h"
 #include "engine_server/engine_server.h"
 #include "engine_server/generation.h"
 #include "engine_server/llama_numbers.h"
@@ -130,9 +130,9 @@ struct EngineServer::Impl {
   }
 
   // Room for the answers of a request, or queue_full.
-  Result<engine::Shares::Held> enter(const std::string& client, std::uint64_t answers);
+  Result<engine::ClientQuota::Held> enter(const std::string& client, std::uint64_t answers);
 
-  engine::Shares shares;
+  engine::ClientQuota shares;
   PromptTokens prompt_tokens;
   Preparation preparation;  // ends before what its jobs use
 };

@@ -27,7 +27,7 @@ struct Begun {
 struct Asker {
   std::string client;
   bool background = false;
-  engine::Shares::Held share = {};
+  engine::ClientQuota::Held share = {};
 };
 
 template <typename Request>

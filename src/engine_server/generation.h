@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "engine/service/inference_engine.h"
-#include "engine/threads/shares.h"
+#include "engine/threads/client_quota.h"
 #include "engine_server/chat_template.h"
 #include "engine_server/preparation.h"
 #include "engine_server/prompt_tokens.h"
@@ -84,7 +84,7 @@ struct Choice {
   std::shared_ptr<const ParserSpec> parser = {};
   std::shared_ptr<const NativeFacts> native = {};
   std::optional<std::uint32_t> seed = {};  // its own
-  engine::Shares::Held share = {};         // of its client
+  engine::ClientQuota::Held share = {};    // of its client
 };
 
 // Starts n answers to each prompt, those of one prompt side by side; a given seed counts up. Builds grammars and

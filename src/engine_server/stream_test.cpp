@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "async/task_group.h"
-#include "engine/worker/stream_state.h"
+#include "engine/session/stream_state.h"
 #include "engine_server/answer_stream.h"
 #include "engine_server/signal.h"
 #include "engine_server/test_support.h"
@@ -110,7 +110,7 @@ struct Played {
     chunk.text = text;
     state->push(std::move(chunk));
   }
-  void end(engine::StopReason reason, std::optional<Error> error = std::nullopt) const {
+  void end(engine::FinishReason reason, std::optional<Error> error = std::nullopt) const {
     engine::Finish finish;
     finish.reason = reason;
     finish.error = std::move(error);
@@ -145,7 +145,7 @@ TEST(Stream, PingsWhileNothingComes) {
     timers.advance(std::chrono::milliseconds(500));
     piece = co_await stream.read();
     EXPECT_EQ(*piece, ": ping\n\n");
-    played.end(engine::StopReason::length);
+    played.end(engine::FinishReason::length);
     piece = co_await stream.read();
     EXPECT_THAT(std::string(*piece), testing::HasSubstr("[DONE]"));
     piece = co_await stream.read();
@@ -163,7 +163,7 @@ TEST(Stream, WithoutPingsNothingBreaksTheSilence) {
     for (int turn = 0; turn < 5; ++turn) co_await async::asio::post(executor, async::use_task);
     EXPECT_EQ(timers.sleepers(), 0u);
     EXPECT_EQ(played.stream->take_ready(), "");
-    played.end(engine::StopReason::stop);
+    played.end(engine::FinishReason::stop);
     const auto piece = co_await played.stream->read();
     EXPECT_THAT(std::string(*piece), testing::HasSubstr("[DONE]"));
   };
@@ -215,7 +215,7 @@ TEST(Stream, WhatIsThereTogetherGoesOutTogether) {
     Played played(executor, timers, [&](const RequestRecord&) { ++records; });
     played.say("a");
     played.say("b");
-    played.end(engine::StopReason::stop);
+    played.end(engine::FinishReason::stop);
     test::Answer answer{200, "", std::string(played.stream->take_ready())};
     EXPECT_EQ(answer.streamed(), "ab");
     EXPECT_EQ(answer.events().back(), "[DONE]");
@@ -249,7 +249,7 @@ TEST(Stream, ProgressOfThePromptIsAnEventOfItsOwnInFrontOfTheText) {
     EXPECT_THAT(events[1], testing::HasSubstr(R"("processed":30)"));
     EXPECT_THAT(events.back(), testing::HasSubstr(R"("text":"a")"));
     EXPECT_THAT(events.back(), testing::Not(testing::HasSubstr("prompt_progress")));
-    played.end(engine::StopReason::stop);
+    played.end(engine::FinishReason::stop);
     co_return;
   };
   async::run_blocking(time.loop, use());
@@ -260,8 +260,9 @@ TEST(Stream, EveryBadEndIsToldOnce) {
   auto& timers = time.timers;
   const auto use = [&]() -> async::Task<void> {
     const auto executor = co_await async::asio::this_coro::executor;
-    for (const auto reason : {engine::StopReason::cancelled, engine::StopReason::shutdown, engine::StopReason::error,
-                              engine::StopReason::superseded, engine::StopReason::session_ended}) {
+    for (const auto reason :
+         {engine::FinishReason::cancelled, engine::FinishReason::shutdown, engine::FinishReason::error,
+          engine::FinishReason::superseded, engine::FinishReason::session_ended}) {
       Played played(executor, timers);
       played.say("a");
       played.end(reason);

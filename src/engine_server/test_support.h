@@ -37,7 +37,7 @@ inline std::string model_path(const std::string& name) {
 inline std::unique_ptr<engine::InferenceEngine> load(const std::string& name, std::uint32_t n_ctx = 2048,
                                                      engine::Toggle flash_attention = engine::Toggle::automatic,
                                                      const engine::SpeculativeOptions& speculative = {}) {
-  engine::LoadOptions options;
+  engine::EngineLoadOptions options;
   options.flash_attention = flash_attention;
   options.path = model_path(name);
   options.n_ctx = n_ctx;

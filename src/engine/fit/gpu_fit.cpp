@@ -11,7 +11,7 @@
 namespace corral::engine {
 namespace {
 
-Result<std::uint32_t> layers_of(const LoadOptions& options) {
+Result<std::uint32_t> layers_of(const EngineLoadOptions& options) {
   const auto model = Model::load_empty(options);
   if (!model) return std::unexpected(model.error());
   return (*model)->facts().n_layer;
@@ -19,7 +19,7 @@ Result<std::uint32_t> layers_of(const LoadOptions& options) {
 
 }  // namespace
 
-Result<std::optional<LayerFit>> fit_to_gpus(const LoadOptions& options, Have have) {
+Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, Have have) {
   if (!options.fit || options.n_gpu_layers >= 0 || !options.remotes.empty()) return std::nullopt;
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   const auto gpus = choose_gpus(found_devices(), options.backend, options.devices);
@@ -42,7 +42,7 @@ Result<std::optional<LayerFit>> fit_to_gpus(const LoadOptions& options, Have hav
   return std::move(*fitted);
 }
 
-Result<MemoryEstimate> estimate_fitted(const LoadOptions& options) {
+Result<MemoryEstimate> estimate_fitted(const EngineLoadOptions& options) {
   auto fitted = fit_to_gpus(options, Have::altogether);
   if (!fitted) return std::unexpected(std::move(fitted.error()));
   if (*fitted) return std::move((**fitted).estimate);

@@ -10,7 +10,7 @@ namespace {
 
 TEST(GpuFit, WhoeverSaysHowManyLayersGetsThem) {
   ASSERT_TRUE(load_backends());
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_gpu_layers = 1;
   ASSERT_TRUE(fit_to_gpus(options, Have::free));
   EXPECT_FALSE(*fit_to_gpus(options, Have::free));
@@ -34,7 +34,7 @@ TEST(GpuFit, ATinyModelGoesOnGpusWithAllLayersWhereThereAreSome) {
 }
 
 TEST(GpuFit, WithoutGpusTheEstimateIsTheOneOfTheLoad) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.backend = "cpu";
   auto fitted = estimate_fitted(options), plain = estimate_memory(options);
   ASSERT_TRUE(fitted && plain);
@@ -43,7 +43,7 @@ TEST(GpuFit, WithoutGpusTheEstimateIsTheOneOfTheLoad) {
 }
 
 TEST(GpuFit, ErrorsAreThoseOfTheLoad) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.devices = {"NOSUCH0"};
   EXPECT_EQ(estimate_fitted(options).error().param, "devices");
   options = {};

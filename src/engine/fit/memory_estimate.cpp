@@ -56,7 +56,7 @@ std::vector<ggml_backend_dev_t> devices_of(const llama_model* model) {
 // The estimate while it is added up.
 class Sum {
  public:
-  Sum() { estimate_.devices.push_back({.device = std::string(kHostPool)}); }
+  Sum() { estimate_.devices.push_back({.device = std::string(kHostDevice)}); }
 
   DeviceMemory& on(ggml_backend_buffer_type_t type) {
     const ggml_backend_dev_t device = device_of(type);
@@ -79,7 +79,7 @@ class Sum {
   std::unordered_map<ggml_backend_dev_t, std::size_t> places_;
 };
 
-bool maps_file(const llama_model* model, const LoadOptions& options) {
+bool maps_file(const llama_model* model, const EngineLoadOptions& options) {
   if (options.mmap != Toggle::automatic) return options.mmap == Toggle::on;
   if (options.mlock) return true;  // model_params() asks for both then
   for (const ggml_backend_dev_t device : devices_of(model)) {
@@ -179,7 +179,7 @@ Result<MeasuredContext> measure_context(const Model& model, llama_context_params
 
 // Cells of every layer as wide as the first one's, twice for models whose heads are wider together than the model is,
 // and attention computed without fusing.
-std::uint64_t bound(const Model& model, const llama_context_params& params, const LoadOptions& options) {
+std::uint64_t bound(const Model& model, const llama_context_params& params, const EngineLoadOptions& options) {
   const auto positive = [](std::int32_t value) { return static_cast<std::uint64_t>(std::max(value, 1)); };
   const llama_model* const m = model.handle();
   const std::uint64_t per_value = params.type_k == GGML_TYPE_F32 || params.type_v == GGML_TYPE_F32 ? 4 : 2;
@@ -193,7 +193,7 @@ std::uint64_t bound(const Model& model, const llama_context_params& params, cons
   return worker_count(options) * (std::uint64_t{params.n_ctx} * (cell + scores) + kRest);
 }
 
-Error too_little(errc cause, const LoadOptions& options, std::uint32_t n_ctx, std::vector<MemoryNeed> needs) {
+Error too_little(errc cause, const EngineLoadOptions& options, std::uint32_t n_ctx, std::vector<MemoryNeed> needs) {
   Error error(make_error_code(cause),
               fmt::format("'{}' with a context of {} tokens {}: take a smaller context{}", options.path, n_ctx,
                           in_words(needs, cause == errc::never_fits ? Have::altogether : Have::free),
@@ -211,7 +211,7 @@ Error with_needs(Error error, std::vector<MemoryNeed> needs, Have have) {
 
 // A model and its contexts, without the one that guesses for it. `n_ctx` becomes the tokens of a context, `loaded` the
 // model, empty.
-Result<MemoryEstimate> estimate_model(const LoadOptions& options, std::uint32_t workers, std::uint32_t& n_ctx,
+Result<MemoryEstimate> estimate_model(const EngineLoadOptions& options, std::uint32_t workers, std::uint32_t& n_ctx,
                                       bool& may_guess, std::shared_ptr<Model>& loaded) {
   const auto model = Model::load_empty(options);
   if (!model) return std::unexpected(model.error());
@@ -219,7 +219,7 @@ Result<MemoryEstimate> estimate_model(const LoadOptions& options, std::uint32_t 
   const auto params = context_params(**model, options, {});
   if (!params) return std::unexpected(params.error());
   n_ctx = params->n_ctx;
-  may_guess = (*model)->facts().kind == ModelKind::generative && (*model)->memory_rules().guesses;
+  may_guess = (*model)->facts().kind == ModelKind::generative && (*model)->memory_rules().drafts;
   auto context = measure_context(**model, *params);
   if (!context) return std::unexpected(context.error());
 
@@ -263,7 +263,7 @@ void add(MemoryEstimate& sum, const MemoryEstimate& more) {
 
 }  // namespace
 
-Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
+Result<MemoryEstimate> estimate_memory(const EngineLoadOptions& options) {
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   const std::uint32_t workers = worker_count(options);
   std::uint32_t n_ctx = 0;
@@ -282,14 +282,15 @@ Result<MemoryEstimate> estimate_memory(const LoadOptions& options) {
   return estimate;
 }
 
-Result<std::uint64_t> context_bound(const Model& model, const LoadOptions& options) {
+Result<std::uint64_t> context_bound(const Model& model, const EngineLoadOptions& options) {
   const auto params = context_params(model, options, {});
   if (!params) return std::unexpected(params.error());
   return bound(model, *params, options);
 }
 
-std::vector<ContextMemory> context_memory(const Model& model, const LoadOptions& options, const llama_context* context,
-                                          std::uint32_t contexts, const HostMemory& host) {
+std::vector<ContextMemory> context_memory(const Model& model, const EngineLoadOptions& options,
+                                          const llama_context* context, std::uint32_t contexts,
+                                          const HostMemory& host) {
   const bool maps = maps_file(model.handle(), options);
   std::unordered_map<ggml_backend_dev_t, std::uint64_t> own;
   std::uint64_t mapped = 0;
@@ -300,7 +301,7 @@ std::vector<ContextMemory> context_memory(const Model& model, const LoadOptions&
   std::vector<ContextShare> shares;
   for (const auto& [device, bytes] : own) {
     const bool integrated = device != nullptr && ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_IGPU;
-    shares.push_back({.device = device == nullptr ? std::string(kHostPool) : device_name(device),
+    shares.push_back({.device = device == nullptr ? std::string(kHostDevice) : device_name(device),
                       .bytes = bytes,
                       .integrated = integrated});
   }
@@ -309,17 +310,17 @@ std::vector<ContextMemory> context_memory(const Model& model, const LoadOptions&
   return context_room(shares, llama_n_ctx(context), contexts, pools);
 }
 
-Result<> check_contexts_fit(const Model& model, const LoadOptions& options, const HostMemory& host) {
+Result<> check_contexts_fit(const Model& model, const EngineLoadOptions& options, const HostMemory& host) {
   return check_contexts_fit(model, options, host.total, pools_of(host, devices_of(model.handle()), Have::free));
 }
 
-Result<> check_contexts_fit(const Model& model, const LoadOptions& options, std::uint64_t host_total,
-                            std::span<const MemoryPool> free) {
+Result<> check_contexts_fit(const Model& model, const EngineLoadOptions& options, std::uint64_t host_total,
+                            std::span<const DeviceBudget> free) {
   const auto params = context_params(model, options, {});
   if (!params) return std::unexpected(params.error());
   // All of it may be on any one of them.
   const std::uint64_t most = bound(model, *params, options);
-  const auto has_room = [most](const MemoryPool& pool) { return !pool.free || *pool.free >= most; };
+  const auto has_room = [most](const DeviceBudget& pool) { return !pool.free || *pool.free >= most; };
   if (std::ranges::all_of(free, has_room)) return {};
   auto estimate = estimate_memory(options);
   if (!estimate) return std::unexpected(estimate.error());
@@ -335,7 +336,7 @@ Result<> check_contexts_fit(const Model& model, const LoadOptions& options, std:
 
 namespace {
 
-Error with_facts(Error error, const LoadOptions& options, const HostMemory& host, FailedPart part) {
+Error with_facts(Error error, const EngineLoadOptions& options, const HostMemory& host, FailedPart part) {
   if (error.code != errc::out_of_memory || !error.memory.empty()) return error;
   auto estimate = estimate_memory(options);
   if (!estimate) return error;
@@ -345,7 +346,7 @@ Error with_facts(Error error, const LoadOptions& options, const HostMemory& host
     return with_needs(std::move(error), std::move(needs), Have::altogether);
   }
   if (part == FailedPart::context) {
-    LoadOptions one = options;
+    EngineLoadOptions one = options;
     one.workers = 1;
     one.speculative = {};
     estimate = estimate_memory(one);
@@ -368,7 +369,7 @@ Error with_facts(Error error, const LoadOptions& options, const HostMemory& host
 
 }  // namespace
 
-Error explain_failure(Error error, const LoadOptions& options, const HostMemory& host, FailedPart part) {
+Error explain_failure(Error error, const EngineLoadOptions& options, const HostMemory& host, FailedPart part) {
   try {
     return with_facts(error, options, host, part);
   } catch (const std::exception&) {  // no memory for an explanation either

@@ -18,7 +18,7 @@ using testing::Not;
 struct Allocated {
   std::uint64_t weights = 0, kv = 0, compute = 0;
 };
-Allocated allocate(const LoadOptions& options) {
+Allocated allocate(const EngineLoadOptions& options) {
   const auto model = Model::load(options, {});
   EXPECT_TRUE(model) << model.error().message;
   const auto params = context_params(**model, options, {});
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Models, EstimateOf,
 
 TEST_P(EstimateOf, BuffersAreTheOnesThatAreAllocated) {
   ASSERT_TRUE(load_backends());
-  LoadOptions options = load_options(GetParam());
+  EngineLoadOptions options = load_options(GetParam());
   options.n_gpu_layers = 0;
   options.mmap = Toggle::off;
   const auto estimate = estimate_memory(options);
@@ -66,7 +66,7 @@ TEST_P(EstimateOf, BuffersAreTheOnesThatAreAllocated) {
 }
 
 TEST_P(EstimateOf, MappedPagesAreThoseOfTheFile) {
-  LoadOptions options = load_options(GetParam());
+  EngineLoadOptions options = load_options(GetParam());
   options.n_gpu_layers = 0;
   const auto estimate = estimate_memory(options);
   ASSERT_TRUE(estimate) << estimate.error().message;
@@ -80,7 +80,7 @@ TEST_P(EstimateOf, MappedPagesAreThoseOfTheFile) {
 }
 
 TEST(Estimate, FollowsTheOptions) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   const auto plain = estimate_memory(options);
   ASSERT_TRUE(plain);
   const auto kv = [&] { return estimate_memory(options)->devices[0].kv; };
@@ -99,7 +99,7 @@ TEST(Estimate, FollowsTheOptions) {
 }
 
 TEST(Estimate, LargeContextsAreToldFromSmallerOnes) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 1 << 18;
   const auto large = estimate_memory(options);
   ASSERT_TRUE(large);
@@ -112,7 +112,7 @@ TEST(Estimate, LargeContextsAreToldFromSmallerOnes) {
 }
 
 TEST(Estimate, ErrorsAreThoseOfTheLoad) {
-  LoadOptions options;
+  EngineLoadOptions options;
   options.path = "/nowhere/model.gguf";
   EXPECT_EQ(estimate_memory(options).error().code, errc::file_not_found);
   options = load_options("tiny-llama");
@@ -125,7 +125,7 @@ TEST(Estimate, ErrorsAreThoseOfTheLoad) {
 constexpr std::uint32_t kHugeContext = 1u << 30;
 
 TEST(LoadCause, ContextThatNoMachineHoldsNeverFitsAndSaysWhy) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = kHugeContext;
   const auto failed = InferenceEngine::load(options);
   ASSERT_FALSE(failed);
@@ -140,7 +140,7 @@ TEST(LoadCause, ContextThatNoMachineHoldsNeverFitsAndSaysWhy) {
 }
 
 TEST(LoadCause, ContextThatDoesNotFitNowIsOutOfMemory) {
-  const LoadOptions options = load_options("tiny-llama");
+  const EngineLoadOptions options = load_options("tiny-llama");
   ASSERT_TRUE(load_backends());
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
@@ -162,7 +162,7 @@ TEST(LoadCause, ContextThatDoesNotFitNowIsOutOfMemory) {
 }
 
 TEST(LoadCause, AllocationThatFailedIsToldApartAfterwards) {
-  const LoadOptions options = load_options("tiny-llama");
+  const EngineLoadOptions options = load_options("tiny-llama");
   const Error failed(make_error_code(errc::out_of_memory), "failed to allocate buffer");
   const Error never = explain_failure(failed, options, {.total = 1 << 20, .available = 0});
   EXPECT_EQ(never.code, errc::never_fits);
@@ -174,7 +174,7 @@ TEST(LoadCause, AllocationThatFailedIsToldApartAfterwards) {
 
 // libllama names no numbers; these used to be missing.
 TEST(LoadCause, AllocationThatFailedForNowSaysWhatWasNeededAndWhatIsFree) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.mmap = Toggle::off;
   const DeviceMemory host = estimate_memory(options)->devices[0];
   const Error failed(make_error_code(errc::out_of_memory), "failed to allocate buffer");
@@ -204,7 +204,7 @@ TEST(LoadCause, AllocationThatFailedForNowSaysWhatWasNeededAndWhatIsFree) {
 }
 
 TEST(LoadCause, OptionsAModelCannotHaveAreNoLackOfMemory) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.cache_type_v = "q8_0";
   options.flash_attention = Toggle::off;
   const auto failed = InferenceEngine::load(options);
@@ -214,7 +214,7 @@ TEST(LoadCause, OptionsAModelCannotHaveAreNoLackOfMemory) {
 }
 
 TEST(Estimate, ADraftModelCountsToo) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   auto alone = estimate_memory(options);
   options.speculative = {.max_tokens = 4, .draft_path = model_path("tiny-llama-q8_0")};
   auto both = estimate_memory(options);
@@ -231,7 +231,7 @@ TEST(Estimate, ADraftModelCountsToo) {
 
 // So that a load that can't succeed is refused before others have to go for it.
 TEST(Estimate, RefusesWhatTheLoadWouldRefuse) {
-  LoadOptions with_lora = load_options("tiny-qwen3");
+  EngineLoadOptions with_lora = load_options("tiny-qwen3");
   with_lora.loras = {{model_path("tiny-llama-lora"), 1}};  // another architecture
   const auto lora = estimate_memory(with_lora);
   ASSERT_FALSE(lora);
@@ -239,11 +239,11 @@ TEST(Estimate, RefusesWhatTheLoadWouldRefuse) {
   EXPECT_EQ(lora.error().param, "lora");
   with_lora.loras = {{model_path("tiny-llama"), 1}};  // a model
   EXPECT_EQ(estimate_memory(with_lora).error().param, "lora");
-  LoadOptions fitting = load_options("tiny-llama");
+  EngineLoadOptions fitting = load_options("tiny-llama");
   fitting.loras = {{model_path("tiny-llama-lora"), 1}};
   EXPECT_TRUE(estimate_memory(fitting));
 
-  LoadOptions with_draft = load_options("tiny-llama");
+  EngineLoadOptions with_draft = load_options("tiny-llama");
   with_draft.speculative.max_tokens = 8;
   with_draft.speculative.draft_path = model_path("tiny-mamba");
   const auto draft = estimate_memory(with_draft);

@@ -7,8 +7,8 @@
 namespace corral::engine {
 namespace {
 
-std::optional<std::uint64_t> free_of(std::span<const MemoryPool> pools, std::string_view device) {
-  const auto pool = std::ranges::find(pools, device, &MemoryPool::device);
+std::optional<std::uint64_t> free_of(std::span<const DeviceBudget> pools, std::string_view device) {
+  const auto pool = std::ranges::find(pools, device, &DeviceBudget::device);
   return pool == pools.end() ? std::nullopt : pool->free;
 }
 
@@ -20,9 +20,9 @@ std::string device_name(ggml_backend_dev_t device) {
   return name;
 }
 
-std::vector<MemoryPool> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, Have have) {
-  std::vector<MemoryPool> pools;
-  pools.push_back({.device = std::string(kHostPool)});
+std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, Have have) {
+  std::vector<DeviceBudget> pools;
+  pools.push_back({.device = std::string(kHostDevice)});
   if (host.total != 0) pools.back().free = have == Have::free ? host.available : host.total;
   for (const ggml_backend_dev_t gpu : gpus) {
     if (ggml_backend_dev_type(gpu) != GGML_BACKEND_DEVICE_TYPE_GPU) continue;
@@ -34,7 +34,7 @@ std::vector<MemoryPool> pools_of(const HostMemory& host, std::span<const ggml_ba
   return pools;
 }
 
-std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const MemoryPool> pools) {
+std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const DeviceBudget> pools) {
   std::vector<MemoryNeed> lacking;
   const auto compare = [&](std::string_view device, std::uint64_t need) {
     if (const auto free = free_of(pools, device); free && need > *free)
@@ -42,15 +42,15 @@ std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const 
   };
   std::uint64_t on_host = needed.unreclaimable();
   for (const DeviceMemory& device : needed.devices) on_host += device.integrated ? device.total() : 0;
-  compare(kHostPool, on_host);
+  compare(kHostDevice, on_host);
   for (const DeviceMemory& device : needed.devices) {
-    if (!device.integrated && device.device != kHostPool) compare(device.device, device.total());
+    if (!device.integrated && device.device != kHostDevice) compare(device.device, device.total());
   }
   return lacking;
 }
 
 std::vector<ContextMemory> context_room(std::span<const ContextShare> shares, std::uint64_t cells,
-                                        std::uint64_t contexts, std::span<const MemoryPool> pools) {
+                                        std::uint64_t contexts, std::span<const DeviceBudget> pools) {
   std::vector<ContextMemory> room;
   const auto add = [&](std::string_view device, std::uint64_t bytes) {
     if (bytes == 0) return true;
@@ -61,23 +61,23 @@ std::vector<ContextMemory> context_room(std::span<const ContextShare> shares, st
   };
   std::uint64_t on_host = 0;
   for (const ContextShare& share : shares) {
-    const bool of_host = share.integrated || share.device == kHostPool;
+    const bool of_host = share.integrated || share.device == kHostDevice;
     on_host += of_host ? share.bytes : 0;
     if (!of_host && !add(share.device, share.bytes)) return {};
   }
-  if (!add(kHostPool, on_host)) return {};
+  if (!add(kHostDevice, on_host)) return {};
   return room;
 }
 
-bool gpus_have_room(const MemoryEstimate& needed, std::span<const MemoryPool> pools) {
+bool gpus_have_room(const MemoryEstimate& needed, std::span<const DeviceBudget> pools) {
   return std::ranges::all_of(needed.devices, [&](const DeviceMemory& device) {
-    if (device.integrated || device.device == kHostPool || device.total() == 0) return true;
+    if (device.integrated || device.device == kHostDevice || device.total() == 0) return true;
     const auto free = free_of(pools, device.device);
     return !free || (*free >= kGpuMargin && device.total() <= *free - kGpuMargin);
   });
 }
 
-Result<LayerFit> fit_layers(std::uint32_t layers, const EstimateLayers& estimate, std::span<const MemoryPool> pools) {
+Result<LayerFit> fit_layers(std::uint32_t layers, const EstimateLayers& estimate, std::span<const DeviceBudget> pools) {
   // The more layers, the more each GPU has of them.
   std::uint32_t fits = 0, too_many = layers + 1;
   std::optional<MemoryEstimate> best;

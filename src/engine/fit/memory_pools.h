@@ -23,10 +23,10 @@
 
 namespace corral::engine {
 
-inline constexpr std::string_view kHostPool = "cpu";
+inline constexpr std::string_view kHostDevice = "cpu";
 
-struct MemoryPool {
-  std::string device;                      // kHostPool or a GPU, as in DeviceMemory
+struct DeviceBudget {
+  std::string device;                      // kHostDevice or a GPU, as in DeviceMemory
   std::optional<std::uint64_t> free = {};  // bytes; none: not known
 };
 
@@ -34,10 +34,10 @@ struct MemoryPool {
 std::string device_name(ggml_backend_dev_t device);
 // The host's, and those of these GPUs that have memory of their own. Asking a GPU opens it, which takes some of its
 // memory: only those that are used anyway. `have`: what is free now, or what there is altogether.
-std::vector<MemoryPool> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, Have have);
+std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, Have have);
 
 // Where `needed` is more than there is, with MemoryNeed::have from the pool. Empty: it fits, as far as is known.
-std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const MemoryPool> pools);
+std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const DeviceBudget> pools);
 
 // What one context takes of a device.
 struct ContextShare {
@@ -48,7 +48,7 @@ struct ContextShare {
 // What a token more takes of each pool in `contexts` contexts like one of `cells` cells, and what they could have in
 // it, for automatic_context(). Empty: of a pool that a context has a part in nobody knows what is free.
 std::vector<ContextMemory> context_room(std::span<const ContextShare> shares, std::uint64_t cells,
-                                        std::uint64_t contexts, std::span<const MemoryPool> pools);
+                                        std::uint64_t contexts, std::span<const DeviceBudget> pools);
 
 // A GPU's driver and its kernels take memory of their own while a model computes: so much stays free.
 inline constexpr std::uint64_t kGpuMargin = 1ull << 30;
@@ -61,9 +61,9 @@ struct LayerFit {
   MemoryEstimate estimate = {};  // of them
 };
 // The GPUs have room for that beside the margin, as far as is known; the host's memory is no limit here.
-bool gpus_have_room(const MemoryEstimate& needed, std::span<const MemoryPool> pools);
+bool gpus_have_room(const MemoryEstimate& needed, std::span<const DeviceBudget> pools);
 // Where they haven't for all of a model of `layers` (and its output, which counts as one more): as many as they have
 // room for. Some seven estimates. Errors: those of `estimate`.
-Result<LayerFit> fit_layers(std::uint32_t layers, const EstimateLayers& estimate, std::span<const MemoryPool> pools);
+Result<LayerFit> fit_layers(std::uint32_t layers, const EstimateLayers& estimate, std::span<const DeviceBudget> pools);
 
 }  // namespace corral::engine

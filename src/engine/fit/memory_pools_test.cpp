@@ -35,8 +35,8 @@ MemoryEstimate load(const std::vector<Part>& parts) {
         {.device = part.device, .weights = part.weights * kGiB, .kv = part.kv * kGiB, .integrated = part.integrated});
   return estimate;
 }
-MemoryPool pool(std::string device, std::uint64_t free) { return {.device = std::move(device), .free = free * kGiB}; }
-MemoryPool unknown(std::string device) { return {.device = std::move(device)}; }
+DeviceBudget pool(std::string device, std::uint64_t free) { return {.device = std::move(device), .free = free * kGiB}; }
+DeviceBudget unknown(std::string device) { return {.device = std::move(device)}; }
 
 // ---- does it fit?
 
@@ -150,7 +150,7 @@ EstimateLayers model_of_32(std::vector<std::pair<std::string, double>> shares, s
     return estimate;
   };
 }
-std::int32_t fitting(const EstimateLayers& model, const std::vector<MemoryPool>& pools) {
+std::int32_t fitting(const EstimateLayers& model, const std::vector<DeviceBudget>& pools) {
   const auto all = model(-1);
   if (gpus_have_room(*all, pools)) return -1;
   return fit_layers(32, model, pools)->gpu_layers;

@@ -67,7 +67,7 @@ class KvMemory {
   // none.
   std::int32_t spare_sequence() const { return first_sequence() - 1; }
   // Rows that nobody wants can be put into a pass.
-  bool takes_fillers() const { return divisible() && (!shape().unified() || spare_sequence() >= 0); }
+  bool takes_padding() const { return divisible() && (!shape().unified() || spare_sequence() >= 0); }
   // Most tokens that one sequence can hold.
   std::uint32_t cells_per_sequence() const { return shape().unified() ? n_ctx() : n_ctx() / shape().streams; }
 

@@ -43,7 +43,7 @@ void ParkedStore::forget_all() noexcept {
 bool ParkedStore::put(Parked parked) {
   if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return false;
   auto shared = std::make_shared<const Parked>(std::move(parked));
-  Freed freed(options_.chores);
+  Freed freed(options_.executor);
   return guarded([&] {
     if (const auto id = admit(shared->tokens, now(), freed)) {
       if (Entry& entry = entries_.at(*id); entry.parked == nullptr) remember(entry, std::move(shared), freed);
@@ -55,7 +55,7 @@ bool ParkedStore::put(Parked parked) {
 std::optional<ParkedStore::Id> ParkedStore::put_own(Parked parked, Id former) {
   if (parked.tokens.empty() || memory_bytes(parked) > options_.memory_bytes) return std::nullopt;
   auto shared = std::make_shared<const Parked>(std::move(parked));
-  Freed freed(options_.chores);
+  Freed freed(options_.executor);
   return guarded([&]() -> std::optional<Id> {
     if (const auto found = entries_.find(former); found != entries_.end()) {
       const auto& kept = found->second.parked->tokens;
@@ -177,7 +177,7 @@ void ParkedStore::take_in(Id id, Result<Parked> read) {
 }
 
 void ParkedStore::erase(Id id) {
-  Freed freed(options_.chores);
+  Freed freed(options_.executor);
   guarded([&] {
     if (entries_.contains(id)) drop(id, freed);
   });

@@ -23,7 +23,7 @@
 #include "base/error.h"
 #include "engine/kv/parked_file.h"
 #include "engine/kv/radix_index.h"
-#include "engine/threads/chores.h"
+#include "engine/threads/background_executor.h"
 #include "engine/values/stats.h"
 
 namespace corral::engine {
@@ -39,8 +39,8 @@ struct ParkedStoreOptions {
   std::string fingerprint = {};       // files with another one are not for this store
   std::uint64_t folder_bytes = 0;     // of all files there, whatever their fingerprint; least recently used go first
 
-  std::shared_ptr<Chores> disk = nullptr;    // reads files; nullptr: nobody does. A disk may hang
-  std::shared_ptr<Chores> chores = nullptr;  // gives memory back; nullptr: whoever calls does
+  std::shared_ptr<BackgroundExecutor> disk = nullptr;      // reads files; nullptr: nobody does. A disk may hang
+  std::shared_ptr<BackgroundExecutor> executor = nullptr;  // gives memory back; nullptr: whoever calls does
 };
 
 class ParkedStore {
@@ -119,14 +119,14 @@ class ParkedStore {
   using Time = std::filesystem::file_time_type;
   // Bytes to be given back after the mutex, by a chore if there are any.
   struct Freed {
-    explicit Freed(std::shared_ptr<Chores> to = nullptr) : chores(std::move(to)) {}
+    explicit Freed(std::shared_ptr<BackgroundExecutor> to = nullptr) : executor(std::move(to)) {}
     ~Freed() {
-      if (!parked.empty()) give_back(chores, std::move(parked));
+      if (!parked.empty()) give_back(executor, std::move(parked));
     }
     Freed(const Freed&) = delete;
     Freed& operator=(const Freed&) = delete;
 
-    const std::shared_ptr<Chores> chores;
+    const std::shared_ptr<BackgroundExecutor> executor;
     std::vector<std::shared_ptr<const Parked>> parked;
   };
 

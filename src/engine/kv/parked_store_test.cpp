@@ -197,7 +197,7 @@ class ParkedStoreFolderTest : public test::ParkFolderTest {
     return parked_file_bytes(kFingerprint, parked(Tokens(tokens)));
   }
 
-  const std::shared_ptr<test::HeldChores> disk_ = std::make_shared<test::HeldChores>();
+  const std::shared_ptr<test::HeldExecutor> disk_ = std::make_shared<test::HeldExecutor>();
 };
 
 TEST_F(ParkedStoreFolderTest, OutlivesTheStore) {
@@ -426,7 +426,7 @@ TEST_F(ParkedStoreFolderTest, AFolderThatCannotBeMadeLosesNothing) {
 TEST_F(ParkedStoreFolderTest, ManyThreads) {
   ParkedStoreOptions tight = options(8 * file_bytes(6));
   tight.memory_bytes = 6 * cost(6, 100);
-  tight.disk = std::make_shared<ChoreThread>();
+  tight.disk = std::make_shared<BackgroundThread>();
   ParkedStore store(tight);
   std::vector<std::jthread> workers;
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {

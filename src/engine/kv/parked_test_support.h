@@ -36,7 +36,7 @@ inline Parked parked(std::vector<Token> tokens, std::size_t size = 100) {
 }
 
 // What is found when all files that are wanted for it have been read.
-inline std::optional<ParkedStore::Hit> best(ParkedStore& store, HeldChores& disk, std::span<const Token> wanted,
+inline std::optional<ParkedStore::Hit> best(ParkedStore& store, HeldExecutor& disk, std::span<const Token> wanted,
                                             std::uint32_t least) {
   for (;;) {
     auto found = store.find(wanted, least);

@@ -23,7 +23,7 @@ constexpr std::uint32_t kOneStream = 1;
 
 }  // namespace
 
-Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> model, const LoadOptions& options,
+Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> model, const EngineLoadOptions& options,
                                                const std::atomic<bool>& abort, KvShape shape) {
   const ModelFacts& facts = model->facts();
   auto made = context_params(*model, options, shape);

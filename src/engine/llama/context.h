@@ -19,7 +19,7 @@ class Context final : public KvMemory {
  public:
   // `abort` is polled during every pass. Errors: out_of_memory, invalid_argument, unsupported (options this model can't
   // have).
-  static Result<std::unique_ptr<Context>> make(std::shared_ptr<const Model> model, const LoadOptions& options,
+  static Result<std::unique_ptr<Context>> make(std::shared_ptr<const Model> model, const EngineLoadOptions& options,
                                                const std::atomic<bool>& abort, KvShape shape = {});
 
   DecodeStatus decode(const Batch& batch) override;

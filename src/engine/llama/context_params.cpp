@@ -45,14 +45,14 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 
 }  // namespace
 
-std::uint32_t output_rows(const Model& model, const LoadOptions& options) {
-  if (!model.memory_rules().guesses) return options.max_sequences;  // a wrong guess couldn't be taken back
-  return options.max_sequences + most_guesses(options.max_sequences, options.speculative.max_tokens) + kMostFillers;
+std::uint32_t output_rows(const Model& model, const EngineLoadOptions& options) {
+  if (!model.memory_rules().drafts) return options.max_sequences;  // a wrong guess couldn't be taken back
+  return options.max_sequences + most_guesses(options.max_sequences, options.speculative.max_tokens) + kMaxPadding;
 }
 
-std::uint32_t worker_count(const LoadOptions& options) { return options.workers.value_or(1); }
+std::uint32_t worker_count(const EngineLoadOptions& options) { return options.workers.value_or(1); }
 
-std::int32_t compute_threads(const Model& model, const LoadOptions& options) {
+std::int32_t compute_threads(const Model& model, const EngineLoadOptions& options) {
   if (options.n_threads > 0) return options.n_threads;
   if (model.facts().model_bytes < kOneThreadBytes) return 1;
   return static_cast<std::int32_t>(std::max(1u, std::thread::hardware_concurrency() / worker_count(options)));
@@ -74,7 +74,7 @@ enum llama_split_mode split_mode(SplitMode mode) {
 
 }  // namespace
 
-Result<ModelParams> model_params(const LoadOptions& options) {
+Result<ModelParams> model_params(const EngineLoadOptions& options) {
   const std::vector<FoundDevice> found = found_devices();
   if (auto there = check_backend(found, options.backend); !there) return std::unexpected(there.error());
   ModelParams made{.params = llama_model_default_params()};
@@ -122,7 +122,7 @@ Result<ModelParams> model_params(const LoadOptions& options) {
   return made;
 }
 
-Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape) {
+Result<llama_context_params> context_params(const Model& model, const EngineLoadOptions& options, KvShape shape) {
   const ModelFacts& facts = model.facts();
   const bool generative = facts.kind == ModelKind::generative;
   const auto type_k = cache_type(options.cache_type_k), type_v = cache_type(options.cache_type_v);

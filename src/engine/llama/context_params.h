@@ -12,14 +12,14 @@
 
 namespace corral::engine {
 
-// LoadOptions::workers, or one.
-std::uint32_t worker_count(const LoadOptions& options);
+// EngineLoadOptions::workers, or one.
+std::uint32_t worker_count(const EngineLoadOptions& options);
 
 // Compute threads of one worker, for generating.
-std::int32_t compute_threads(const Model& model, const LoadOptions& options);
+std::int32_t compute_threads(const Model& model, const EngineLoadOptions& options);
 
 // Rows of logits one pass may ask for.
-std::uint32_t output_rows(const Model& model, const LoadOptions& options);
+std::uint32_t output_rows(const Model& model, const EngineLoadOptions& options);
 
 // Without a progress callback, and without what depends on the file (weight_layout.h). Needs load_backends(). Errors:
 // those of check_backend, choose_gpus and check_sharing.
@@ -29,8 +29,8 @@ struct ModelParams {
   std::vector<ggml_backend_dev_t> devices = {};
   std::vector<float> tensor_split = {};
 };
-Result<ModelParams> model_params(const LoadOptions& options);
+Result<ModelParams> model_params(const EngineLoadOptions& options);
 // Without an abort callback. Errors: invalid_argument with the option's name.
-Result<llama_context_params> context_params(const Model& model, const LoadOptions& options, KvShape shape);
+Result<llama_context_params> context_params(const Model& model, const EngineLoadOptions& options, KvShape shape);
 
 }  // namespace corral::engine

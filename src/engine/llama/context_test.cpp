@@ -35,7 +35,7 @@ Token compute(Context& context, std::span<const Token> tokens, std::uint32_t pos
 TEST_P(Moving, ASavedSequenceGoesOnInAnotherLayout) {
   const auto [name, from, to] = GetParam();
   EXPECT_TRUE(load_backends());
-  LoadOptions options = load_options(name);
+  EngineLoadOptions options = load_options(name);
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   const std::atomic<bool> never = false;
@@ -64,7 +64,7 @@ TEST_P(Moving, ASavedSequenceGoesOnInAnotherLayout) {
 // What the layout is chosen by must be what there is.
 TEST(Layouts, PartsAreThoseOfTheRoundedPool) {
   EXPECT_TRUE(load_backends());
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 1500;
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
@@ -78,7 +78,7 @@ TEST(Layouts, PartsAreThoseOfTheRoundedPool) {
 
 TEST_P(Moving, BytesOfNobodyAreRefused) {
   EXPECT_TRUE(load_backends());
-  LoadOptions options = load_options(GetParam().model);
+  EngineLoadOptions options = load_options(GetParam().model);
   const auto model = Model::load(options, {});
   const std::atomic<bool> never = false;
   ASSERT_TRUE(model);

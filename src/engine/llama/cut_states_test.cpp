@@ -50,7 +50,7 @@ class CutStates : public ::testing::TestWithParam<const char*> {
     abort_ = false;
   }
 
-  LoadOptions options_;
+  EngineLoadOptions options_;
   std::shared_ptr<Model> model_;
   std::atomic<bool> abort_ = false;
   std::unique_ptr<Context> context_;

@@ -27,7 +27,7 @@ MemoryKind memory_kind(const MemoryFacts& facts);
 
 struct MemoryRules {
   bool divisible;  // can be cut back and share a beginning; windowed: where the window is whole
-  bool guesses;    // wrong guesses can be taken back: they are cut off in the pass they came with, so windows are whole
+  bool drafts;     // wrong guesses can be taken back: they are cut off in the pass they came with, so windows are whole
   bool many_ids;   // more sequences than may run at a time can have cells
   bool splits;     // can be laid out with a part for each sequence
   bool parks_whole;  // saved bytes can't be cut back to fewer tokens
@@ -35,13 +35,13 @@ struct MemoryRules {
 constexpr MemoryRules rules_of(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::plain:
-      return {.divisible = true, .guesses = true, .many_ids = true, .splits = true, .parks_whole = false};
+      return {.divisible = true, .drafts = true, .many_ids = true, .splits = true, .parks_whole = false};
     case MemoryKind::windowed:
-      return {.divisible = true, .guesses = true, .many_ids = false, .splits = false, .parks_whole = true};
+      return {.divisible = true, .drafts = true, .many_ids = false, .splits = false, .parks_whole = true};
     case MemoryKind::state:
       break;
   }
-  return {.divisible = false, .guesses = false, .many_ids = false, .splits = false, .parks_whole = true};
+  return {.divisible = false, .drafts = false, .many_ids = false, .splits = false, .parks_whole = true};
 }
 
 // The oldest place that is seen from place `next`.

@@ -19,8 +19,8 @@ TEST(MemoryKinds, FollowFromStateWindowAndArchitecture) {
 TEST(MemoryKinds, WhatEachOfThemAllows) {
   EXPECT_TRUE(rules_of(MemoryKind::plain).splits);
   EXPECT_FALSE(rules_of(MemoryKind::windowed).splits);
-  EXPECT_TRUE(rules_of(MemoryKind::windowed).guesses);
-  EXPECT_FALSE(rules_of(MemoryKind::state).guesses);
+  EXPECT_TRUE(rules_of(MemoryKind::windowed).drafts);
+  EXPECT_FALSE(rules_of(MemoryKind::state).drafts);
   EXPECT_FALSE(rules_of(MemoryKind::state).divisible);
   EXPECT_TRUE(rules_of(MemoryKind::windowed).parks_whole);
 }

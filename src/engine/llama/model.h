@@ -24,11 +24,12 @@ namespace corral::engine {
 class Model final : public TokenTable {
  public:
   // Errors: as InferenceEngine::load. load_backends() must have succeeded.
-  static Result<std::shared_ptr<Model>> load(const LoadOptions& options, const std::function<bool(float)>& progress);
+  static Result<std::shared_ptr<Model>> load(const EngineLoadOptions& options,
+                                             const std::function<bool(float)>& progress);
   // What load() asks first. Errors: file_not_found.
   static Result<> check_file(const std::string& path);
   // All but the weights, which are laid out and never allocated: contexts of it can be measured, not used.
-  static Result<std::shared_ptr<Model>> load_empty(const LoadOptions& options);
+  static Result<std::shared_ptr<Model>> load_empty(const EngineLoadOptions& options);
 
   const ModelFacts& facts() const { return facts_; }
   ModelFacts& mutable_facts() { return facts_; }  // while loading: what only a context knows
@@ -76,9 +77,9 @@ class Model final : public TokenTable {
   std::string meta(const std::string& key) const;
 
  private:
-  Model(llama_model* model, const LoadOptions& options);
-  static Result<std::shared_ptr<Model>> open(const LoadOptions& options, llama_model_params params);
-  Result<> describe(const LoadOptions& options);
+  Model(llama_model* model, const EngineLoadOptions& options);
+  static Result<std::shared_ptr<Model>> open(const EngineLoadOptions& options, llama_model_params params);
+  Result<> describe(const EngineLoadOptions& options);
   Result<> add_adapters(const std::vector<LoraAdapter>& loras);
   Result<std::vector<Token>> tokenize_here(std::string_view text, bool add_special, bool parse_special) const;
   void read_default_sampling();

@@ -41,7 +41,8 @@ Result<> Model::check_file(const std::string& path) {
   return std::unexpected(load_failed(errc::file_not_found, {path, "there is no such file"}));
 }
 
-Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std::function<bool(float)>& progress) {
+Result<std::shared_ptr<Model>> Model::load(const EngineLoadOptions& options,
+                                           const std::function<bool(float)>& progress) {
   struct Loading {
     const std::function<bool(float)>& progress;
     bool cancelled = false;
@@ -67,7 +68,7 @@ Result<std::shared_ptr<Model>> Model::load(const LoadOptions& options, const std
   return model;
 }
 
-Result<std::shared_ptr<Model>> Model::load_empty(const LoadOptions& options) {
+Result<std::shared_ptr<Model>> Model::load_empty(const EngineLoadOptions& options) {
   auto made = model_params(options);
   if (!made) return std::unexpected(made.error());
   llama_model_params& params = made->params;
@@ -76,7 +77,7 @@ Result<std::shared_ptr<Model>> Model::load_empty(const LoadOptions& options) {
   return open(options, params);
 }
 
-Result<std::shared_ptr<Model>> Model::open(const LoadOptions& options, llama_model_params params) {
+Result<std::shared_ptr<Model>> Model::open(const EngineLoadOptions& options, llama_model_params params) {
   if (auto found = check_file(options.path); !found) return std::unexpected(found.error());
   params.use_extra_bufts = may_repack(options, weight_facts(options.path));
   const LogCapture log;
@@ -143,7 +144,8 @@ void Model::apply_adapters(llama_context* context, const AdapterScales& wanted) 
   llama_set_adapters_lora(context, adapters.data(), adapters.size(), scales.data());
 }
 
-Model::Model(llama_model* model, const LoadOptions& options) : model_(model), vocab_(llama_model_get_vocab(model)) {
+Model::Model(llama_model* model, const EngineLoadOptions& options)
+    : model_(model), vocab_(llama_model_get_vocab(model)) {
   facts_.path = options.path;
 }
 
@@ -151,7 +153,7 @@ MemoryFacts Model::memory_facts() const {
   return {.state = facts_.recurrent, .window = facts_.window, .architecture = facts_.architecture};
 }
 
-Result<> Model::describe(const LoadOptions& options) {
+Result<> Model::describe(const EngineLoadOptions& options) {
   llama_model* const m = model_.get();
   char text[256] = {};
   llama_model_desc(m, text, sizeof text);
@@ -207,18 +209,18 @@ Result<> Model::describe(const LoadOptions& options) {
   facts_.pooling = options.pooling.value_or(facts_.pooling);
   const bool causal = meta(facts_.architecture + ".attention.causal") != "false";
   switch (options.purpose) {
-    case Purpose::automatic:
+    case ModelTask::automatic:
       facts_.kind = facts_.pooling == Pooling::rank              ? ModelKind::reranker
                     : facts_.pooling != Pooling::none || !causal ? ModelKind::embedding
                                                                  : ModelKind::generative;
       break;
-    case Purpose::generate:
+    case ModelTask::generate:
       facts_.kind = ModelKind::generative;
       break;
-    case Purpose::embed:
+    case ModelTask::embed:
       facts_.kind = ModelKind::embedding;
       break;
-    case Purpose::rerank:
+    case ModelTask::rerank:
       facts_.kind = ModelKind::reranker;
       if (facts_.pooling != Pooling::rank) {
         return fail(errc::unsupported, fmt::format("'{}' can't rerank: it has no ranking head", facts_.path),

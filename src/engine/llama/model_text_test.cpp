@@ -27,7 +27,7 @@ std::string with_pieces(const std::string& suffix, bool bytes) {
 
 // libllama threw, and so did the engine.
 TEST(ModelText, WhatTheVocabularyCannotSpellIsAnError) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path = with_pieces("no-bytes", false);
   const auto service = load(options);
   const SessionId session = *service->create_session();
@@ -46,7 +46,7 @@ TEST(ModelText, WhatTheVocabularyCannotSpellIsAnError) {
 
 // The exception left the session busy for good.
 TEST(ModelText, BreakersTheVocabularyCannotSpellAreRefused) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path = with_pieces("breakers", false);
   const auto service = load(options);
   const SessionId session = session_with(*service, "words");
@@ -61,7 +61,7 @@ TEST(ModelText, BreakersTheVocabularyCannotSpellAreRefused) {
 }
 
 TEST(ModelText, MayHaveMoreTokensThanBytes) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path = with_pieces("bytes", true);
   const auto service = load(options);
   const auto tokens = service->tokenize(std::string(40, ' '), false, false);

@@ -18,7 +18,7 @@ std::string repeated(std::string_view text, std::size_t count) {
 }
 
 std::unique_ptr<InferenceEngine> load_with(const std::string& pre) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path =
       with_meta("tiny-llama", pre, [&](gguf_context* to) { gguf_set_val_str(to, "tokenizer.ggml.pre", pre.c_str()); });
   return load(options);

@@ -46,7 +46,7 @@ Result<MachineShare> connect(const RemoteWorker& worker, const std::string& path
 }
 
 // By the shares that were said for its GPUs, else by their memory.
-MachineShare own_devices(const LoadOptions& options, std::span<const FoundDevice> found,
+MachineShare own_devices(const EngineLoadOptions& options, std::span<const FoundDevice> found,
                          std::span<const FoundDevice> gpus) {
   MachineShare machine{.share = options.own_share};
   for (const FoundDevice& gpu : gpus) {
@@ -77,7 +77,7 @@ SplitDevices lay_out(std::span<const MachineShare> machines) {
   return split;
 }
 
-Result<> check_shares(const LoadOptions& options) {
+Result<> check_shares(const EngineLoadOptions& options) {
   const auto is_share = [](float share) { return std::isfinite(share) && share > 0; };
   for (const RemoteWorker& worker : options.remotes) {
     if (is_share(worker.share)) continue;
@@ -93,7 +93,7 @@ Result<> check_shares(const LoadOptions& options) {
       "split");
 }
 
-Result<SplitDevices> connect_split(const LoadOptions& options, std::span<const FoundDevice> found,
+Result<SplitDevices> connect_split(const EngineLoadOptions& options, std::span<const FoundDevice> found,
                                    std::span<const FoundDevice> own_gpus) {
   if (auto fine = check_shares(options); !fine) return std::unexpected(fine.error());
   std::vector<MachineShare> machines;

@@ -37,13 +37,13 @@ struct MachineShare {
 SplitDevices lay_out(std::span<const MachineShare> machines);
 
 // Errors: invalid_argument with "split" for shares that are none.
-Result<> check_shares(const LoadOptions& options);
+Result<> check_shares(const EngineLoadOptions& options);
 
 // Connects to the workers of the options. There is no error for nobody at an endpoint: ggml ends the process then, and
 // so it does later, when a connection breaks. Who makes them looks before, and starts a new process afterwards.
 // Endpoints are remembered for the life of the process. Errors: those of check_shares(); invalid_argument with "split"
 // when there are too many devices; load_failed when a worker has no device.
-Result<SplitDevices> connect_split(const LoadOptions& options, std::span<const FoundDevice> found,
+Result<SplitDevices> connect_split(const EngineLoadOptions& options, std::span<const FoundDevice> found,
                                    std::span<const FoundDevice> own_gpus);
 
 // A device of another machine.

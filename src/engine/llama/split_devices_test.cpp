@@ -37,7 +37,7 @@ TEST(SplitDevices, WithoutAnyWeightNobodyHasAPart) {
 }
 
 TEST(SplitDevices, EveryMachineNeedsAShare) {
-  LoadOptions options{.remotes = {{"b", "127.0.0.1:1", 1}}, .own_share = 1};
+  EngineLoadOptions options{.remotes = {{"b", "127.0.0.1:1", 1}}, .own_share = 1};
   EXPECT_TRUE(check_shares(options));
   for (const float share : {0.0F, -1.0F, std::nanf(""), std::numeric_limits<float>::infinity()}) {
     options.remotes.front().share = share;

@@ -1,4 +1,4 @@
-// Whether a model's weights may be copied into the faster layouts that a CPU has for them (LoadOptions::repack).
+// Whether a model's weights may be copied into the faster layouts that a CPU has for them (EngineLoadOptions::repack).
 //
 // ggml's kernels for AMX (Xeons from 2023 on) multiply batches of matrices with the wrong weights: for each batch but
 // the first they look behind the weight's end. Models with a state per sequence compute several sequences in just such
@@ -16,7 +16,7 @@ struct WeightFacts {
   bool state = false;  // the model keeps a state per sequence, in some layers or in all
 };
 // Pure.
-constexpr bool may_repack(const LoadOptions& options, const WeightFacts& facts) {
+constexpr bool may_repack(const EngineLoadOptions& options, const WeightFacts& facts) {
   return options.repack && !(facts.amx && facts.state);
 }
 

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "engine/pooled/pooled.h"
+#include "engine/threads/client_quota.h"
 #include "engine/threads/in_flight.h"
-#include "engine/threads/shares.h"
 #include "engine/threads/waker.h"
 
 namespace corral::engine {
@@ -28,7 +28,7 @@ class PooledState {
   // What it takes up of what there is, until it is done.
   struct Place {
     InFlight::Ticket ticket;
-    Shares::Held request = {}, tokens = {};
+    ClientQuota::Held request = {}, tokens = {};
   };
   PooledState(Job job, Place place) : job_(std::move(job)), place_(std::move(place)) {
     result_.values.resize(job_.inputs.size());

@@ -71,8 +71,8 @@ TEST(Embed, AloneAndInABatchOfManyAreTheSame) {
 }
 
 TEST(Embed, CausalModelsEmbedWhenAskedTo) {
-  LoadOptions options = load_options("tiny-llama");
-  options.purpose = Purpose::embed;
+  EngineLoadOptions options = load_options("tiny-llama");
+  options.purpose = ModelTask::embed;
   options.pooling = Pooling::last;
   const auto service = load(options);
   const auto both = service->embed({some_tokens(20, 1), some_tokens(30, 2)})->get();
@@ -113,7 +113,7 @@ TEST(Embed, WakerIsCalledOnceWhenTheResultIsThere) {
 }
 
 TEST(Embed, DroppedAndManyAtOnce) {
-  LoadOptions options = load_options("tiny-embed");
+  EngineLoadOptions options = load_options("tiny-embed");
   options.workers = 2;
   const auto service = load(options);
   const auto expected = service->embed(inputs(*service, kTexts))->get();
@@ -149,7 +149,7 @@ class PoolingPasses : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(load_backends());
-    const LoadOptions options = load_options("tiny-embed");
+    const EngineLoadOptions options = load_options("tiny-embed");
     const std::shared_ptr<const Model> model = *Model::load(options, {});
     const auto box = std::make_shared<PoolingBox>();
     const auto make = [=] { return Context::make(model, options, box->abort_flag()); };
@@ -281,7 +281,7 @@ TEST_F(PoolingPasses, AnExceptionFailsThePassAlone) {
 }
 
 TEST(Embed, AFullQueueRefuses) {
-  LoadOptions options = load_options("tiny-embed");
+  EngineLoadOptions options = load_options("tiny-embed");
   options.max_sequences = 2;
   options.max_queue = 1;
   const auto service = load(options);
@@ -311,7 +311,7 @@ TEST(Embed, AFullQueueRefuses) {
 
 // They filled the queue, and the other was told 503.
 TEST(Embed, AClientLeavesRoomForOthers) {
-  LoadOptions options = load_options("tiny-embed");
+  EngineLoadOptions options = load_options("tiny-embed");
   options.max_sequences = 8;
   options.max_queue = 8;
   const auto service = load(options);
@@ -383,7 +383,7 @@ TEST(Rerank, ScoresEachDocument) {
 // Special tokens and placeholders in a client's text were once taken for the template's own.
 TEST(Rerank, ATemplateIsFilledOnceAndTextStaysText) {
   ASSERT_TRUE(load_backends());
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path = with_meta("tiny-llama", "reranks", [](gguf_context* to) {
     gguf_set_val_str(to, "tokenizer.chat_template.rerank",
                      "<|im_start|>judge {query}<|im_end|>\ntext {document}<|im_end|>");

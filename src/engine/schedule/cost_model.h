@@ -43,12 +43,12 @@ class CostModel {
   // What guesses are weighed with.
   virtual const PassCosts& rows() const = 0;
   // Rows for nobody that a pass may ever have.
-  virtual std::uint32_t most_fillers() const = 0;
-  // How many rows to compute where `rows` are wanted and up to `fillers` more may be added; `rows` or more.
-  virtual std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers) const = 0;
+  virtual std::uint32_t max_padding() const = 0;
+  // How many rows to compute where `rows` are wanted and up to `padding rows` more may be added; `rows` or more.
+  virtual std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding) const = 0;
   // How many of the running streams (1 or more) go into a pass when nothing else is to be done, with room for so many
-  // fillers. A trial is to find out what so many take: no guesses go with it.
-  virtual Turn turn(std::uint32_t running, std::uint32_t fillers) = 0;
+  // padding rows. A trial is to find out what so many take: no guesses go with it.
+  virtual Turn turn(std::uint32_t running, std::uint32_t padding) = 0;
 
   // Prompt tokens for the next pass; 0: first a pass is to show what the running streams take alone.
   virtual std::uint32_t prompt_allowance(const PromptsView& view) const = 0;
@@ -68,7 +68,7 @@ class CostModel {
 // Where a model computes.
 struct DeviceUse {
   std::uint32_t gpus = 0;        // that have a part of it
-  std::int32_t gpu_layers = -1;  // LoadOptions::n_gpu_layers
+  std::int32_t gpu_layers = -1;  // EngineLoadOptions::n_gpu_layers
   std::uint32_t layers = 0;      // without the output, which counts as one more
 };
 // What the CPU has to do with a part of each pass decides how long it takes.

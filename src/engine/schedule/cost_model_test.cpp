@@ -32,7 +32,7 @@ TEST(FlatCosts, AllStreamsGoInOnePoolAndNothingIsFilledUp) {
     EXPECT_FALSE(costs.turn(running, 7).trial);
     EXPECT_EQ(costs.filled_rows(running, 7), running);
   }
-  EXPECT_EQ(costs.most_fillers(), 0u);
+  EXPECT_EQ(costs.max_padding(), 0u);
   EXPECT_FALSE(costs.may_split());
   EXPECT_TRUE(costs.layout({}, {.now = {.streams = 4}}).unified());
 }
@@ -41,7 +41,7 @@ TEST(FlatCosts, RowsAreCheapSoGuessesPay) {
   const FlatCosts costs;
   EXPECT_LT(costs.rows().of(8), 1.5 * costs.rows().of(1));
   EXPECT_EQ(costs.rows().of(PassCosts::kMostRows), costs.rows().of(100'000));
-  const GuessBudget budget{.most = 8, .rows = 1, .costs = costs.rows()};
+  const DraftBudget budget{.most = 8, .rows = 1, .costs = costs.rows()};
   EXPECT_EQ(guess_length(budget, 0, [](std::uint32_t) { return 0.9; }), 8u);
 }
 
@@ -85,7 +85,7 @@ TEST(FlatCosts, APromptGetsAsMuchAsTheStreams) {
     costs.observe(with_prompt(8, 128, 10 + 128 * 0.05));
   }
   const std::uint32_t tokens = costs.prompt_allowance({.decoding = 8, .prompts = 1, .limit = 4096});
-  EXPECT_NEAR(tokens, 10 * (StepPace::kStretch - 1) / 0.05, StepPace::kTile);
+  EXPECT_NEAR(tokens, 10 * (PrefillPacer::kStretch - 1) / 0.05, PrefillPacer::kTile);
 }
 
 TEST(FlatCosts, TheFirstPassOfAllCountsForLittle) {
@@ -135,7 +135,7 @@ TEST(CpuCosts, TurnsGoOnUntilTheyAreClearlyWorse) {
 
 TEST(CpuCosts, FillsPassesUpWhereThatWasMeasured) {
   CpuCosts costs;
-  EXPECT_EQ(costs.most_fillers(), kMostFillers);
+  EXPECT_EQ(costs.max_padding(), kMaxPadding);
   EXPECT_EQ(costs.filled_rows(7, 7), 7u);
   for (int i = 0; i < 2; ++i) {
     costs.observe(streams(7, 88));
@@ -154,7 +154,7 @@ TEST(CpuCosts, WithoutMeasuringRowsAreCheapAndNothingIsTried) {
   EXPECT_EQ(costs.turn(7, 7).sessions, 7u);
   EXPECT_FALSE(costs.turn(7, 7).trial);
   EXPECT_EQ(costs.filled_rows(7, 7), 7u);
-  EXPECT_EQ(costs.most_fillers(), 0u);
+  EXPECT_EQ(costs.max_padding(), 0u);
   EXPECT_EQ(costs.rows().of(8), FlatRows().of(8));
 }
 

@@ -2,8 +2,8 @@
 // can take a fifth longer than eight, two can take longer than one after another, chunks of prompts get cheaper by
 // leaps, and attention passes over the cells of others. One thread.
 //
-// Learns what passes take by their rows (RowCosts), what a prompt token takes beside running streams (StepPace), each
-// with all threads and with those that the lane leaves; how long it stays quiet between long prompts (QuietTimes).
+// Learns what passes take by their rows (RowCosts), what a prompt token takes beside running streams (PrefillPacer),
+// each with all threads and with those that the lane leaves; how long it stays quiet between long prompts (QuietTimes).
 // Decides by pass_rows.h, scheduler.h and layout.h, which are pure.
 #pragma once
 
@@ -27,9 +27,9 @@ class CpuCosts final : public CostModel {
   explicit CpuCosts(CpuCostOptions options = {}) : options_(options) {}
 
   const PassCosts& rows() const override;
-  std::uint32_t most_fillers() const override { return options_.measure_rows ? kMostFillers : 0; }
-  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers) const override;
-  Turn turn(std::uint32_t running, std::uint32_t fillers) override;
+  std::uint32_t max_padding() const override { return options_.measure_rows ? kMaxPadding : 0; }
+  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding) const override;
+  Turn turn(std::uint32_t running, std::uint32_t padding) override;
   std::uint32_t prompt_allowance(const PromptsView& view) const override;
   bool may_split() const override { return options_.foreign_cell_ms > 0; }
   KvShape layout(std::span<const LayoutView> sessions, LayoutFacts facts) override;
@@ -39,12 +39,12 @@ class CpuCosts final : public CostModel {
 
  private:
   struct Pace {
-    StepPace steps;
+    PrefillPacer steps;
     RowCosts rows;
   };
-  const Pace& pace() const { return shared_ ? with_half_ : with_all_; }
-  Pace& pace() { return shared_ ? with_half_ : with_all_; }
-  double streams_alone(std::uint32_t streams, bool may_fill, const Pace& pace) const;
+  const Pace& pacer() const { return shared_ ? with_half_ : with_all_; }
+  Pace& pacer() { return shared_ ? with_half_ : with_all_; }
+  double streams_alone(std::uint32_t streams, bool may_fill, const Pace& pacer) const;
 
   const CpuCostOptions options_;
   Pace with_all_;

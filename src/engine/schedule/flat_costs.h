@@ -1,7 +1,7 @@
 // The cost model of models that compute on GPUs alone: a pass waits for the weights, so a row more, and a cell more
 // that is somebody else's, cost next to nothing. All running streams go in each pass, no pass is filled up, all share
 // one pool of cells. Only how many prompt tokens go beside the streams is learnt, from two numbers: what a pass without
-// prompts takes, however many streams are in it, and what a prompt token adds (StepPace). One thread.
+// prompts takes, however many streams are in it, and what a prompt token adds (PrefillPacer). One thread.
 #pragma once
 
 #include "engine/schedule/cost_model.h"
@@ -18,9 +18,9 @@ class FlatCosts final : public CostModel {
   explicit FlatCosts(FlatCostOptions options = {}) : options_(options) {}
 
   const PassCosts& rows() const override { return rows_; }
-  std::uint32_t most_fillers() const override { return 0; }
-  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t /*fillers*/) const override { return rows; }
-  Turn turn(std::uint32_t running, std::uint32_t /*fillers*/) override { return {.sessions = running}; }
+  std::uint32_t max_padding() const override { return 0; }
+  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t /*padding*/) const override { return rows; }
+  Turn turn(std::uint32_t running, std::uint32_t /*padding*/) override { return {.sessions = running}; }
   std::uint32_t prompt_allowance(const PromptsView& view) const override;
   bool may_split() const override { return false; }
   KvShape layout(std::span<const LayoutView> /*sessions*/, LayoutFacts /*facts*/) override { return {}; }
@@ -31,7 +31,7 @@ class FlatCosts final : public CostModel {
  private:
   const FlatCostOptions options_;
   const FlatRows rows_;
-  StepPace steps_;
+  PrefillPacer steps_;
   static constexpr std::uint32_t kStale =
       200;  // passes with prompts, after which what one without takes is asked again
 

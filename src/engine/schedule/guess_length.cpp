@@ -34,11 +34,11 @@ struct Next {
 };
 
 double gain_of(const GuessList& list, const Next& next) {
-  const bool more = next.taken < std::min<std::size_t>(list.guesses.size(), list.most);
-  return more ? next.right * list.guesses[next.taken].probability : 0;
+  const bool more = next.taken < std::min<std::size_t>(list.drafts.size(), list.most);
+  return more ? next.right * list.drafts[next.taken].probability : 0;
 }
 
-void take(const GuessList& list, Next& next) { next.right *= list.guesses[next.taken++].probability; }
+void take(const GuessList& list, Next& next) { next.right *= list.drafts[next.taken++].probability; }
 
 // Wherever the next guess is most likely to be right.
 void choose_best(std::span<GuessList> lists, std::uint32_t most, Speed speed) {

@@ -15,19 +15,19 @@ namespace corral::engine {
 // For one session, where making guesses takes time too. `probability(i)`: that guess i, from 0, is right if those
 // before it were. `each`: what making one takes, in passes of one row. 0: a pass is better without.
 template <std::invocable<std::uint32_t> Probability>
-std::uint32_t guess_length(const GuessBudget& budget, double each, Probability probability) {
+std::uint32_t guess_length(const DraftBudget& budget, double each, Probability probability) {
   // Without guesses, each row of the pass gives a token.
   double tokens = budget.rows, right = 1;
   double best_speed = tokens / budget.costs.of(budget.rows);
   const double drafting = each * budget.costs.of(1);
   std::uint32_t best = 0;
-  for (std::uint32_t guesses = 1; guesses <= budget.most; ++guesses) {
-    right *= probability(guesses - 1);
+  for (std::uint32_t drafts = 1; drafts <= budget.most; ++drafts) {
+    right *= probability(drafts - 1);
     tokens += right;
-    const double speed = tokens / (budget.costs.of(budget.rows + guesses) + drafting * guesses);
+    const double speed = tokens / (budget.costs.of(budget.rows + drafts) + drafting * drafts);
     if (speed <= best_speed) continue;
     best_speed = speed;
-    best = guesses;
+    best = drafts;
   }
   return best;
 }
@@ -41,9 +41,9 @@ constexpr std::uint32_t most_guesses(std::uint32_t sessions, std::uint32_t each)
 
 // The guesses at one session of a pass.
 struct GuessList {
-  std::span<const Guess> guesses;  // that there are
-  std::uint32_t most = 0;          // rows behind the session's own that its cells have room for
-  std::uint32_t rows = 0;          // result: so many rows; the first guesses, and fillers where there are fewer
+  std::span<const DraftToken> drafts;  // that there are
+  std::uint32_t most = 0;              // rows behind the session's own that its cells have room for
+  std::uint32_t rows = 0;  // result: so many rows; the first guesses, and padding rows where there are fewer
 };
 
 struct GuessLimits {

@@ -66,11 +66,11 @@ class ChooseGuesses : public GuessLength {
   // How many rows each of several sessions gets. `sure`: how sure each of its guesses is.
   std::vector<std::uint32_t> rows(const std::vector<std::vector<double>>& sure, GuessLimits limits,
                                   const std::vector<std::uint32_t>& room = {}) const {
-    std::vector<std::vector<Guess>> guesses(sure.size());
+    std::vector<std::vector<DraftToken>> drafts(sure.size());
     std::vector<GuessList> lists;
     for (std::size_t i = 0; i < sure.size(); ++i) {
-      for (const double probability : sure[i]) guesses[i].push_back({.token = 1, .probability = probability});
-      lists.push_back({.guesses = guesses[i], .most = room.empty() ? 16 : room[i]});
+      for (const double probability : sure[i]) drafts[i].push_back({.token = 1, .probability = probability});
+      lists.push_back({.drafts = drafts[i], .most = room.empty() ? 16 : room[i]});
     }
     choose_guesses(lists, costs_, limits);
     std::vector<std::uint32_t> chosen;

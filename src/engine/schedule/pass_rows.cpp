@@ -15,20 +15,20 @@ constexpr double kChange = 0.08;
 
 std::uint32_t whole_tiles(std::uint32_t rows, std::uint32_t tile) { return (rows + tile - 1) / tile * tile; }
 
-bool may_fill(std::uint32_t rows, std::uint32_t fillers, std::uint32_t whole) {
-  return whole > rows && whole <= rows + std::min(rows, fillers) && whole <= RowCosts::kMostRows;
+bool may_fill(std::uint32_t rows, std::uint32_t padding, std::uint32_t whole) {
+  return whole > rows && whole <= rows + std::min(rows, padding) && whole <= RowCosts::kMostRows;
 }
 
 }  // namespace
 
-std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCosts& costs) {
+std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding, const RowCosts& costs) {
   // A single row has code of its own, or waits for the weights like any number of them.
   if (rows < 2 || !costs.tried(rows)) return rows;
   std::uint32_t best = rows;
   double best_ms = costs.of(rows) * (1 - kLeastGain);
   for (const std::uint32_t tile : kTiles) {
     const std::uint32_t whole = whole_tiles(rows, tile);
-    if (!may_fill(rows, fillers, whole)) continue;
+    if (!may_fill(rows, padding, whole)) continue;
     if (!costs.tried(whole)) return whole;
     if (costs.of(whole) >= best_ms) continue;
     best = whole;
@@ -50,7 +50,7 @@ double streams_ms(const StreamsView& streams, const RowCosts& costs) {
   consider(rows, 1);
   for (const std::uint32_t tile : kTiles) {
     const std::uint32_t whole = whole_tiles(rows, tile);
-    if (may_fill(rows, streams.fillers, whole)) consider(whole, 1);
+    if (may_fill(rows, streams.padding, whole)) consider(whole, 1);
   }
   if (least > 0) consider(1, rows);
   return least;
@@ -59,7 +59,7 @@ double streams_ms(const StreamsView& streams, const RowCosts& costs) {
 Turn sessions_per_pass(const StreamsView& streams, const RowCosts& costs) {
   const std::uint32_t running = streams.running;
   if (running < 2 || running > RowCosts::kMostRows) return {.sessions = running};
-  const std::uint32_t filled = filled_rows(running, streams.fillers, costs);
+  const std::uint32_t filled = filled_rows(running, streams.padding, costs);
   if (!costs.tried(filled)) return {.sessions = running, .trial = true};
   if (!costs.tried(1)) return {.sessions = 1, .trial = true};
   const double in_turns = costs.of(1) * running, together = costs.of(filled);

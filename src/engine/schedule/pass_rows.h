@@ -13,15 +13,15 @@
 namespace corral::engine {
 
 // Rows that may be added to a pass.
-inline constexpr std::uint32_t kMostFillers = 7;
+inline constexpr std::uint32_t kMaxPadding = 7;
 
-// How many rows to compute where `rows` are wanted and up to `fillers` more may be added. Whole tiles that weren't
+// How many rows to compute where `rows` are wanted and up to `padding rows` more may be added. Whole tiles that weren't
 // measured are tried, but not where more than half of the rows would be for nobody.
-std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers, const RowCosts& costs);
+std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding, const RowCosts& costs);
 
 struct StreamsView {
   std::uint32_t running = 0;  // sessions, each with a row
-  std::uint32_t fillers = 0;  // rows that may be added
+  std::uint32_t padding = 0;  // rows that may be added
   bool in_turns = false;      // so many went one at a time so far
 };
 

@@ -66,24 +66,24 @@ TEST(FilledRows, AnyNumberIsFine) {
 }
 
 TEST(StreamsMs, TheLeastOfWhatIsKnown) {
-  EXPECT_EQ(streams_ms({.running = 7, .fillers = 7}, RowCosts{}), 0);
-  EXPECT_EQ(streams_ms({.running = 0, .fillers = 7}, kTwoCores), 0);
-  EXPECT_NEAR(streams_ms({.running = 7, .fillers = 7}, kTwoCores), 71, 1) << "filled up";
-  EXPECT_NEAR(streams_ms({.running = 7, .fillers = 0}, kTwoCores), 88, 1);
-  EXPECT_NEAR(streams_ms({.running = 2, .fillers = 7}, kTwoCores), 32, 1) << "in turns";
-  EXPECT_NEAR(streams_ms({.running = 4, .fillers = 7}, kTwoCores), 59, 1);
+  EXPECT_EQ(streams_ms({.running = 7, .padding = 7}, RowCosts{}), 0);
+  EXPECT_EQ(streams_ms({.running = 0, .padding = 7}, kTwoCores), 0);
+  EXPECT_NEAR(streams_ms({.running = 7, .padding = 7}, kTwoCores), 71, 1) << "filled up";
+  EXPECT_NEAR(streams_ms({.running = 7, .padding = 0}, kTwoCores), 88, 1);
+  EXPECT_NEAR(streams_ms({.running = 2, .padding = 7}, kTwoCores), 32, 1) << "in turns";
+  EXPECT_NEAR(streams_ms({.running = 4, .padding = 7}, kTwoCores), 59, 1);
   EXPECT_NEAR(streams_ms({.running = 100'000}, known({{RowCosts::kMostRows, 300}})), 300, 1);
 }
 
 TEST(StreamsMs, SoManyMustHaveRun) {
-  EXPECT_EQ(streams_ms({.running = 7, .fillers = 7}, known({{1, 16}, {8, 71}})), 0);
+  EXPECT_EQ(streams_ms({.running = 7, .padding = 7}, known({{1, 16}, {8, 71}})), 0);
   RowCosts filled = known({{7, 88}});
   for (std::uint64_t i = 0; i < RowCosts::kForgotten; ++i) filled.observe(8, 71);
   EXPECT_FALSE(filled.measured(7));
-  EXPECT_NEAR(streams_ms({.running = 7, .fillers = 7}, filled), 71, 1);
-  EXPECT_EQ(streams_ms({.running = 7, .fillers = 0}, filled), 0);
+  EXPECT_NEAR(streams_ms({.running = 7, .padding = 7}, filled), 71, 1);
+  EXPECT_EQ(streams_ms({.running = 7, .padding = 0}, filled), 0);
   filled.observe(1, 16);
-  EXPECT_EQ(streams_ms({.running = 7, .fillers = 0}, filled), 0) << "one row says nothing about seven";
+  EXPECT_EQ(streams_ms({.running = 7, .padding = 0}, filled), 0) << "one row says nothing about seven";
 }
 
 TEST(SessionsPerPass, OneAtATimeWhereThatIsQuicker) {
@@ -104,8 +104,8 @@ TEST(SessionsPerPass, OneAtATimeWhereThatIsQuicker) {
 
 TEST(SessionsPerPass, WhatFillingUpGainsCounts) {
   const RowCosts costs = known({{1, 21}, {7, 174}, {8, 135}});
-  EXPECT_EQ(sessions_per_pass({.running = 7, .fillers = 0}, costs).sessions, 1u);
-  EXPECT_EQ(sessions_per_pass({.running = 7, .fillers = 7}, costs).sessions, 7u);
+  EXPECT_EQ(sessions_per_pass({.running = 7, .padding = 0}, costs).sessions, 1u);
+  EXPECT_EQ(sessions_per_pass({.running = 7, .padding = 7}, costs).sessions, 7u);
 }
 
 TEST(SessionsPerPass, GoesOnAsItWasWhereLittleIsGained) {

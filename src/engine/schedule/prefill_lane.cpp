@@ -49,7 +49,7 @@ PrefillResult run_prefill(PrefillJob job, const LaneMemoryMaker& make, LaneContr
 }
 
 bool belongs_in_lane(const LaneView& view) {
-  return view.decoding > 0 && view.pending >= view.least && view.allowance > 0 && view.allowance < StepPace::kLarge;
+  return view.decoding > 0 && view.pending >= view.least && view.allowance > 0 && view.allowance < PrefillPacer::kLarge;
 }
 
 }  // namespace corral::engine

@@ -164,8 +164,8 @@ TEST(PrefillThread, WithoutMemoryNothingComesBack) {
 // Two streams that go on, and the smallest steps beside them: whoever comes with a long prompt belongs in the lane.
 class Lane : public ::testing::Test {
  protected:
-  static LoadOptions options() {
-    LoadOptions options = load_options("tiny-llama");
+  static EngineLoadOptions options() {
+    EngineLoadOptions options = load_options("tiny-llama");
     options.n_ctx = 8192;
     options.n_threads = 2;
     options.stream_tokens = 100'000;
@@ -255,7 +255,7 @@ TEST_F(Lane, CancelledOnesLeaveItToTheNext) {
     };
     while (!computes()) std::this_thread::yield();
     stream->cancel();
-    EXPECT_EQ(drain(*stream).finish.reason, StopReason::cancelled);
+    EXPECT_EQ(drain(*stream).finish.reason, FinishReason::cancelled);
     ASSERT_TRUE(engine_->end_session(session));
   }
   const Answer answer = generate(*engine_, session_with(*engine_, some_tokens(700)), endless(10));
@@ -269,7 +269,7 @@ TEST_F(Lane, WhatFailsThereIsComputedBesideTheStreams) {
     return tokens.size() > 128 && ++large > 1 ? std::optional(GGML_STATUS_FAILED) : std::nullopt;
   });
   const Answer answer = generate(*engine_, session_with(*engine_, some_tokens(700)), endless(20));
-  EXPECT_EQ(answer.finish.reason, StopReason::length);
+  EXPECT_EQ(answer.finish.reason, FinishReason::length);
   EXPECT_TRUE(reference_.is_greedy(some_tokens(700), answer.tokens, true));
   EXPECT_EQ(large, 2u);
   EXPECT_EQ(stats().lane_prompts, 1u);
@@ -296,7 +296,7 @@ std::string with_long_rope() {
 
 TEST(LongRope, NothingIsComputedForAContextOfAnotherSize) {
   for (const KvLayout layout : {KvLayout::unified, KvLayout::automatic}) {
-    LoadOptions options = load_options("tiny-llama");
+    EngineLoadOptions options = load_options("tiny-llama");
     options.path = with_long_rope();
     options.n_threads = 2;
     options.stream_tokens = 100'000;

@@ -11,7 +11,7 @@ constexpr double kLargeGuess = 0.6;
 // Passes with small chunks after which what a large one costs is tried again.
 constexpr std::uint32_t kForgotten = 500;
 
-// Shares `budget` between prompts, given in the order of age; amounts by position.
+// Divides `budget` between prompts, given in the order of age; amounts by position.
 std::vector<std::uint32_t> share_prefill(const std::vector<std::uint32_t>& pending, std::uint32_t budget) {
   std::vector<std::uint32_t> share(pending.size(), 0);
   if (pending.empty() || budget == 0) return share;
@@ -70,7 +70,7 @@ bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long
       sessions, [&](const RunnableView& session) { return session.settled || session.pending >= long_prompt; });
 }
 
-void StepPace::observe(const Pass& pass) {
+void PrefillPacer::observe(const Pass& pass) {
   const auto learn = [](double& known, double sample) { known = known == 0 ? sample : 0.8 * known + 0.2 * sample; };
   // A few tokens tell little: the pass reads all weights anyway.
   if (pass.prefill < kFloor) return;
@@ -85,8 +85,8 @@ void StepPace::observe(const Pass& pass) {
   }
 }
 
-std::uint32_t StepPace::allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double most_ms,
-                                  std::uint32_t limit) const {
+std::uint32_t PrefillPacer::allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double most_ms,
+                                      std::uint32_t limit) const {
   if (small_ms_ <= 0 && large_ms_ <= 0) return std::min(kFirstGuess, limit);
   const double small = small_ms_ > 0 ? small_ms_ : large_ms_;
   const double large = large_ms_ > 0 ? large_ms_ : kLargeGuess * small;

@@ -48,7 +48,7 @@ bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long
 // gets what the other half is worth. Where many wait with prompts, the prompts get more in proportion: those that run
 // already must not hold up the others. Chunks from kLarge tokens on are learnt apart, because kernels are much faster
 // from there on: a chunk of that size may cost less than a smaller one. Pure.
-class StepPace {
+class PrefillPacer {
  public:
   struct Pass {
     std::uint32_t decoding = 0;  // tokens of running streams

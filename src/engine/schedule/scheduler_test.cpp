@@ -137,72 +137,73 @@ TEST(PlanBatch, PropertiesHoldForRandomMixes) {
   }
 }
 
-TEST(StepPace, GuessesUntilItKnows) {
-  EXPECT_EQ(StepPace().allowance(0, 0, 1, 100, 512), StepPace::kFirstGuess);
-  EXPECT_EQ(StepPace().allowance(0, 0, 1, 100, 16), 16u);
+TEST(PrefillPacer, GuessesUntilItKnows) {
+  EXPECT_EQ(PrefillPacer().allowance(0, 0, 1, 100, 512), PrefillPacer::kFirstGuess);
+  EXPECT_EQ(PrefillPacer().allowance(0, 0, 1, 100, 16), 16u);
 }
 
 // Streams that take `decode_ms` alone, and prompts at `prefill_ms` a token.
 struct Known {
   double decode_ms;
-  StepPace pace = {};
+  PrefillPacer pacer = {};
   Known(double decode, double prefill_ms) : decode_ms(decode) {
     for (const std::uint32_t tokens : {100u, 50u})
-      pace.observe({.decoding = 4, .prefill = tokens, .ms = decode_ms + tokens * prefill_ms, .decode_ms = decode_ms});
+      pacer.observe({.decoding = 4, .prefill = tokens, .ms = decode_ms + tokens * prefill_ms, .decode_ms = decode_ms});
   }
   std::uint32_t allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms, std::uint32_t limit) const {
-    return pace.allowance(decoding, decoding > 0 ? decode_ms : 0, prompts, most_ms, limit);
+    return pacer.allowance(decoding, decoding > 0 ? decode_ms : 0, prompts, most_ms, limit);
   }
 };
 
-TEST(StepPace, PromptsTakeAsLongAsTheStreamsBesideThem) {
-  EXPECT_NEAR(Known(400, 2).allowance(8, 1, 1000, 512), 400 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
-  EXPECT_EQ(Known(40, 100).allowance(4, 1, 1000, 512), StepPace::kTile - 4) << "at least a tile";
-  EXPECT_EQ(Known(40, 100).allowance(14, 1, 1000, 512), 2 * StepPace::kTile - 14) << "not next to nothing";
+TEST(PrefillPacer, PromptsTakeAsLongAsTheStreamsBesideThem) {
+  EXPECT_NEAR(Known(400, 2).allowance(8, 1, 1000, 512), 400 * (PrefillPacer::kStretch - 1) / 2, PrefillPacer::kTile);
+  EXPECT_EQ(Known(40, 100).allowance(4, 1, 1000, 512), PrefillPacer::kTile - 4) << "at least a tile";
+  EXPECT_EQ(Known(40, 100).allowance(14, 1, 1000, 512), 2 * PrefillPacer::kTile - 14) << "not next to nothing";
   EXPECT_EQ(Known(40, 0.01).allowance(4, 1, 1000, 512), 512u);
 }
 
-TEST(StepPace, ManyPromptsAreNotHeldUpByOneStream) {
-  const Known pace(40, 2);
-  EXPECT_NEAR(pace.allowance(8, 17, 1000, 512), 6 * 40 * (StepPace::kStretch - 1) / 2, StepPace::kTile);
-  EXPECT_EQ(pace.allowance(8, 3, 1000, 512), pace.allowance(8, 1, 1000, 512));
-  EXPECT_EQ(pace.allowance(1, 15, 1000, 512), 512u);
+TEST(PrefillPacer, ManyPromptsAreNotHeldUpByOneStream) {
+  const Known pacer(40, 2);
+  EXPECT_NEAR(pacer.allowance(8, 17, 1000, 512), 6 * 40 * (PrefillPacer::kStretch - 1) / 2, PrefillPacer::kTile);
+  EXPECT_EQ(pacer.allowance(8, 3, 1000, 512), pacer.allowance(8, 1, 1000, 512));
+  EXPECT_EQ(pacer.allowance(1, 15, 1000, 512), 512u);
 }
 
-TEST(StepPace, ALargeChunkMayBeCheaperThanASmallOne) {
-  StepPace pace;
-  pace.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 8, .decode_ms = 100});
-  pace.observe({.decoding = 8, .prefill = 72, .ms = 100 + 72 * 3, .decode_ms = 100});
-  EXPECT_EQ(pace.allowance(8, 100, 1, 1000, 512), StepPace::kTile - 8) << "a large one would stretch the step too much";
-  EXPECT_NEAR(pace.allowance(8, 100, 9, 1000, 512), 3 * 90 / 3, StepPace::kTile);
+TEST(PrefillPacer, ALargeChunkMayBeCheaperThanASmallOne) {
+  PrefillPacer pacer;
+  pacer.observe({.decoding = 8, .prefill = 24, .ms = 100 + 24 * 8, .decode_ms = 100});
+  pacer.observe({.decoding = 8, .prefill = 72, .ms = 100 + 72 * 3, .decode_ms = 100});
+  EXPECT_EQ(pacer.allowance(8, 100, 1, 1000, 512), PrefillPacer::kTile - 8)
+      << "a large one would stretch the step too much";
+  EXPECT_NEAR(pacer.allowance(8, 100, 9, 1000, 512), 3 * 90 / 3, PrefillPacer::kTile);
 }
 
-TEST(StepPace, WhatALargeChunkCostsIsForgottenAndTriedAgain) {
-  StepPace pace;
-  const StepPace::Pass small{.decoding = 8, .prefill = 24, .ms = 100 + 24 * 3, .decode_ms = 100};
-  pace.observe({.decoding = 8, .prefill = 64, .ms = 100 + 64 * 50, .decode_ms = 100});
-  for (int i = 0; i < 100; ++i) pace.observe(small);
-  EXPECT_LT(pace.allowance(8, 100, 9, 1000, 512), 130u);
-  for (int i = 0; i < 500; ++i) pace.observe(small);
-  EXPECT_GT(pace.allowance(8, 100, 9, 1000, 512), 130u);
+TEST(PrefillPacer, WhatALargeChunkCostsIsForgottenAndTriedAgain) {
+  PrefillPacer pacer;
+  const PrefillPacer::Pass small{.decoding = 8, .prefill = 24, .ms = 100 + 24 * 3, .decode_ms = 100};
+  pacer.observe({.decoding = 8, .prefill = 64, .ms = 100 + 64 * 50, .decode_ms = 100});
+  for (int i = 0; i < 100; ++i) pacer.observe(small);
+  EXPECT_LT(pacer.allowance(8, 100, 9, 1000, 512), 130u);
+  for (int i = 0; i < 500; ++i) pacer.observe(small);
+  EXPECT_GT(pacer.allowance(8, 100, 9, 1000, 512), 130u);
 }
 
-TEST(StepPace, AStepNeverGetsMuchLongerThanAllowed) {
-  EXPECT_NEAR(Known(400, 2).allowance(0, 1, 100, 512), 50, StepPace::kTile);
+TEST(PrefillPacer, AStepNeverGetsMuchLongerThanAllowed) {
+  EXPECT_NEAR(Known(400, 2).allowance(0, 1, 100, 512), 50, PrefillPacer::kTile);
 }
 
-TEST(StepPace, FillsWholeTiles) {
+TEST(PrefillPacer, FillsWholeTiles) {
   for (std::uint32_t decoding = 1; decoding < 20; ++decoding) {
     const std::uint32_t tokens = Known(200, 2).allowance(decoding, 1, 1000, 512);
-    EXPECT_EQ((decoding + tokens) % StepPace::kTile, 0u) << decoding << " and " << tokens;
-    EXPECT_LE(tokens, 90 + StepPace::kTile / 2);
+    EXPECT_EQ((decoding + tokens) % PrefillPacer::kTile, 0u) << decoding << " and " << tokens;
+    EXPECT_LE(tokens, 90 + PrefillPacer::kTile / 2);
   }
 }
 
-TEST(StepPace, PromptsAloneTeachWhatATokenCosts) {
-  StepPace pace;
-  for (int i = 0; i < 50; ++i) pace.observe({.decoding = 0, .prefill = 512, .ms = 1024});
-  EXPECT_NEAR(pace.allowance(0, 0, 1, 100, 512), 50, StepPace::kTile);
+TEST(PrefillPacer, PromptsAloneTeachWhatATokenCosts) {
+  PrefillPacer pacer;
+  for (int i = 0; i < 50; ++i) pacer.observe({.decoding = 0, .prefill = 512, .ms = 1024});
+  EXPECT_NEAR(pacer.allowance(0, 0, 1, 100, 512), 50, PrefillPacer::kTile);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 // name, pass nobody by for ever.
 //
 // What may wait (background) has turns of its own, each eight behind the last: it gets a ninth of the places beside one
-// client that always asks. How many places it may have at most is for who gives them (worker/places.h).
+// client that always asks. How many places it may have at most is for who gives them (worker/admission_controller.h).
 //
 // One client alone is served in the order in which it asks.
 #pragma once

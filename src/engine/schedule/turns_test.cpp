@@ -40,7 +40,7 @@ TEST_P(Turns, AfterALengthStop) {
 }
 
 TEST_P(Turns, AfterAStopString) {
-  LoadOptions alike = load_options(GetParam());
+  EngineLoadOptions alike = load_options(GetParam());
   alike.prefix_cache_tokens = 0;  // both runs compute the same passes
   const auto service = load(alike);
   const Reference reference(GetParam());
@@ -52,7 +52,7 @@ TEST_P(Turns, AfterAStopString) {
   options.stop = {ahead.substr(ahead.size() / 2, 7)};
   const SessionId session = session_with(*service, prompt);
   const Answer first = generate(*service, session, options);
-  EXPECT_EQ(first.finish.reason, StopReason::stop);
+  EXPECT_EQ(first.finish.reason, FinishReason::stop);
   EXPECT_EQ(first.finish.stop_string, options.stop[0]);
   EXPECT_EQ(first.text, ahead.substr(0, ahead.find(options.stop[0])));
   ASSERT_LT(first.tokens.size(), plain.size());
@@ -65,7 +65,7 @@ TEST_P(Turns, AfterAStopString) {
 }
 
 TEST_P(Turns, AfterAStopStringWithoutNewInput) {
-  LoadOptions alike = load_options(GetParam());
+  EngineLoadOptions alike = load_options(GetParam());
   alike.prefix_cache_tokens = 0;  // both runs compute the same passes
   const auto service = load(alike);
   const Reference reference(GetParam());
@@ -76,7 +76,7 @@ TEST_P(Turns, AfterAStopStringWithoutNewInput) {
   options.stop = {ahead.substr(ahead.size() / 2, 3)};
   const SessionId session = session_with(*service, prompt);
   const Answer first = generate(*service, session, options);
-  EXPECT_EQ(first.finish.reason, StopReason::stop);
+  EXPECT_EQ(first.finish.reason, FinishReason::stop);
   EXPECT_TRUE(reference.is_greedy(prompt + first.tokens, generate(*service, session, endless(10)).tokens, true));
 }
 
@@ -90,7 +90,7 @@ TEST_P(Turns, AfterACancel) {
   ASSERT_TRUE(begin);
   stream.cancel();
   const Answer rest = drain(stream);
-  EXPECT_EQ(rest.finish.reason, StopReason::cancelled);
+  EXPECT_EQ(rest.finish.reason, FinishReason::cancelled);
   EXPECT_TRUE(service->append_input(session, more));
   const Answer second = generate(*service, session, endless(10));
   EXPECT_TRUE(reference.is_greedy(prompt + begin->tokens + rest.tokens + more, second.tokens, true));
@@ -127,7 +127,7 @@ TEST(Turns, TheEndTokenBelongsToTheHistory) {
   const auto prompt = *service->tokenize("Hi\n", true, false), more = *service->tokenize("\nand\n", false, false);
   const SessionId session = session_with(*service, prompt);
   const Answer first = generate(*service, session, greedy(100));
-  EXPECT_EQ(first.finish.reason, StopReason::stop);
+  EXPECT_EQ(first.finish.reason, FinishReason::stop);
   EXPECT_TRUE(service->append_input(session, more));
   EXPECT_TRUE(reference.is_greedy(prompt + first.tokens + more, generate(*service, session, greedy(10)).tokens));
 }

@@ -247,7 +247,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   generation.background = options.background;
   generation.render_special = options.render_special;
   generation.preserved_tokens = std::move(options.preserved_tokens);
-  generation.cutter = TextCutter(std::move(options.stop));
+  generation.filter = StopStringFilter(std::move(options.stop));
   generation.posted = MonoClock::now();
   StreamHandle handle(generation.stream);
   if (!box->post(StartGeneration{session, std::move(generation)}, options.supersede ? session.value() : 0)) {
@@ -326,7 +326,7 @@ DownsizeReport InferenceEngine::downsize() {
   }
   // What was freed goes back to the system now, and what chores still free when they have.
   heap::give_back();
-  impl_->chores->run([] { heap::give_back(); });
+  impl_->executor->run([] { heap::give_back(); });
   return sum;
 }
 

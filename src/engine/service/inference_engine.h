@@ -29,12 +29,12 @@
 
 #include "base/error.h"
 #include "engine/pooled/pooled.h"
+#include "engine/session/stream.h"
 #include "engine/values/errors.h"
 #include "engine/values/options.h"
 #include "engine/values/session_view.h"
 #include "engine/values/stats.h"
 #include "engine/values/types.h"
-#include "engine/worker/stream.h"
 
 struct llama_model;
 struct llama_vocab;
@@ -53,14 +53,14 @@ class InferenceEngine {
   // Errors: file_not_found, load_failed, load_cancelled, out_of_memory, never_fits, invalid_argument,
   // invalid_worker_count, version_mismatch, unsupported. Engines with the same `ids` never give two sessions the same
   // id.
-  static Result<std::unique_ptr<InferenceEngine>> load(LoadOptions options, Progress progress = {},
+  static Result<std::unique_ptr<InferenceEngine>> load(EngineLoadOptions options, Progress progress = {},
                                                        std::shared_ptr<SessionIds> ids = {});
   // An engine that checks requests and serves none: it has the vocabulary and no weights. What could begin ends with
   // no_weights, everything else with its own error. Its context is as large as a load with the options can have it.
   // Errors: those of load().
-  static Result<std::unique_ptr<InferenceEngine>> load_without_weights(LoadOptions options);
+  static Result<std::unique_ptr<InferenceEngine>> load_without_weights(EngineLoadOptions options);
   // What can be said about the options without loading: ranges, and whether there is such a file.
-  static Result<> check(const LoadOptions& options);
+  static Result<> check(const EngineLoadOptions& options);
 
   // shutdown(), then frees the memory.
   ~InferenceEngine();
@@ -130,8 +130,8 @@ class InferenceEngine {
   // One vector per input, of length 1 where normalize. Inputs are token lists (tokenize with add_special).
   // Clients take turns, however many requests and inputs they have, and none takes all the room there is. Errors:
   // unsupported (not an embedding model), input_too_long (one of them, or 2 million tokens in all), invalid_argument
-  // (none, an empty one, bad token), queue_full (LoadOptions::max_queue requests wait, or some millions of tokens, or
-  // the client's share of either), worker_shutdown.
+  // (none, an empty one, bad token), queue_full (EngineLoadOptions::max_queue requests wait, or some millions of
+  // tokens, or the client's share of either), worker_shutdown.
   Result<PooledHandle> embed(std::vector<std::vector<Token>> inputs, PooledTerms terms = {});
   // One relevance score per document, as the model gives it (no sigmoid). Errors: as embed, tokenize_failed.
   Result<PooledHandle> rerank(std::string_view query, std::span<const std::string> documents, PooledTerms terms = {});
@@ -140,7 +140,8 @@ class InferenceEngine {
   void set_threads(std::int32_t n_threads, std::int32_t n_threads_batch);
 
   // Gives the memory of KV cells and compute buffers back, unless something is being generated; sessions keep what they
-  // know in host memory (LoadOptions::park_bytes) and the next generation restores it. Waits for the step that runs.
+  // know in host memory (EngineLoadOptions::park_bytes) and the next generation restores it. Waits for the step that
+  // runs.
   DownsizeReport downsize();
 
   Stats stats() const;
@@ -148,7 +149,7 @@ class InferenceEngine {
  private:
   class Impl;
   explicit InferenceEngine(std::unique_ptr<Impl> impl);
-  static Result<std::unique_ptr<InferenceEngine>> load_all(LoadOptions options, Progress progress,
+  static Result<std::unique_ptr<InferenceEngine>> load_all(EngineLoadOptions options, Progress progress,
                                                            std::shared_ptr<SessionIds> ids);
   // The session with the tokens in it; where they don't fit the session ends.
   Result<SessionId> filled(SessionId session, std::span<const Token> tokens);

@@ -12,7 +12,7 @@ namespace corral::engine {
 
 bool InferenceEngine::Impl::may_guess() const {
   return options.speculative.max_tokens > 0 && model->facts().kind == ModelKind::generative &&
-         model->memory_rules().guesses;
+         model->memory_rules().drafts;
 }
 
 Result<> InferenceEngine::Impl::load_draft() {
@@ -28,7 +28,7 @@ Result<std::unique_ptr<Drafter>> InferenceEngine::Impl::make_drafter(std::uint32
   if (!may_guess()) return nullptr;
   if (!draft_model) return std::make_unique<NgramDrafter>();
 
-  const LoadOptions draft = draft_options(options, n_ctx);
+  const EngineLoadOptions draft = draft_options(options, n_ctx);
   KvMaker make = [this, draft](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
     return Context::make(draft_model, draft, go_on, shape);
   };

@@ -12,8 +12,8 @@
 #include "engine/pooled/pooling_worker.h"
 #include "engine/service/inference_engine.h"
 #include "engine/service/placement.h"
-#include "engine/threads/chores.h"
-#include "engine/threads/shares.h"
+#include "engine/threads/background_executor.h"
+#include "engine/threads/client_quota.h"
 #include "engine/worker/worker.h"
 
 namespace corral::engine {
@@ -64,18 +64,19 @@ class InferenceEngine::Impl {
   Result<PooledHandle> pool(PooledState::Job job);
 
   // Constant after load.
-  LoadOptions options;
+  EngineLoadOptions options;
   bool without_weights = false;  // then there is no worker
   std::shared_ptr<Model> model;
   std::shared_ptr<Model> draft_model;     // guesses what the other will say; nullptr: none
   const std::atomic<bool> go_on = false;  // the abort flag of what is short enough to be waited for
   // What the threads of workers don't wait for. Goes behind those that use it, and before what it uses.
-  std::shared_ptr<Chores> chores = std::make_shared<ChoreThread>();
-  std::shared_ptr<Chores> disk = std::make_shared<ChoreThread>();  // a disk that hangs keeps no memory from going back
-  std::shared_ptr<ParkedStore> store;                              // nullptr: nothing is parked
-  std::vector<std::unique_ptr<Worker>> workers;                    // of a generative model
-  std::vector<std::unique_ptr<PoolingWorker>> poolers;             // of an embedding model or a reranker
-  std::optional<Shares> pooled_requests, pooled_tokens;            // of its clients, over all workers
+  std::shared_ptr<BackgroundExecutor> executor = std::make_shared<BackgroundThread>();
+  std::shared_ptr<BackgroundExecutor> disk =
+      std::make_shared<BackgroundThread>();                   // a disk that hangs keeps no memory from going back
+  std::shared_ptr<ParkedStore> store;                         // nullptr: nothing is parked
+  std::vector<std::unique_ptr<Worker>> workers;               // of a generative model
+  std::vector<std::unique_ptr<PoolingWorker>> poolers;        // of an embedding model or a reranker
+  std::optional<ClientQuota> pooled_requests, pooled_tokens;  // of its clients, over all workers
   std::shared_ptr<SessionIds> ids;
 
   std::once_flag stopped;

@@ -29,14 +29,14 @@ constexpr double kMoveBytesPerMs = 1.5e6;
 constexpr double kForeignCellNs = 2.0;
 
 // What a token pays in each pass for a cell of another sequence. A GPU computes on all cells at once: nothing.
-double foreign_cell_ms(const Model& model, const LoadOptions& options) {
+double foreign_cell_ms(const Model& model, const EngineLoadOptions& options) {
   if (model.facts().gpus > 0) return 0;
   const auto threads = static_cast<double>(compute_threads(model, options));
   return kForeignCellNs * 1e-6 * model.facts().n_layer * llama_model_n_head(model.handle()) / threads;
 }
 
 // By where the model computes; how passes are measured elsewhere is nobody's business but the cost model's.
-std::unique_ptr<CostModel> cost_model(const Model& model, const LoadOptions& options) {
+std::unique_ptr<CostModel> cost_model(const Model& model, const EngineLoadOptions& options) {
   const ModelFacts& facts = model.facts();
   const auto target_step_ms = static_cast<double>(options.target_step.count());
   if (facts.remotes == 0 &&
@@ -51,7 +51,7 @@ std::unique_ptr<CostModel> cost_model(const Model& model, const LoadOptions& opt
 
 // A change of the layout takes everybody's cells: where nothing can be parked, idle sessions would pay for it. And the
 // cells of a part must be worth as much in a pool of `n_ctx`.
-KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks, std::uint32_t n_ctx) {
+KvLayout layout_of(const Model& model, const EngineLoadOptions& options, bool parks, std::uint32_t n_ctx) {
   // Between machines everybody's cells would cross the network twice.
   if (model.facts().remotes > 0) return KvLayout::unified;
   const bool movable = parks && !model.has_long_rope(n_ctx);
@@ -61,7 +61,7 @@ KvLayout layout_of(const Model& model, const LoadOptions& options, bool parks, s
 
 // Parked KV is of use only to the same weights, cache types and adapters under the same libllama, with the same factors
 // of RoPE.
-std::string fingerprint(const LoadOptions& options, const Model& model) {
+std::string fingerprint(const EngineLoadOptions& options, const Model& model) {
   std::string text =
       fmt::format("{} {} {} {} {} {}", model.identity(), model.facts().model_bytes, model.facts().n_params,
                   options.cache_type_k, options.cache_type_v, running_llama_version());
@@ -71,8 +71,9 @@ std::string fingerprint(const LoadOptions& options, const Model& model) {
   return text + " " + model.facts().adapters;
 }
 
-std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model& model, std::shared_ptr<Chores> chores,
-                                        std::shared_ptr<Chores> disk) {
+std::shared_ptr<ParkedStore> open_store(const EngineLoadOptions& options, const Model& model,
+                                        std::shared_ptr<BackgroundExecutor> executor,
+                                        std::shared_ptr<BackgroundExecutor> disk) {
   if (options.park_bytes == 0 || options.prefix_cache_tokens == 0) return nullptr;
   auto store = std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = options.park_bytes,
                                                                 .whole_only = model.memory_rules().parks_whole,
@@ -80,18 +81,18 @@ std::shared_ptr<ParkedStore> open_store(const LoadOptions& options, const Model&
                                                                 .fingerprint = fingerprint(options, model),
                                                                 .folder_bytes = options.park_disk_bytes,
                                                                 .disk = std::move(disk),
-                                                                .chores = std::move(chores)});
+                                                                .executor = std::move(executor)});
   if (const auto opened = store->open(); !opened) log::warning("engine", "{}", opened.error().message);
   return store;
 }
 
-SetThreads threads_of(const Model& model, const LoadOptions& options) {
+SetThreads threads_of(const Model& model, const EngineLoadOptions& options) {
   const std::int32_t threads = compute_threads(model, options);
   return {.n_threads = threads, .n_threads_batch = options.n_threads_batch > 0 ? options.n_threads_batch : threads};
 }
 
 // What a dry run finds wrong the load itself tells.
-void fit_to_free(LoadOptions& options) {
+void fit_to_free(EngineLoadOptions& options) {
   const auto fitted = fit_to_gpus(options, Have::free);
   if (!fitted || !*fitted) return;
   options.n_gpu_layers = (*fitted)->gpu_layers;
@@ -109,7 +110,7 @@ std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_
                                                               std::uint32_t n_ctx) {
   if (!options.prefill_lane || model->facts().gpus > 0 || model->facts().remotes > 0) return nullptr;
   if (model->has_long_rope(n_ctx)) return nullptr;
-  LoadOptions lane = options;
+  EngineLoadOptions lane = options;
   lane.n_batch = kLaneBatch;
   lane.max_sequences = 1;
   lane.workers = 1;
@@ -137,7 +138,7 @@ Result<std::unique_ptr<Context>> InferenceEngine::Impl::make_context(const std::
 }
 
 Error InferenceEngine::Impl::explain(const Error& error, KvShape shape) const {
-  LoadOptions asked = options;
+  EngineLoadOptions asked = options;
   if (shape.cells != 0) asked.n_ctx = shape.cells;
   return explain_failure(error, asked, read_host_memory(), FailedPart::context);
 }
@@ -181,7 +182,7 @@ Result<> InferenceEngine::Impl::add_worker() {
                                                                .costs = cost_model(*model, options),
                                                                .drafter = std::move(*drafter),
                                                                .lane = std::move(lane),
-                                                               .chores = chores,
+                                                               .executor = executor,
                                                                .explain = std::move(explained)},
                                              worker));
   return {};
@@ -221,7 +222,7 @@ void InferenceEngine::Impl::take_facts(const Context& context) {
   }
 }
 
-Result<> InferenceEngine::check(const LoadOptions& options) {
+Result<> InferenceEngine::check(const EngineLoadOptions& options) {
   if (options.workers && (*options.workers < 1 || *options.workers > kMaxWorkers)) {
     return fail(errc::invalid_worker_count,
                 fmt::format("{} workers asked for; 1 to {} are possible", *options.workers, kMaxWorkers), "workers");
@@ -252,7 +253,7 @@ Result<> InferenceEngine::check(const LoadOptions& options) {
   return Model::check_file(options.path);
 }
 
-Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions options, Progress progress,
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(EngineLoadOptions options, Progress progress,
                                                                std::shared_ptr<SessionIds> ids) {
   const std::string path = options.path;
   try {
@@ -264,7 +265,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(LoadOptions optio
   }
 }
 
-Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions options, Progress progress,
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(EngineLoadOptions options, Progress progress,
                                                                    std::shared_ptr<SessionIds> ids) {
   if (auto checked = check(options); !checked) return std::unexpected(checked.error());
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
@@ -278,23 +279,23 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(LoadOptions o
   impl->model = *model;
   impl->ids = ids ? std::move(ids) : std::make_shared<SessionIds>(1);
   ModelFacts& facts = (*model)->mutable_facts();
-  const LoadOptions& o = impl->options;
+  const EngineLoadOptions& o = impl->options;
   facts.workers = worker_count(o);
   facts.max_sequences = o.max_sequences;
   if (auto loaded = impl->load_draft(); !loaded) return std::unexpected(loaded.error());
-  if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model, impl->chores, impl->disk);
+  if (facts.kind == ModelKind::generative) impl->store = open_store(o, **model, impl->executor, impl->disk);
   for (std::uint32_t i = 0; i < facts.workers; ++i) {
     auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
     if (!made) return std::unexpected(made.error());
   }
   impl->pooled_requests.emplace(std::uint64_t{o.most_under_way()} * facts.workers);
-  impl->pooled_tokens.emplace(kMostPooledTokens * facts.workers, Shares::First::enters);
+  impl->pooled_tokens.emplace(kMostPooledTokens * facts.workers, ClientQuota::First::enters);
   for (auto& worker : impl->workers) worker->start();
   for (auto& pooler : impl->poolers) pooler->start();
   return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));
 }
 
-Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_without_weights(LoadOptions options) {
+Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_without_weights(EngineLoadOptions options) {
   if (auto checked = check(options); !checked) return std::unexpected(checked.error());
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   auto model = Model::load_empty(options);

@@ -38,16 +38,16 @@ Result<StreamHandle> start_inference(const std::shared_ptr<InferenceEngine>& eng
 
 struct LlamaService::Impl {
   struct Loaded {
-    LoadOptions options;
+    EngineLoadOptions options;
     std::shared_ptr<InferenceEngine> engine;
     std::future<void> freed;  // when the last handle has gone, and the memory with it
   };
 
-  Result<Loaded> load(const LoadOptions& model, const Progress& progress) const;
+  Result<Loaded> load(const EngineLoadOptions& model, const Progress& progress) const;
   // Makes `next` current; the former one drains until it is retired.
   std::optional<Loaded> replace(std::optional<Loaded> next);
   void retire(std::optional<Loaded> former, Millis drain, bool until_freed);
-  std::optional<LoadOptions> options_of_current() const;
+  std::optional<EngineLoadOptions> options_of_current() const;
   Result<std::shared_ptr<InferenceEngine>> engine_of(SessionId session) const;
 
   ServiceOptions options;
@@ -59,7 +59,8 @@ struct LlamaService::Impl {
   std::shared_ptr<InferenceEngine> draining;
 };
 
-Result<LlamaService::Impl::Loaded> LlamaService::Impl::load(const LoadOptions& model, const Progress& progress) const {
+Result<LlamaService::Impl::Loaded> LlamaService::Impl::load(const EngineLoadOptions& model,
+                                                            const Progress& progress) const {
   auto engine = InferenceEngine::load(model, progress, ids);
   if (!engine) return std::unexpected(std::move(engine.error()));
   const auto freed = std::make_shared<std::promise<void>>();
@@ -90,7 +91,7 @@ void LlamaService::Impl::retire(std::optional<Loaded> former, Millis drain, bool
   if (until_freed) former->freed.wait_until(deadline);
 }
 
-std::optional<LoadOptions> LlamaService::Impl::options_of_current() const {
+std::optional<EngineLoadOptions> LlamaService::Impl::options_of_current() const {
   const std::scoped_lock lock(mutex);
   return now ? std::optional(now->options) : std::nullopt;
 }
@@ -116,7 +117,7 @@ LlamaService::~LlamaService() {
   if (impl_->now) impl_->now->engine->shutdown();
 }
 
-Result<> LlamaService::load_model_with_workers(std::string path, LoadOptions params, std::uint32_t num_workers,
+Result<> LlamaService::load_model_with_workers(std::string path, EngineLoadOptions params, std::uint32_t num_workers,
                                                Progress progress) {
   params.path = std::move(path);
   params.workers = num_workers;
@@ -127,7 +128,7 @@ Result<> LlamaService::reload(ReloadOptions options, Progress progress) {
   const std::scoped_lock one_at_a_time(impl_->loading);
   const auto former = impl_->options_of_current();
   if (!options.model && !former) return no_model();
-  const LoadOptions& model = options.model ? *options.model : *former;
+  const EngineLoadOptions& model = options.model ? *options.model : *former;
   const Millis drain = options.drain.value_or(impl_->options.drain);
 
   const bool unload_first = former && options.order == ReloadOrder::unload_first;

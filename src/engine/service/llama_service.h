@@ -42,7 +42,7 @@ enum class ReloadOrder {
 };
 
 struct ReloadOptions {
-  std::optional<LoadOptions> model = std::nullopt;  // none: the current one again
+  std::optional<EngineLoadOptions> model = std::nullopt;  // none: the current one again
   ReloadOrder order = ReloadOrder::load_first;
   // How long generations of the former model may go on before they end with `shutdown`. None: ServiceOptions::drain.
   std::optional<Millis> drain = std::nullopt;
@@ -75,7 +75,7 @@ class LlamaService {
 
   // Loads `path` with `params` (whose path and workers don't count). Where a model is loaded it is replaced as reload()
   // does by default. Errors: as InferenceEngine::load.
-  Result<> load_model_with_workers(std::string path, LoadOptions params, std::uint32_t num_workers,
+  Result<> load_model_with_workers(std::string path, EngineLoadOptions params, std::uint32_t num_workers,
                                    Progress progress = {});
   // Replaces the current model and waits until the former one has drained. If the load fails, the former model stays,
   // or with unload_first comes back. unload_first also waits, for as long as it may drain, for handles that others hold

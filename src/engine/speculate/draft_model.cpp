@@ -37,10 +37,10 @@ Result<> check_vocabulary(const Model& draft, const Model& target) {
 
 }  // namespace
 
-LoadOptions draft_options(const LoadOptions& options, std::uint32_t n_ctx) {
-  LoadOptions draft = options;
+EngineLoadOptions draft_options(const EngineLoadOptions& options, std::uint32_t n_ctx) {
+  EngineLoadOptions draft = options;
   draft.path = options.speculative.draft_path;
-  draft.purpose = Purpose::generate;
+  draft.purpose = ModelTask::generate;
   draft.pooling.reset();
   draft.loras.clear();
   // Of a split it is the host's alone: over a network a guess would cost what a token does, and workers have granted
@@ -57,7 +57,7 @@ LoadOptions draft_options(const LoadOptions& options, std::uint32_t n_ctx) {
 }
 
 Result<> check_draft(const Model& draft, const Model& target) {
-  if (!draft.memory_rules().guesses) {
+  if (!draft.memory_rules().drafts) {
     return fail(
         errc::unsupported,
         fmt::format("'{}' can't guess: wrong guesses can't be taken out of its memory again", draft.facts().path),
@@ -66,7 +66,7 @@ Result<> check_draft(const Model& draft, const Model& target) {
   return check_vocabulary(draft, target);
 }
 
-Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, const Model& target) {
+Result<std::shared_ptr<Model>> load_draft_model(const EngineLoadOptions& options, const Model& target) {
   auto draft = Model::load(draft_options(options, options.n_ctx), {});
   if (!draft) {
     Error error = draft.error();

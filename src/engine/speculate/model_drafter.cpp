@@ -32,8 +32,8 @@ ModelDrafter::ModelDrafter(const TokenTable& tokens, std::uint32_t n_vocab, std:
     free_ids_.push_back(memory_->first_sequence() + static_cast<std::int32_t>(i));
 }
 
-void ModelDrafter::draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-                         std::vector<Guess>& to) {
+void ModelDrafter::draft(SessionId session, std::span<const Token> history, const DraftBudget& budget,
+                         std::vector<DraftToken>& to) {
   if (!ensure_memory() || history.size() + budget.most > memory_->n_ctx()) return;
   Followed& followed = follow(session);
   judge(followed, history);
@@ -41,14 +41,14 @@ void ModelDrafter::draft(SessionId session, std::span<const Token> history, cons
   if (most == 0 || !catch_up(followed, history)) return;
   followed.size = history.size();
   while (true) {
-    const Guess next = guess(static_cast<std::int32_t>(batch_.size()) - 1);
+    const DraftToken next = guess(static_cast<std::int32_t>(batch_.size()) - 1);
     if (next.token == kNoToken || next.probability < options_.least_probability) break;
-    followed.guesses.push_back(next.token);
-    if (followed.guesses.size() == most || tokens_.ends_generation(next.token)) break;
+    followed.drafts.push_back(next.token);
+    if (followed.drafts.size() == most || tokens_.ends_generation(next.token)) break;
     if (!compute(followed, std::span(&next.token, 1), true)) break;
   }
-  for (const Token token : followed.guesses) to.push_back({token, followed.rate.value()});
-  followed.unsure = followed.guesses.empty() ? followed.unsure + 1 : 0;
+  for (const Token token : followed.drafts) to.push_back({token, followed.rate.value()});
+  followed.unsure = followed.drafts.empty() ? followed.unsure + 1 : 0;
   if (followed.unsure < kMostUnsure) return;
   followed.unsure = 0;
   followed.rests = kRest;
@@ -56,15 +56,15 @@ void ModelDrafter::draft(SessionId session, std::span<const Token> history, cons
 
 // The latest guesses, and what came.
 void ModelDrafter::judge(Followed& followed, std::span<const Token> history) {
-  for (std::size_t i = 0; i < followed.guesses.size() && followed.size + i < history.size(); ++i) {
-    const bool right = history[followed.size + i] == followed.guesses[i];
+  for (std::size_t i = 0; i < followed.drafts.size() && followed.size + i < history.size(); ++i) {
+    const bool right = history[followed.size + i] == followed.drafts[i];
     followed.rate.learn(right);
     if (!right) break;
   }
-  followed.guesses.clear();
+  followed.drafts.clear();
 }
 
-std::uint32_t ModelDrafter::wanted(Followed& followed, const GuessBudget& budget) const {
+std::uint32_t ModelDrafter::wanted(Followed& followed, const DraftBudget& budget) const {
   if (followed.rests > 0) {
     --followed.rests;
     return 0;
@@ -128,7 +128,7 @@ bool ModelDrafter::make_room(const Followed& except) {
   return false;
 }
 
-Guess ModelDrafter::guess(std::int32_t row) const {
+DraftToken ModelDrafter::guess(std::int32_t row) const {
   const float* const logits = memory_->logits(row);
   if (logits == nullptr) return {};
   const std::uint32_t best = argmax(logits, n_vocab_);
@@ -165,7 +165,7 @@ ModelDrafter::Followed& ModelDrafter::follow(SessionId session) {
   followed_.push_front({.session = session,
                         .sequence = free_ids_.back(),
                         .tokens = {},
-                        .guesses = {},
+                        .drafts = {},
                         .rate = Rate(kFirstRate, kWeight)});
   free_ids_.pop_back();
   return followed_.front();

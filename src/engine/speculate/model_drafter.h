@@ -30,8 +30,8 @@ class ModelDrafter final : public Drafter {
   ModelDrafter(const TokenTable& tokens, std::uint32_t n_vocab, std::unique_ptr<KvMemory> memory, KvMaker make,
                ModelDrafterOptions options);
 
-  void draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-             std::vector<Guess>& to) override;
+  void draft(SessionId session, std::span<const Token> history, const DraftBudget& budget,
+             std::vector<DraftToken>& to) override;
   void forget(SessionId session) override;
   void downsize() override;
 
@@ -39,13 +39,13 @@ class ModelDrafter final : public Drafter {
   struct Followed {
     SessionId session;
     std::int32_t sequence;
-    std::vector<Token> tokens;   // in its cells
-    std::vector<Token> guesses;  // the latest
-    std::size_t size = 0;        // of the history then
-    Rate rate;                   // of right guesses
-    double credit = 0;           // time for a guess that may not pay, in passes
-    std::uint32_t unsure = 0;    // calls in a row that it had no guess for
-    std::uint32_t rests = 0;     // calls that it isn't asked in
+    std::vector<Token> tokens;  // in its cells
+    std::vector<Token> drafts;  // the latest
+    std::size_t size = 0;       // of the history then
+    Rate rate;                  // of right guesses
+    double credit = 0;          // time for a guess that may not pay, in passes
+    std::uint32_t unsure = 0;   // calls in a row that it had no guess for
+    std::uint32_t rests = 0;    // calls that it isn't asked in
   };
   using FollowedList = std::list<Followed>;
 
@@ -53,12 +53,12 @@ class ModelDrafter final : public Drafter {
   FollowedList::iterator find(SessionId session);
   bool ensure_memory();
   static void judge(Followed& followed, std::span<const Token> history);
-  std::uint32_t wanted(Followed& followed, const GuessBudget& budget) const;
+  std::uint32_t wanted(Followed& followed, const DraftBudget& budget) const;
   bool catch_up(Followed& followed, std::span<const Token> history);
   bool compute(Followed& followed, std::span<const Token> tokens, bool output);
   bool make_room(const Followed& except);
   // Its probability is the draft model's own.
-  Guess guess(std::int32_t row) const;
+  DraftToken guess(std::int32_t row) const;
 
   const TokenTable& tokens_;
   const std::uint32_t n_vocab_;
@@ -78,7 +78,7 @@ inline constexpr const char* kDraftOption = "draft_model";
 Result<> check_draft(const Model& draft, const Model& target);
 // Loads `options.speculative.draft_path` for guessing what `target` says.
 // Errors: as InferenceEngine::load and check_draft().
-Result<std::shared_ptr<Model>> load_draft_model(const LoadOptions& options, const Model& target);
+Result<std::shared_ptr<Model>> load_draft_model(const EngineLoadOptions& options, const Model& target);
 
 // Most running sessions beside which a draft model guesses: it takes them one after another.
 inline std::uint32_t active_beside_draft_model(const SpeculativeOptions& options) {
@@ -86,6 +86,6 @@ inline std::uint32_t active_beside_draft_model(const SpeculativeOptions& options
 }
 
 // The options of the draft model's context beside one of `n_ctx` cells.
-LoadOptions draft_options(const LoadOptions& options, std::uint32_t n_ctx);
+EngineLoadOptions draft_options(const EngineLoadOptions& options, std::uint32_t n_ctx);
 
 }  // namespace corral::engine

@@ -18,11 +18,11 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // A drafter that guesses whenever it can.
-class Guesser {
+class Speculator {
  public:
-  explicit Guesser(const std::string& name, std::uint32_t n_ctx = 1024, ModelDrafterOptions options = {}) {
+  explicit Speculator(const std::string& name, std::uint32_t n_ctx = 1024, ModelDrafterOptions options = {}) {
     EXPECT_TRUE(load_backends());
-    LoadOptions target = load_options(name);
+    EngineLoadOptions target = load_options(name);
     target.speculative = {.max_tokens = 8, .draft_path = target.path};
     auto model = load_draft_model(target, **Model::load(target, {}));
     if (!model) throw std::runtime_error(model.error().message);
@@ -36,19 +36,19 @@ class Guesser {
     drafter_.emplace(*model_, model_->size(), std::move(*memory), make, options);
   }
   std::vector<Token> once(std::uint64_t session, const std::vector<Token>& history, std::uint32_t most = 6) {
-    std::vector<Guess> guesses;
-    drafter_->draft(SessionId{session}, history, {.most = most, .rows = 1, .costs = costs_}, guesses);
-    EXPECT_LE(guesses.size(), most);
+    std::vector<DraftToken> drafts;
+    drafter_->draft(SessionId{session}, history, {.most = most, .rows = 1, .costs = costs_}, drafts);
+    EXPECT_LE(drafts.size(), most);
     std::vector<Token> tokens;
-    for (const Guess& guess : guesses) tokens.push_back(guess.token);
+    for (const DraftToken& guess : drafts) tokens.push_back(guess.token);
     return tokens;
   }
   // Asks until the history is taken in.
   std::vector<Token> operator()(std::uint64_t session, const std::vector<Token>& history, std::uint32_t most = 6) {
-    std::vector<Token> guesses;
-    for (std::size_t tries = 0; tries <= history.size() / 100 && guesses.empty(); ++tries)
-      guesses = once(session, history, most);
-    return guesses;
+    std::vector<Token> drafts;
+    for (std::size_t tries = 0; tries <= history.size() / 100 && drafts.empty(); ++tries)
+      drafts = once(session, history, most);
+    return drafts;
   }
   ModelDrafter& drafter() { return *drafter_; }
   int made() const { return made_; }
@@ -62,7 +62,7 @@ class Guesser {
 };
 
 TEST(ModelDrafter, GuessesItsOwnGreedyContinuation) {
-  Guesser guess("tiny-qwen3");
+  Speculator guess("tiny-qwen3");
   const Reference reference("tiny-qwen3");
   const std::vector<Token> first = some_tokens(40);
   EXPECT_TRUE(reference.is_greedy(first, guess(1, first)));
@@ -75,15 +75,15 @@ TEST(ModelDrafter, GuessesItsOwnGreedyContinuation) {
 }
 
 TEST(ModelDrafter, TakesALongHistoryInByPieces) {
-  Guesser guess("tiny-llama");
+  Speculator guess("tiny-llama");
   const std::vector<Token> history = some_tokens(500);
   EXPECT_THAT(guess.once(1, history, 4), IsEmpty());
-  const std::vector<Token> guesses = guess(1, history, 4);
-  EXPECT_TRUE(Reference("tiny-llama").is_greedy(history, guesses));
+  const std::vector<Token> drafts = guess(1, history, 4);
+  EXPECT_TRUE(Reference("tiny-llama").is_greedy(history, drafts));
 }
 
 TEST(ModelDrafter, MoreSessionsThanItFollowsTakeTurns) {
-  Guesser guess("tiny-llama", 1024, {.sessions = 2});
+  Speculator guess("tiny-llama", 1024, {.sessions = 2});
   const Reference reference("tiny-llama");
   for (std::uint32_t round = 0; round < 3; ++round) {
     for (std::uint32_t i = 1; i <= 3; ++i)
@@ -95,7 +95,7 @@ TEST(ModelDrafter, MoreSessionsThanItFollowsTakeTurns) {
 }
 
 TEST(ModelDrafter, CellsThatRunOutAreTakenFromTheOthers) {
-  Guesser guess("tiny-llama", 512);
+  Speculator guess("tiny-llama", 512);
   const Reference reference("tiny-llama");
   for (int round = 0; round < 2; ++round) {
     for (std::uint32_t i = 1; i <= 2; ++i)
@@ -106,7 +106,7 @@ TEST(ModelDrafter, CellsThatRunOutAreTakenFromTheOthers) {
 }
 
 TEST(ModelDrafter, DownsizeGivesTheCellsBack) {
-  Guesser guess("tiny-llama");
+  Speculator guess("tiny-llama");
   const Reference reference("tiny-llama");
   EXPECT_FALSE(guess(1, some_tokens(40)).empty());
   guess.drafter().downsize();
@@ -118,25 +118,25 @@ TEST(ModelDrafter, DownsizeGivesTheCellsBack) {
 
 TEST(ModelDrafter, UnsureOfItselfItIsSilent) {
   const std::vector<Token> history = some_tokens(40);
-  EXPECT_THAT(Guesser("tiny-llama", 1024, {.least_probability = 0.9f})(1, history), IsEmpty());
-  EXPECT_THAT(Guesser("tiny-llama", 1024, {.least_probability = 0})(1, history, 3), SizeIs(3));
+  EXPECT_THAT(Speculator("tiny-llama", 1024, {.least_probability = 0.9f})(1, history), IsEmpty());
+  EXPECT_THAT(Speculator("tiny-llama", 1024, {.least_probability = 0})(1, history, 3), SizeIs(3));
 }
 
 TEST(ModelDrafter, MostlyWrongItIsAskedNowAndThen) {
-  Guesser guess("tiny-llama", 1024, {.pass_cost = 0.3});
+  Speculator guess("tiny-llama", 1024, {.pass_cost = 0.3});
   std::vector<Token> history = some_tokens(10);
   std::uint32_t made = 0;
   for (int i = 0; i < 300; ++i) {
-    const std::vector<Token> guesses = guess.once(1, history);
-    made += static_cast<std::uint32_t>(guesses.size());
-    history.push_back(guesses.empty() || guesses.front() != 50 ? 50 : 51);
+    const std::vector<Token> drafts = guess.once(1, history);
+    made += static_cast<std::uint32_t>(drafts.size());
+    history.push_back(drafts.empty() || drafts.front() != 50 ? 50 : 51);
   }
   EXPECT_GT(made, 5u);
   EXPECT_LT(made, 60u);
 }
 
 TEST(ModelDrafter, StopsAtTheEndOfTheAnswer) {
-  Guesser guess("scripted-hello");
+  Speculator guess("scripted-hello");
   const std::vector<Token> answer = Reference("scripted-hello").greedy({10}, 200);
   std::vector<Token> history = {10};
   history.insert(history.end(), answer.begin(), answer.end() - 2);
@@ -144,14 +144,14 @@ TEST(ModelDrafter, StopsAtTheEndOfTheAnswer) {
 }
 
 TEST(ModelDrafter, TokensItDoesNotKnowSilenceIt) {
-  Guesser guess("tiny-llama");
+  Speculator guess("tiny-llama");
   EXPECT_THAT(guess(1, {5, 1'000'000, 6}), IsEmpty());
   EXPECT_FALSE(guess(1, {5, 6}).empty());
 }
 
 // Its layers were spread over the machines of the split, so each guess paid for their round trips.
 TEST(ModelDrafter, OfASplitItIsTheHostsAlone) {
-  LoadOptions target = load_options("tiny-llama");
+  EngineLoadOptions target = load_options("tiny-llama");
   target.speculative = {.max_tokens = 8, .draft_path = target.path};
   target.remotes = {{"worker", "127.0.0.1:1", 1.0F}};
   target.own_share = 1;
@@ -161,7 +161,7 @@ TEST(ModelDrafter, OfASplitItIsTheHostsAlone) {
 
 TEST(ModelDrafter, OnlyFittingModelsAreLoaded) {
   const auto error = [](const std::string& target, const std::string& draft) {
-    LoadOptions options = load_options(target);
+    EngineLoadOptions options = load_options(target);
     options.speculative = {.max_tokens = 4, .draft_path = draft};
     const auto service = InferenceEngine::load(options);
     EXPECT_FALSE(service) << draft;

@@ -32,8 +32,8 @@ void NgramDrafter::judge(Text& text, std::span<const Token> history) {
   }
 }
 
-void NgramDrafter::draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-                         std::vector<Guess>& to) {
+void NgramDrafter::draft(SessionId session, std::span<const Token> history, const DraftBudget& budget,
+                         std::vector<DraftToken>& to) {
   Text& text = texts_.try_emplace(session.value(), typical_).first->second;
   for (NgramIndex& index : text.indexes) index.update(history);
   judge(text, history);

@@ -17,8 +17,8 @@ namespace corral::engine {
 class NgramDrafter final : public Drafter {
  public:
   NgramDrafter();
-  void draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-             std::vector<Guess>& to) override;
+  void draft(SessionId session, std::span<const Token> history, const DraftBudget& budget,
+             std::vector<DraftToken>& to) override;
   void forget(SessionId session) override { texts_.erase(session.value()); }
   void downsize() override { texts_.clear(); }
 

@@ -22,22 +22,22 @@ RowCosts costs(double each = 0) {
 }
 const RowCosts kFree = costs();
 
-std::vector<Token> tokens_of(std::span<const Guess> guesses) {
+std::vector<Token> tokens_of(std::span<const DraftToken> drafts) {
   std::vector<Token> tokens;
-  for (const Guess& guess : guesses) tokens.push_back(guess.token);
+  for (const DraftToken& guess : drafts) tokens.push_back(guess.token);
   return tokens;
 }
 
 // The guesses of one session that a pass with nobody else is better with.
 std::vector<Token> draft(NgramDrafter& drafter, const std::vector<Token>& history, std::uint32_t most = 8,
                          SessionId session = kSession, const RowCosts& costs = kFree) {
-  std::vector<Guess> guesses;
-  drafter.draft(session, history, {.most = most, .rows = 1, .costs = costs}, guesses);
-  EXPECT_LE(guesses.size(), most);
-  GuessList list{.guesses = guesses, .most = most};
+  std::vector<DraftToken> drafts;
+  drafter.draft(session, history, {.most = most, .rows = 1, .costs = costs}, drafts);
+  EXPECT_LE(drafts.size(), most);
+  GuessList list{.drafts = drafts, .most = most};
   choose_guesses(std::span(&list, 1), costs, {.most = most});
-  guesses.resize(list.rows);
-  return tokens_of(guesses);
+  drafts.resize(list.rows);
+  return tokens_of(drafts);
 }
 
 // By hand: what NgramIndex::longest finds if it looks everywhere.
@@ -127,9 +127,9 @@ TEST(NgramDrafter, GoesOnWithALoopBeyondTheEndOfTheHistory) {
 
 TEST(NgramDrafter, AppendsBehindOtherGuesses) {
   NgramDrafter drafter;
-  std::vector<Guess> guesses = {{100, 1}, {101, 1}};
-  drafter.draft(kSession, std::vector<Token>{4, 5, 4, 5}, {.most = 3, .rows = 1, .costs = kFree}, guesses);
-  EXPECT_THAT(tokens_of(guesses), ElementsAre(100, 101, 4, 5, 4));
+  std::vector<DraftToken> drafts = {{100, 1}, {101, 1}};
+  drafter.draft(kSession, std::vector<Token>{4, 5, 4, 5}, {.most = 3, .rows = 1, .costs = kFree}, drafts);
+  EXPECT_THAT(tokens_of(drafts), ElementsAre(100, 101, 4, 5, 4));
 }
 
 TEST(NgramDrafter, FollowsAHistoryThatGrowsOrIsCut) {
@@ -152,10 +152,10 @@ Guessed follow(NgramDrafter& drafter, const std::vector<Token>& text, std::size_
   const RowCosts rows = costs(each);
   Guessed all;
   for (std::size_t at = from; at < text.size();) {
-    const auto guesses =
+    const auto drafts =
         draft(drafter, {text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at)}, 8, session, rows);
-    all.made += static_cast<std::uint32_t>(guesses.size());
-    for (const Token guess : guesses) {
+    all.made += static_cast<std::uint32_t>(drafts.size());
+    for (const Token guess : drafts) {
       if (at == text.size() || guess != text[at]) break;
       ++all.right;
       ++at;

@@ -34,7 +34,7 @@ TEST(ErrorFacts, ContextFullTellsNeededPastAndLimit) {
 }
 
 TEST(ErrorFacts, SessionsAreNamed) {
-  LoadOptions options = load_options("scripted-endless");
+  EngineLoadOptions options = load_options("scripted-endless");
   options.max_sequences = 1;
   options.max_queue = 0;
   options.stream_tokens = 8;
@@ -58,7 +58,7 @@ TEST(ErrorFacts, SessionsAreNamed) {
 }
 
 TEST(ErrorFacts, FailedLoadTellsPathAndCause) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.path = "/nowhere/model.gguf";
   const auto failed = InferenceEngine::load(options);
   ASSERT_FALSE(failed);

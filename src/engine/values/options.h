@@ -25,7 +25,7 @@ inline constexpr std::uint32_t kMaxGuesses = 64;
 // Taken for what a model was trained with that doesn't say.
 inline constexpr std::uint32_t kUnknownContext = kFirstContext;
 
-enum class Purpose { automatic, generate, embed, rerank };
+enum class ModelTask { automatic, generate, embed, rerank };
 enum class Toggle { automatic, off, on };
 
 // How several GPUs share one model.
@@ -66,10 +66,10 @@ struct RemoteWorker {
   float share = 0;       // of the layers, against the others and own_share
 };
 
-struct LoadOptions {
-  std::string path = {};                 // a GGUF file, or the first one of a split set
-  Purpose purpose = Purpose::automatic;  // automatic: by the file's metadata
-  std::optional<Pooling> pooling = {};   // instead of the file's
+struct EngineLoadOptions {
+  std::string path = {};                     // a GGUF file, or the first one of a split set
+  ModelTask purpose = ModelTask::automatic;  // automatic: by the file's metadata
+  std::optional<Pooling> pooling = {};       // instead of the file's
   // Contexts with a decode thread each; the weights are shared, and all GPUs work for each. None: one.
   std::optional<std::uint32_t> workers = {};
   // KV cells of a worker, shared by its sessions. 0: min(trained, first_ctx) to begin with; a model that generates gets
@@ -88,9 +88,9 @@ struct LoadOptions {
   std::string park_dir = {};  // what is parked survives the service here; empty: it doesn't
   std::uint64_t park_disk_bytes = std::uint64_t{8} << 30;  // most of all files in park_dir together
   KvLayout kv_layout = KvLayout::automatic;
-  // A long prompt beside running streams is computed in a memory of its own on half of the threads (prefill_lane.h).
-  // Only on CPUs, with two threads or more, and while twice the memory it takes is free, more with several
-  // workers.
+  // A long prompt beside running streams is computed in a memory of its own on half of the threads
+  // (prefill_lane_controller.h). Only on CPUs, with two threads or more, and while twice the memory it takes is free,
+  // more with several workers.
   bool prefill_lane = true;
   std::vector<LoraAdapter> loras = {};
   SpeculativeOptions speculative = {};

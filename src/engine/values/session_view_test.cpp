@@ -11,7 +11,7 @@ namespace corral::engine::test {
 namespace {
 
 TEST(SessionViews, TellStateAndOrderInTheQueue) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.max_sequences = 1;
   const auto engine = load(options);
   const SessionId empty = *engine->create_session({.n_ctx = 100});
@@ -48,7 +48,7 @@ TEST(SessionViews, TellStateAndOrderInTheQueue) {
 }
 
 TEST(SessionViews, TellPausedAndParked) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.n_ctx = 512;
   options.stream_tokens = 8;
   const auto engine = load(options);
@@ -75,7 +75,7 @@ TEST(SessionViews, AreToldOnAWorkersThread) {
 }
 
 TEST(SessionViews, OfAllWorkersInOneList) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.workers = 3;
   const auto engine = load(options);
   for (int i = 0; i < 5; ++i) session_with(*engine, some_tokens(10));

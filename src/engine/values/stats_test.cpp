@@ -35,7 +35,7 @@ TEST(Numbers, WhatIsParkedIsCounted) {
   EXPECT_EQ(after.parked->entries, 1u);
   EXPECT_EQ(after.parked->on_disk_only, 0u);
   EXPECT_GE(after.parked->memory_bytes, after.total().parked_bytes);
-  EXPECT_EQ(after.parked->memory_limit, LoadOptions().park_bytes);
+  EXPECT_EQ(after.parked->memory_limit, EngineLoadOptions().park_bytes);
   EXPECT_EQ(after.parked->disk_bytes, 0u);
   EXPECT_EQ(after.parked->hits, 0u);
   generate(*engine, session, endless(5));
@@ -43,7 +43,7 @@ TEST(Numbers, WhatIsParkedIsCounted) {
 }
 
 TEST(Numbers, WhereNothingIsParkedNothingIsSaidOfIt) {
-  LoadOptions options = load_options("tiny-llama");
+  EngineLoadOptions options = load_options("tiny-llama");
   options.park_bytes = 0;
   EXPECT_FALSE(load(options)->stats().parked);
   EXPECT_FALSE(load(load_options("tiny-embed"))->stats().parked);

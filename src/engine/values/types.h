@@ -17,7 +17,7 @@ inline constexpr Token kNoToken = -1;
 // One conversation: a token history and its place in a worker's KV cache. Counts from 1, never reused.
 using SessionId = Named<std::uint64_t, struct SessionIdTag>;
 
-enum class StopReason {
+enum class FinishReason {
   stop,           // the model ended its answer, or a stop string was met
   length,         // max_new_tokens
   cancelled,      // cancel_generate, or the handle was dropped
@@ -27,7 +27,7 @@ enum class StopReason {
   shutdown,       // the model was unloaded
   error,          // Finish::error says why
 };
-const char* to_string(StopReason reason);
+const char* to_string(FinishReason reason);
 
 // Token counts of one generation.
 struct Usage {

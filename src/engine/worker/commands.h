@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "engine/schedule/prefill_lane.h"
+#include "engine/session/session.h"
+#include "engine/session/session_listing.h"
+#include "engine/session/worker_options.h"
 #include "engine/threads/mailbox.h"
 #include "engine/values/stats.h"
-#include "engine/worker/session.h"
-#include "engine/worker/session_listing.h"
-#include "engine/worker/worker_options.h"
 
 namespace corral::engine {
 

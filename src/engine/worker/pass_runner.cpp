@@ -29,7 +29,7 @@ std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& p
     }
     for (std::uint32_t i = 0; i < item.drafted + item.padding; ++i) {
       const bool guess = i < item.drafted;
-      batch.add(guess ? pass.guesses[item.first_draft + i].token : session.history.back(),
+      batch.add(guess ? pass.drafts[item.first_draft + i].token : session.history.back(),
                 session.in_cache + item.tokens + i, session.sequence, guess);
     }
     if (item.tokens > 1 || session.generation->usage.completion_tokens == 0) {
@@ -38,21 +38,21 @@ std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& p
     }
   }
   // With logits: the last matrix is computed for whole tiles, too.
-  for (const FillerRow& row : pass.fillers) batch.add(kFillerToken, row.position, row.sequence, true);
+  for (const PaddingRow& row : pass.padding) batch.add(kFillerToken, row.position, row.sequence, true);
   return prefill;
 }
 
 PassRunner::PassRunner(Parts parts, std::uint32_t batch)
     : box_(std::move(parts.box)),
       clock_(std::move(parts.clock)),
-      roster_(parts.roster),
+      sessions_(parts.sessions),
       sequences_(parts.sequences),
-      keeper_(parts.keeper),
+      kv_(parts.kv),
       costs_(parts.costs),
       writer_(parts.writer),
-      taker_(parts.taker),
-      endings_(parts.endings),
-      hand_(parts.hand),
+      output_(parts.output),
+      finisher_(parts.finisher),
+      faults_(parts.faults),
       counters_(parts.counters),
       batch_(batch) {}
 
@@ -62,15 +62,15 @@ bool PassRunner::run(Pass& pass) {
   begin(pass, started);
   // Nobody's cancel costs others what they have; a pass is short.
   const bool may_be_cut =
-      keeper_->divisible() || (pass.items.size() == 1 && sequences_.may_be_cut(*pass.items.front().session));
+      kv_->divisible() || (pass.items.size() == 1 && sequences_.may_be_cut(*pass.items.front().session));
   if (!may_be_cut) prefilling_.clear();
   box_->begin_pass(prefilling_);
-  hand_.computing = true;
-  keeper_->set_adapters(pass.items.front().session->shared->adapters);
-  const DecodeStatus status = keeper_->decode(batch_);
-  hand_.computing = false;
+  faults_.computing = true;
+  kv_->set_adapters(pass.items.front().session->shared->adapters);
+  const DecodeStatus status = kv_->decode(batch_);
+  faults_.computing = false;
   box_->end_pass();
-  clear_filler_rows(*keeper_, pass.fillers);
+  clear_filler_rows(*kv_, pass.padding);
   const double ms = std::chrono::duration<double, std::milli>(clock_() - started).count();
   counters_.decode_ms += ms;
 
@@ -114,18 +114,15 @@ void PassRunner::begin(const Pass& pass, MonoTime now) {
 }
 
 void PassRunner::count(const Pass& pass, std::uint32_t prefill, double ms) {
-  const auto fillers = static_cast<std::uint32_t>(pass.fillers.size());
-  const std::uint32_t tokens = batch_.size() - fillers;
+  const auto padding = static_cast<std::uint32_t>(pass.padding.size());
+  const std::uint32_t tokens = batch_.size() - padding;
   ++counters_.steps;
   counters_.batch_tokens += tokens;
-  counters_.filler_rows += fillers;
+  counters_.filler_rows += padding;
   counters_.prompt_tokens += prefill;
   if (prefill > 0) counters_.prompt_ms += ms;
-  costs_.observe({.rows = batch_.size(),
-                  .decoding = tokens - prefill,
-                  .prefill = prefill,
-                  .may_fill = keeper_.may_fill(),
-                  .ms = ms});
+  costs_.observe(
+      {.rows = batch_.size(), .decoding = tokens - prefill, .prefill = prefill, .may_fill = kv_.may_fill(), .ms = ms});
   counters_.last_batch = tokens;
   counters_.step_tokens.observe(tokens);
   counters_.step_sessions.observe(static_cast<double>(pass.items.size()));
@@ -133,17 +130,17 @@ void PassRunner::count(const Pass& pass, std::uint32_t prefill, double ms) {
 }
 
 void PassRunner::take_results(const Pass& pass) {
-  taker_.choose_ahead(pass);
+  output_.choose_ahead(pass);
   for (const PassItem& item : pass.items) {
     Session& session = *item.session;
-    hand_.session = &session;
+    faults_.session = &session;
     sequences_.computed(session, session.in_cache + item.tokens);
     if (session.in_cache >= session.suspect_until) session.suspect_until = 0;
-    roster_.use(session);
+    sessions_.use(session);
     writer_.tell_prompt(session, session.in_cache);
-    if (item.row >= 0) taker_.take(pass, item);
+    if (item.row >= 0) output_.take(pass, item);
   }
-  hand_.session = nullptr;
+  faults_.session = nullptr;
 }
 
 // A pass failed. Whose tokens are to blame shows when each session computes its own alone, in the passes to come. Not
@@ -158,7 +155,8 @@ void PassRunner::find_blame(const Pass& pass) {
   sequences_.give_up_lost();
   if (pass.items.size() > 1) return;
   Session& session = *pass.items.front().session;
-  endings_.finish(session, StopReason::error, Error(errc::decode_failed, "libllama failed on this session's tokens"));
+  finisher_.finish(session, FinishReason::error,
+                   Error(errc::decode_failed, "libllama failed on this session's tokens"));
   sequences_.give_up(session, Sequences::Leave::nothing);
 }
 

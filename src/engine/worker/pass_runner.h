@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/cache/kv_memory_manager.h"
+#include "engine/cache/sequences.h"
 #include "engine/kv/batch.h"
+#include "engine/pass/pass.h"
 #include "engine/schedule/cost_model.h"
+#include "engine/session/fault_scope.h"
+#include "engine/session/session_table.h"
+#include "engine/session/stream_writer.h"
 #include "engine/values/stats.h"
-#include "engine/worker/answer_writer.h"
 #include "engine/worker/commands.h"
-#include "engine/worker/endings.h"
-#include "engine/worker/in_hand.h"
-#include "engine/worker/memory_keeper.h"
-#include "engine/worker/pass.h"
-#include "engine/worker/roster.h"
-#include "engine/worker/sequences.h"
-#include "engine/worker/token_taker.h"
+#include "engine/worker/generation_finisher.h"
+#include "engine/worker/output_processor.h"
 
 namespace corral::engine {
 
@@ -33,14 +33,14 @@ class PassRunner {
   struct Parts {
     std::shared_ptr<CommandBox> box;
     std::function<MonoTime()> clock;
-    Roster& roster;
+    SessionTable& sessions;
     Sequences& sequences;
-    MemoryKeeper& keeper;
+    KvMemoryManager& kv;
     CostModel& costs;
-    const AnswerWriter& writer;
-    TokenTaker& taker;
-    Endings& endings;
-    InHand& hand;
+    const StreamWriter& writer;
+    OutputProcessor& output;
+    GenerationFinisher& finisher;
+    FaultScope& faults;
     WorkerStats& counters;
   };
   // `batch`: rows that a pass has room for.
@@ -57,14 +57,14 @@ class PassRunner {
 
   const std::shared_ptr<CommandBox> box_;
   const std::function<MonoTime()> clock_;
-  Roster& roster_;
+  SessionTable& sessions_;
   Sequences& sequences_;
-  MemoryKeeper& keeper_;
+  KvMemoryManager& kv_;
   CostModel& costs_;
-  const AnswerWriter& writer_;
-  TokenTaker& taker_;
-  Endings& endings_;
-  InHand& hand_;
+  const StreamWriter& writer_;
+  OutputProcessor& output_;
+  GenerationFinisher& finisher_;
+  FaultScope& faults_;
   WorkerStats& counters_;
   Batch batch_;
   std::vector<std::uint64_t> prefilling_;

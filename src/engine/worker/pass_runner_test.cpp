@@ -26,10 +26,10 @@ class Run : public test::Parts {
     pass.clear();
     for (Session* session : sessions) pass.items.push_back({.session = session, .tokens = 1});
   }
-  test::CountingMemory& memory() { return dynamic_cast<test::CountingMemory&>(*keeper); }
+  test::CountingMemory& memory() { return dynamic_cast<test::CountingMemory&>(*kv); }
 
-  PassRunner& runner = crew.runner;
-  Pass& pass = crew.pass;
+  PassRunner& runner = components.runner;
+  Pass& pass = components.pass;
 };
 
 TEST_F(Run, EachStreamHasATokenMore) {
@@ -41,20 +41,20 @@ TEST_F(Run, EachStreamHasATokenMore) {
   EXPECT_EQ(session.history.back(), 3);
   EXPECT_EQ(session.in_cache, 10u);
   EXPECT_EQ(session.phase(), Phase::active);
-  EXPECT_EQ(end_of(heard)->reason, StopReason::length);
+  EXPECT_EQ(end_of(heard)->reason, FinishReason::length);
   EXPECT_EQ(counters.predicted_tokens, 2u);
-  EXPECT_EQ(hand.session, nullptr);
+  EXPECT_EQ(faults.session, nullptr);
 }
 
 TEST_F(Run, OfGuessesThoseThatAreRightCount) {
   Session& session = streaming(10);
   with({&session});
   pass.items[0].drafted = 3;
-  pass.guesses = {{.token = 3, .probability = 1}, {.token = 3, .probability = 1}, {.token = 4, .probability = 1}};
+  pass.drafts = {{.token = 3, .probability = 1}, {.token = 3, .probability = 1}, {.token = 4, .probability = 1}};
   EXPECT_TRUE(runner.run(pass));
   EXPECT_EQ(session.history.size(), 13u) << "two that were right, and the one behind them";
   EXPECT_EQ(session.in_cache, 12u);
-  EXPECT_EQ(keeper->length(session.sequence), 12u) << "nothing stays of the wrong one";
+  EXPECT_EQ(kv->length(session.sequence), 12u) << "nothing stays of the wrong one";
   EXPECT_EQ(counters.accepted_tokens, 2u);
 }
 
@@ -62,7 +62,7 @@ TEST_F(Run, WhatDoesNotFitIsTriedWithoutExtrasOnly) {
   Session& session = streaming(10);
   with({&session});
   pass.items[0].drafted = 1;
-  pass.guesses = {{.token = 3, .probability = 1}};
+  pass.drafts = {{.token = 3, .probability = 1}};
   memory().next = DecodeStatus::no_room;
   EXPECT_FALSE(runner.run(pass));
   EXPECT_EQ(pass.items[0].drafted, 0u);

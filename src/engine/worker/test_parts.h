@@ -1,4 +1,4 @@
-// For tests of a worker's parts: a memory that only counts, and a crew over it.
+// For tests of a worker's parts: the components over a memory that only counts.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "engine/kv/cell_count.h"
 #include "engine/schedule/flat_costs.h"
 #include "engine/values/errors.h"
-#include "engine/worker/crew.h"
+#include "engine/worker/worker_components.h"
 
 namespace corral::engine::test {
 
@@ -90,20 +90,20 @@ struct MemoryMaker {
   }
 };
 
-// Chores that are done when the test says so.
-class HandChores final : public Chores {
+// An executor that runs its tasks when the test says so.
+class ManualExecutor final : public BackgroundExecutor {
  public:
   bool run(Chore chore) noexcept override {
-    if (takes) chores_.push_back(std::move(chore));
+    if (takes) executor_.push_back(std::move(chore));
     return takes;
   }
   void work() {
-    for (Chore& chore : std::exchange(chores_, {})) chore();
+    for (Chore& chore : std::exchange(executor_, {})) chore();
   }
   bool takes = true;
 
  private:
-  std::vector<Chore> chores_;
+  std::vector<Chore> executor_;
 };
 
 // Notes what it is told.
@@ -141,7 +141,7 @@ class Parts : public ::testing::Test {
   // A session with so many tokens, that waits with a generation of so many more.
   Session& waiting(std::uint32_t tokens, std::uint32_t most = 5) {
     const SessionId id(++sessions_made);
-    Session& session = roster.add(std::make_shared<SessionShared>(id, 1000), true);
+    Session& session = sessions.add(std::make_shared<SessionShared>(id, 1000), true);
     session.history.resize(tokens);
     std::iota(session.history.begin(), session.history.end(), static_cast<Token>(1000 * sessions_made));
     session.shared->tokens = tokens;
@@ -151,7 +151,7 @@ class Parts : public ::testing::Test {
     generation.usage.prompt_tokens = tokens;
     generation.stream = std::make_shared<StreamState>(0, StreamState::Owner{.drained = [] {}, .cancelled = [] {}});
     ++session.shared->generations;
-    roster.wait(session);
+    sessions.wait(session);
     return session;
   }
   // All of it is in cells but the last token, which it has sampled.
@@ -162,7 +162,7 @@ class Parts : public ::testing::Test {
   // It runs, and so many of its tokens are in cells.
   void compute(Session& session, std::uint32_t tokens) {
     if (session.sequence < 0) EXPECT_TRUE(sequences.put_back(session, tokens, std::vector<std::uint8_t>(tokens)));
-    if (session.phase() != Phase::active) roster.activate(session);
+    if (session.phase() != Phase::active) sessions.activate(session);
   }
   static std::optional<Finish> end_of(const std::shared_ptr<StreamState>& stream) {
     while (auto chunk = stream->try_next()) {
@@ -194,15 +194,15 @@ class Parts : public ::testing::Test {
   LaneNotes notes;
   const Letters letters;
   FlatCosts* costs = nullptr;
-  Crew crew{parts_of(*this), options};
-  Roster& roster = crew.roster;
-  Sequences& sequences = crew.sequences;
-  MemoryKeeper& keeper = crew.keeper;
-  LaneDesk& lane = crew.lane;
-  Endings& endings = crew.endings;
-  Places& places = crew.places;
-  WorkerStats& counters = crew.counters;
-  InHand& hand = crew.hand;
+  WorkerComponents components{parts_of(*this), options};
+  SessionTable& sessions = components.sessions;
+  Sequences& sequences = components.sequences;
+  KvMemoryManager& kv = components.kv;
+  PrefillLaneController& lane = components.lane;
+  GenerationFinisher& finisher = components.finisher;
+  AdmissionController& admission = components.admission;
+  WorkerStats& counters = components.counters;
+  FaultScope& faults = components.faults;
 };
 
 }  // namespace corral::engine::test

@@ -1,6 +1,6 @@
 // A generating worker without its thread: takes commands, and conducts one round after another. Each round gives places
-// to sessions that wait, chooses a layout for the memory, and computes one pass for all that run. Who decides and does
-// all this is its crew (crew.h).
+// to sessions that wait, chooses a layout for the memory, and computes one pass for all that run. Its components do the
+// work (worker_components.h).
 //
 // Knows libllama only through KvMemory, TokenTable and TokenPicker, so that the simulation runs this very code. One
 // thread at a time. Nothing throws out of it: what does inside ends the generations concerned with worker_failed
@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "engine/schedule/pass_view.h"
+#include "engine/session/session_views.h"
 #include "engine/values/session_view.h"
 #include "engine/values/stats.h"
 #include "engine/worker/commands.h"
-#include "engine/worker/crew.h"
-#include "engine/worker/session_views.h"
+#include "engine/worker/worker_components.h"
 
 namespace corral::engine {
 
@@ -33,15 +33,15 @@ class WorkerCore {
   // Ends all streams with `shutdown`; what is in cells is parked where that is of use.
   void shut_down();
 
-  WorkerStats stats() const { return crew_.stats(); }
+  WorkerStats stats() const { return components_.stats(); }
   // What each session is doing, at the worker with this number.
   std::vector<SessionView> sessions(std::uint32_t worker) const {
-    return describe(crew_.roster, worker, crew_.clock());
+    return describe(components_.sessions, worker, components_.clock());
   }
   // Generations that ended with an error since one got through, up to a few; on any thread.
-  std::uint32_t failed_in_row() const { return crew_.endings.failed_in_row(); }
+  std::uint32_t failed_in_row() const { return components_.finisher.failed_in_row(); }
   // The pass that is being computed: to be asked by the memory that computes it.
-  PassView pass() const { return view_of(crew_.pass, crew_.roster); }
+  PassView pass() const { return view_of(components_.pass, components_.sessions); }
 
  private:
   // worker_core.cpp: commands
@@ -78,7 +78,7 @@ class WorkerCore {
   }
   void recover(const char* what, Blame blame) noexcept;
 
-  Crew crew_;
+  WorkerComponents components_;
   std::vector<Command> commands_;
 };
 

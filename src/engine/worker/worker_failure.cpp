@@ -18,24 +18,24 @@ void WorkerCore::recover(const char* what, Blame blame) noexcept {
     log::error("engine", "a worker starts afresh: {}", what);
   } catch (...) {  // then nobody reads of it
   }
-  ++crew_.counters.fresh_starts;
-  crew_.box->end_pass();
-  crew_.keeper.start_over();
-  crew_.roster.feed();
-  crew_.pass.fillers.clear();
-  crew_.guesser.start_over();
-  const auto [hand, computing] = std::exchange(crew_.hand, {});
+  ++components_.counters.fresh_starts;
+  components_.box->end_pass();
+  components_.kv.start_over();
+  components_.sessions.unblock();
+  components_.pass.padding.clear();
+  components_.speculator.start_over();
+  const auto [faults, computing] = std::exchange(components_.faults, {});
   const auto concerned = [&](const Session& session) {
-    if (hand != nullptr) return hand == &session;
-    if (computing) return crew_.pass.has(session);
+    if (faults != nullptr) return faults == &session;
+    if (computing) return components_.pass.has(session);
     return blame == Blame::everybody && session.phase() != Phase::paused && session.phase() != Phase::aside;
   };
-  for (Session& session : crew_.roster.all()) {
+  for (Session& session : components_.sessions.all()) {
     if (!session.generation) continue;
     if (concerned(session)) {
-      crew_.endings.fail(session, what);
+      components_.finisher.fail(session, what);
     } else if (session.phase() != Phase::paused && session.phase() != Phase::aside) {
-      crew_.roster.wait(session);
+      components_.sessions.wait(session);
     }
   }
 }

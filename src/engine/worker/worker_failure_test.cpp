@@ -56,7 +56,7 @@ class Unforeseen : public ::testing::Test {
   // The session goes on from what its stream reported.
   void expect_goes_on(std::uint32_t i, const Answer& answer) {
     const Answer next = generate(*engine_, sessions_[i], endless(5));
-    EXPECT_EQ(next.finish.reason, StopReason::length);
+    EXPECT_EQ(next.finish.reason, FinishReason::length);
     EXPECT_TRUE(reference_.is_greedy(prompt(i) + answer.tokens, next.tokens, true)) << i;
   }
 
@@ -78,7 +78,7 @@ TEST_F(Unforeseen, AnExceptionOutOfLibllamaEndsThePassAlone) {
     failed = answers(3);
   }
   for (std::uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(failed[i].finish.reason, StopReason::error);
+    EXPECT_EQ(failed[i].finish.reason, FinishReason::error);
     ASSERT_TRUE(failed[i].finish.error);
     EXPECT_EQ(failed[i].finish.error->code, errc::worker_failed);
     EXPECT_THAT(failed[i].finish.error->message, ::testing::HasSubstr("failed to allocate compute buffers"));
@@ -113,7 +113,7 @@ TEST_F(Unforeseen, AnAllocationThatFailsOnADecodeThreadEndsGenerationsOnly) {
     }
     failures += failed ? 1 : 0;
     for (std::uint32_t i = 0; i < 2; ++i) {
-      if (all[i].finish.reason == StopReason::length) continue;
+      if (all[i].finish.reason == FinishReason::length) continue;
       ASSERT_TRUE(all[i].finish.error) << number;
       EXPECT_EQ(all[i].finish.error->code, errc::worker_failed) << all[i].finish.error->message;
     }

@@ -88,7 +88,7 @@ TEST_P(AheadFails, WhatThrowsEndsThatSessionOnly) {
   for (std::uint32_t i = 0; i < 5; ++i) {
     Chat& one = *chats_[i];
     ASSERT_TRUE(is_through(one)) << i;
-    EXPECT_EQ(one.finish->reason, i == 2 ? StopReason::error : StopReason::length) << i;
+    EXPECT_EQ(one.finish->reason, i == 2 ? FinishReason::error : FinishReason::length) << i;
     EXPECT_EQ(one.said.size(), i == 2 ? 2u : 20u) << i;
   }
   EXPECT_EQ(chats_[2]->finish->error->code, errc::worker_failed);

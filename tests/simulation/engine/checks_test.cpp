@@ -19,14 +19,14 @@ PassView::Row prompt(std::uint64_t session, std::uint32_t pending, std::uint32_t
 }
 
 // Of a pass for 40 tokens, 20 of prompts beside running streams.
-std::optional<std::string> rule(std::vector<PassView::Row> rows, bool alone = false, std::uint32_t fillers = 0,
+std::optional<std::string> rule(std::vector<PassView::Row> rows, bool alone = false, std::uint32_t padding = 0,
                                 std::uint32_t outputs = 0) {
   const PassView pass{.sessions = std::move(rows),
                       .limits = {.tokens = 40, .outputs = 4, .prefill = 20},
-                      .fillers = fillers,
+                      .padding = padding,
                       .alone = alone};
   Batch batch(40);
-  const std::uint32_t size = sum_of(pass).tokens + fillers;
+  const std::uint32_t size = sum_of(pass).tokens + padding;
   for (std::uint32_t i = 0; i < size; ++i) batch.add(1, i, 0, i < outputs);
   return broken_rule(pass, batch);
 }

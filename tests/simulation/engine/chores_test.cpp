@@ -1,5 +1,5 @@
-// What a core doesn't wait for itself: files of parked KV, and why there is no memory. Chores that are done when the
-// test says so.
+// What a core doesn't wait for itself: files of parked KV, and why there is no memory. The executor runs its
+// tasks when the test says so.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -21,10 +21,10 @@ class ChoresInCore : public HeldCore {
   ~ChoresInCore() override { std::filesystem::remove_all(folder_); }
 
   void fit(WorkerCore::Parts& parts) override {
-    parts.chores = chores_;
+    parts.executor = executor_;
     parts.explain = [](const Error& error, KvShape) { return Error(error.code, error.message + ", and why"); };
   }
-  void work() override { chores_->work(); }
+  void work() override { executor_->work(); }
 
   std::shared_ptr<ParkedStore> open_store() const {
     auto store = std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = 1 << 20,
@@ -32,8 +32,8 @@ class ChoresInCore : public HeldCore {
                                                                   .folder = folder_,
                                                                   .fingerprint = "test",
                                                                   .folder_bytes = 1 << 20,
-                                                                  .disk = chores_,
-                                                                  .chores = chores_});
+                                                                  .disk = executor_,
+                                                                  .executor = executor_});
     EXPECT_TRUE(store->open());
     return store;
   }
@@ -58,7 +58,7 @@ class ChoresInCore : public HeldCore {
   }
 
   const std::filesystem::path folder_;
-  const std::shared_ptr<test::HeldChores> chores_ = std::make_shared<test::HeldChores>();
+  const std::shared_ptr<test::HeldExecutor> executor_ = std::make_shared<test::HeldExecutor>();
 };
 
 TEST_F(ChoresInCore, OthersGoOnWhileAFileIsRead) {
@@ -70,7 +70,7 @@ TEST_F(ChoresInCore, OthersGoOnWhileAFileIsRead) {
   EXPECT_TRUE(is_through(other));
   EXPECT_FALSE(is_through(back));
   EXPECT_EQ(store_->stats().loads, 0u);
-  chores_->work();
+  executor_->work();
   rounds(10);
   ASSERT_TRUE(is_through(back));
   EXPECT_EQ(back.finish->usage.cached_tokens, 99u);
@@ -83,7 +83,7 @@ TEST_F(ChoresInCore, WhoWaitsForAFileIsLookedUpOnceForEachThatWasRead) {
   leave(prompt);
   Chat& back = chat(prompt, 5);
   rounds(3);
-  ASSERT_EQ(chores_->chores.size(), 1u);
+  ASSERT_EQ(executor_->executor.size(), 1u);
   // Whoever looked would find it in memory from now on.
   const auto file = std::filesystem::directory_iterator(folder_)->path();
   ASSERT_TRUE(store_->put(read_parked(file, "test").value()));
@@ -91,7 +91,7 @@ TEST_F(ChoresInCore, WhoWaitsForAFileIsLookedUpOnceForEachThatWasRead) {
   rounds(10);
   EXPECT_FALSE(is_through(back));
   EXPECT_EQ(store_->stats().hits, hits) << "nothing was read since";
-  chores_->work();
+  executor_->work();
   rounds(10);
   ASSERT_TRUE(is_through(back));
   EXPECT_EQ(store_->stats().hits, hits + 1);
@@ -103,12 +103,12 @@ TEST_F(ChoresInCore, WhoIsCancelledWhileItsFileIsReadEndsAtOnce) {
   leave(prompt);
   Chat& back = chat(prompt, 5);
   rounds(3);
-  ASSERT_EQ(chores_->chores.size(), 1u);
+  ASSERT_EQ(executor_->executor.size(), 1u);
   back.stream.cancel();
   rounds(1);
   ASSERT_TRUE(is_through(back));
-  EXPECT_EQ(back.finish->reason, StopReason::cancelled);
-  chores_->work();
+  EXPECT_EQ(back.finish->reason, FinishReason::cancelled);
+  executor_->work();
   Chat& again = chat(prompt, 5);
   rounds(10);
   ASSERT_TRUE(is_through(again));
@@ -120,14 +120,14 @@ TEST_F(ChoresInCore, AnEndWhileAFileIsRead) {
   leave(prompt);
   Chat& back = chat(prompt, 5);
   rounds(3);
-  ASSERT_EQ(chores_->chores.size(), 1u);
+  ASSERT_EQ(executor_->executor.size(), 1u);
   core_->shut_down();
   ASSERT_TRUE(is_through(back));
-  EXPECT_EQ(back.finish->reason, StopReason::shutdown);
+  EXPECT_EQ(back.finish->reason, FinishReason::shutdown);
   chats_.clear();
   core_.reset();
   store_.reset();
-  chores_->work();  // for nobody
+  executor_->work();  // for nobody
   store_ = open_store();
   EXPECT_EQ(store_->stats().on_disk_only, 1u);
   start();
@@ -142,9 +142,9 @@ TEST_F(ChoresInCore, ADiskThatHangsIsNotWaitedForWithoutEnd) {
   EXPECT_EQ(core_->stats().waiting, 1u);
   rounds(60);
   ASSERT_TRUE(is_through(back));
-  EXPECT_EQ(back.finish->reason, StopReason::length);
+  EXPECT_EQ(back.finish->reason, FinishReason::length);
   EXPECT_EQ(back.finish->usage.cached_tokens, 0u);
-  ASSERT_EQ(chores_->chores.size(), 1u) << "it was read, or the test is of no use";
+  ASSERT_EQ(executor_->executor.size(), 1u) << "it was read, or the test is of no use";
 }
 
 TEST_F(ChoresInCore, AFileThatCannotBeReadIsComputed) {
@@ -153,10 +153,10 @@ TEST_F(ChoresInCore, AFileThatCannotBeReadIsComputed) {
   std::filesystem::remove_all(folder_);
   Chat& back = chat(prompt, 5);
   rounds(3);
-  chores_->work();
+  executor_->work();
   rounds(20);
   ASSERT_TRUE(is_through(back));
-  EXPECT_EQ(back.finish->reason, StopReason::length);
+  EXPECT_EQ(back.finish->reason, FinishReason::length);
   EXPECT_EQ(back.finish->usage.cached_tokens, 0u);
 }
 
@@ -171,11 +171,11 @@ TEST_F(ChoresInCore, WhyThereIsNoMemoryIsFoundOutAside) {
   cancelled.stream.cancel();
   rounds(1);
   ASSERT_TRUE(is_through(cancelled));
-  EXPECT_EQ(cancelled.finish->reason, StopReason::cancelled);
+  EXPECT_EQ(cancelled.finish->reason, FinishReason::cancelled);
   refuses_ = false;
   rounds(2);
   EXPECT_FALSE(is_through(first)) << "nobody goes on meanwhile";
-  chores_->work();
+  executor_->work();
   rounds(1);
   ASSERT_TRUE(is_through(first));
   ASSERT_TRUE(first.finish->error);
@@ -183,7 +183,7 @@ TEST_F(ChoresInCore, WhyThereIsNoMemoryIsFoundOutAside) {
   go_on(first, some(5, 3), 5);
   rounds(10);
   ASSERT_TRUE(is_through(first));
-  EXPECT_EQ(first.finish->reason, StopReason::length);
+  EXPECT_EQ(first.finish->reason, FinishReason::length);
 }
 
 // The dry run may wait behind others for ever, and everybody waited for it.
@@ -199,18 +199,18 @@ TEST_F(ChoresInCore, TheReasonIsNotWaitedForWithoutEnd) {
   ASSERT_TRUE(first.finish->error);
   EXPECT_EQ(first.finish->error->message, "no memory");
   refuses_ = false;
-  chores_->work();  // too late, and for nobody
+  executor_->work();  // too late, and for nobody
   go_on(first, some(5, 3), 5);
   rounds(10);
   ASSERT_TRUE(is_through(first));
-  EXPECT_EQ(first.finish->reason, StopReason::length);
+  EXPECT_EQ(first.finish->reason, FinishReason::length);
 }
 
 TEST_F(ChoresInCore, WithoutAThreadTheReasonIsToldAsItIs) {
   start();
   downsize();
   refuses_ = true;
-  chores_->takes = false;
+  executor_->takes = false;
   Chat& first = chat(some(20, 1), 5);
   rounds(1);
   ASSERT_TRUE(is_through(first));
@@ -226,9 +226,9 @@ TEST_F(ChoresInCore, AnEndWhileTheReasonIsSought) {
   rounds(1);
   core_->shut_down();
   ASSERT_TRUE(is_through(first));
-  EXPECT_EQ(first.finish->reason, StopReason::shutdown);
+  EXPECT_EQ(first.finish->reason, FinishReason::shutdown);
   core_.reset();
-  chores_->work();
+  executor_->work();
   refuses_ = false;
   start();
 }

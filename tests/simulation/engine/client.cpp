@@ -48,19 +48,19 @@ std::optional<std::string> wrong_tokens(Reader& reader) {
 
 std::optional<std::string> wrong_end(const Reader& reader, std::uint32_t tokens, std::uint32_t most_tokens) {
   const Finish& finish = *reader.finish;
-  if (finish.reason == StopReason::length && reader.tokens.size() != reader.most)
+  if (finish.reason == FinishReason::length && reader.tokens.size() != reader.most)
     return fmt::format("{} tokens instead of {}", reader.tokens.size(), reader.most);
-  if (finish.reason == StopReason::stop && finish.stop_string.empty() &&
+  if (finish.reason == FinishReason::stop && finish.stop_string.empty() &&
       (reader.tokens.empty() || reader.tokens.back() != kEndToken))
     return "stopped without a reason";
-  if (finish.reason == StopReason::context_full && tokens < most_tokens)
+  if (finish.reason == FinishReason::context_full && tokens < most_tokens)
     return fmt::format("full at {} tokens, with room for {}", tokens, most_tokens);
-  if (finish.reason == StopReason::error && !finish.error) return "an error without a cause";
+  if (finish.reason == FinishReason::error && !finish.error) return "an error without a cause";
   // Only the one to blame fails, whoever it shared the pass with; it always does.
   if (finish.error && finish.error->code == errc::decode_failed && !reader.poisoned)
     return "failed for another's tokens";
   if (reader.poisoned && !reader.tokens.empty()) return "says something to what can't be computed";
-  if (reader.poisoned && reader.most > 0 && finish.reason == StopReason::length)
+  if (reader.poisoned && reader.most > 0 && finish.reason == FinishReason::length)
     return "got through with what can't be computed";
   return std::nullopt;
 }

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/session/session.h"
+#include "engine/session/stream.h"
 #include "engine/values/errors.h"
 #include "engine/values/options.h"
-#include "engine/worker/session.h"
-#include "engine/worker/stream.h"
 #include "simulation/engine/fake_memory.h"
 
 namespace corral::engine::simulation {

@@ -13,7 +13,7 @@ using testing::ElementsAre;
 // What a cost model says, and what it heard.
 struct Script {
   std::uint32_t at_once = 100;  // most streams of a pass
-  std::uint32_t fillers = 0;    // rows for nobody
+  std::uint32_t padding = 0;    // rows for nobody
   std::uint32_t prompts = 100;  // tokens beside streams
   KvShape shape = {};
   std::vector<PassTime> passes = {};
@@ -23,8 +23,8 @@ class ScriptedCosts final : public CostModel {
  public:
   explicit ScriptedCosts(Script& script) : script_(script) {}
   const PassCosts& rows() const override { return rows_; }
-  std::uint32_t most_fillers() const override { return script_.fillers; }
-  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers) const override { return rows + fillers; }
+  std::uint32_t max_padding() const override { return script_.padding; }
+  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding) const override { return rows + padding; }
   Turn turn(std::uint32_t running, std::uint32_t) override { return {.sessions = std::min(running, script_.at_once)}; }
   std::uint32_t prompt_allowance(const PromptsView&) const override { return script_.prompts; }
   bool may_split() const override { return !script_.shape.unified(); }
@@ -65,7 +65,7 @@ TEST_F(CostsOfCore, HowManyStreamsGoAtOnce) {
 TEST_F(CostsOfCore, HowFarAPassIsFilledUp) {
   for (int i = 0; i < 3; ++i) chat(4);
   rounds(5);
-  script_.fillers = 5;
+  script_.padding = 5;
   EXPECT_THAT(rounds(2),
               Each(testing::AllOf(testing::Field(&PassTime::rows, 8u), testing::Field(&PassTime::prefill, 0u),
                                   testing::Field(&PassTime::may_fill, true))));

@@ -4,8 +4,8 @@
 
 namespace corral::engine::simulation {
 
-std::uint32_t FickleCosts::filled_rows(std::uint32_t rows, std::uint32_t fillers) const {
-  return rows + static_cast<std::uint32_t>(passes_ % (fillers + 1));
+std::uint32_t FickleCosts::filled_rows(std::uint32_t rows, std::uint32_t padding) const {
+  return rows + static_cast<std::uint32_t>(passes_ % (padding + 1));
 }
 
 Turn FickleCosts::turn(std::uint32_t running, std::uint32_t) {

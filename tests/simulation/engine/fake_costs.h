@@ -17,9 +17,9 @@ class FickleCosts final : public CostModel {
       : random_(seed), allowance_(1 + static_cast<std::uint32_t>(random_() % 80)) {}
 
   const PassCosts& rows() const override { return rows_; }
-  std::uint32_t most_fillers() const override { return kMostFillers; }
-  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t fillers) const override;
-  Turn turn(std::uint32_t running, std::uint32_t fillers) override;
+  std::uint32_t max_padding() const override { return kMaxPadding; }
+  std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding) const override;
+  Turn turn(std::uint32_t running, std::uint32_t padding) override;
   std::uint32_t prompt_allowance(const PromptsView& view) const override;
   bool may_split() const override { return true; }
   KvShape layout(std::span<const LayoutView> sessions, LayoutFacts facts) override;

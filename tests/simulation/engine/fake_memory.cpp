@@ -182,9 +182,9 @@ void FakeMemory::compute(const llama_batch& raw, std::size_t count) {
   }
 }
 
-// Only guesses and fillers make more rows of logits than there are sequences.
+// Only guesses and padding rows make more rows of logits than there are sequences.
 DecodeStatus FakeMemory::no_room(std::size_t sequences, std::size_t outputs) {
-  if (outputs > sequences) broken("a pass with guesses or fillers that doesn't fit");
+  if (outputs > sequences) broken("a pass with guesses or padding rows that doesn't fit");
   return DecodeStatus::no_room;
 }
 

@@ -9,7 +9,8 @@
 
 namespace corral::engine::simulation {
 
-void FakeDrafter::draft(SessionId, std::span<const Token> history, const GuessBudget& budget, std::vector<Guess>& to) {
+void FakeDrafter::draft(SessionId, std::span<const Token> history, const DraftBudget& budget,
+                        std::vector<DraftToken>& to) {
   const test::Watched spared(false);
   std::uint64_t hash = kEmptyHash;
   for (const Token token : history) hash = next_hash(hash, token);
@@ -24,7 +25,7 @@ void FakeDrafter::draft(SessionId, std::span<const Token> history, const GuessBu
 bool FakeChores::run(Chore chore) noexcept {
   const test::Watched spared(false);
   if (random_() % 8 == 0) return false;
-  chores_.push_back(std::move(chore));
+  executor_.push_back(std::move(chore));
   return true;
 }
 
@@ -33,9 +34,9 @@ void FakeChores::round() {
     --fate_->disk_stalls;
     return;
   }
-  for (auto most = random_() % 8; most > 0 && !chores_.empty(); --most) {
-    Chore chore = std::move(chores_.front());
-    chores_.pop_front();
+  for (auto most = random_() % 8; most > 0 && !executor_.empty(); --most) {
+    Chore chore = std::move(executor_.front());
+    executor_.pop_front();
     try {
       const test::Watched watched(true);
       chore();

@@ -12,7 +12,7 @@
 #include "engine/kv/token_table.h"
 #include "engine/schedule/drafter.h"
 #include "engine/schedule/prefill_lane.h"
-#include "engine/threads/chores.h"
+#include "engine/threads/background_executor.h"
 #include "engine/worker/commands.h"
 #include "simulation/engine/fake_memory.h"
 
@@ -41,8 +41,8 @@ class FakePicker final : public TokenPicker {
 class FakeDrafter final : public Drafter {
  public:
   explicit FakeDrafter(std::uint64_t seed) : random_(seed) {}
-  void draft(SessionId session, std::span<const Token> history, const GuessBudget& budget,
-             std::vector<Guess>& to) override;
+  void draft(SessionId session, std::span<const Token> history, const DraftBudget& budget,
+             std::vector<DraftToken>& to) override;
   void forget(SessionId) override {}
   void downsize() override {}
 
@@ -51,7 +51,7 @@ class FakeDrafter final : public Drafter {
 };
 
 // Does each chore some rounds later, in their order, and none while the disk stalls.
-class FakeChores final : public Chores {
+class FakeChores final : public BackgroundExecutor {
  public:
   FakeChores(std::shared_ptr<Fate> fate, std::uint64_t seed) : fate_(std::move(fate)), random_(seed) {}
   bool run(Chore chore) noexcept override;
@@ -60,7 +60,7 @@ class FakeChores final : public Chores {
  private:
   const std::shared_ptr<Fate> fate_;
   std::mt19937_64 random_;
-  std::deque<Chore> chores_;
+  std::deque<Chore> executor_;
 };
 
 // Takes some rounds, all at once at their end.

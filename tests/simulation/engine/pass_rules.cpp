@@ -35,8 +35,8 @@ PassSum sum_of(const PassView& pass) {
   PassSum sum;
   for (const PassView::Row& row : pass.sessions) {
     if (row.other) continue;
-    sum.tokens += row.tokens + row.guesses;
-    sum.guesses += row.guesses;
+    sum.tokens += row.tokens + row.drafts;
+    sum.drafts += row.drafts;
     sum.sessions += row.tokens > 0 ? 1 : 0;
     sum.whole += row.tokens > 0 && row.tokens == row.state.pending ? 1 : 0;
     if (row.state.decoding) {
@@ -54,21 +54,21 @@ PassSum sum_of(const PassView& pass) {
 
 std::optional<std::string> broken_rule(const PassView& pass, const Batch& batch) {
   const PassSum sum = sum_of(pass);
-  if (sum.tokens + pass.fillers != batch.size())
-    return fmt::format("a pass of {} tokens, where {} and {} were planned", batch.size(), sum.tokens, pass.fillers);
-  if (pass.fillers > 0 && (sum.prompts > 0 || pass.alone || pass.fillers > kMostFillers))
-    return fmt::format("{} rows that nobody wants", pass.fillers);
+  if (sum.tokens + pass.padding != batch.size())
+    return fmt::format("a pass of {} tokens, where {} and {} were planned", batch.size(), sum.tokens, pass.padding);
+  if (pass.padding > 0 && (sum.prompts > 0 || pass.alone || pass.padding > kMaxPadding))
+    return fmt::format("{} rows that nobody wants", pass.padding);
   if (batch.size() > batch.capacity()) return fmt::format("a pass of {} tokens", batch.size());
   // Logits are wanted behind the last token of a prompt only; they cost a row of the last matrix each.
   const auto flags = std::span(batch.raw().logits, batch.size());
   const auto outputs = static_cast<std::uint32_t>(std::ranges::count_if(flags, [](auto flag) { return flag != 0; }));
-  if (const std::uint32_t most = sum.whole + sum.guesses + pass.fillers; outputs > most)
+  if (const std::uint32_t most = sum.whole + sum.drafts + pass.padding; outputs > most)
     return fmt::format("{} rows of logits, where {} may be wanted", outputs, most);
   for (const PassView::Row& row : pass.sessions) {
     if (row.other && row.tokens > 0) return "sessions of different adapters in one pass";
     if (row.tokens > row.state.pending)
       return fmt::format("session {}: {} of {} tokens", row.session.value(), row.tokens, row.state.pending);
-    if (row.guesses > 0 && row.tokens == 0) return fmt::format("session {}: nothing but guesses", row.session.value());
+    if (row.drafts > 0 && row.tokens == 0) return fmt::format("session {}: nothing but guesses", row.session.value());
   }
   if (pass.alone) return broken_alone(pass, sum, batch);
 
@@ -76,7 +76,7 @@ std::optional<std::string> broken_rule(const PassView& pass, const Batch& batch)
   if (sum.wanting == 0) return std::nullopt;  // streams only, all or some in turn
   if (sum.decodes != sum.streams)
     return fmt::format("{} of {} running streams stand still for a prompt", sum.streams - sum.decodes, sum.streams);
-  if (sum.guesses > 0) return "guesses beside a prompt";
+  if (sum.drafts > 0) return "guesses beside a prompt";
   if (sum.prompts > sum.room)
     return fmt::format("{} tokens of prompts beside {} streams, where {} may be", sum.prompts, sum.streams, sum.room);
   if (sum.prompts < std::min(sum.room, sum.wanting))

@@ -16,7 +16,7 @@ struct PassSum {
   std::uint32_t tokens = 0;    // all together
   std::uint32_t streams = 0;   // that run, in the pass or not
   std::uint32_t decodes = 0;   // of these, in the pass
-  std::uint32_t guesses = 0;   // behind them
+  std::uint32_t drafts = 0;    // behind them
   std::uint32_t prompts = 0;   // tokens of prompts in the pass
   std::uint32_t wanting = 0;   // tokens of prompts, in the pass or not
   std::uint32_t sessions = 0;  // in the pass

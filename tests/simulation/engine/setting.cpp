@@ -44,7 +44,7 @@ Setting pick_setting(std::uint64_t variety) {
   setting.costs.move_cell_ms = one_of(0.0, 1e-3);
   worker.draft_tokens = one_of(0u, 0u, 4u);
   worker.draft_active = memory.most_running;
-  memory.most_outputs = memory.most_running + most_guesses(memory.most_running, worker.draft_tokens) + kMostFillers;
+  memory.most_outputs = memory.most_running + most_guesses(memory.most_running, worker.draft_tokens) + kMaxPadding;
   switch (of_costs() % 8) {
     case 0:
       setting.cost_kind = CostKind::flat;

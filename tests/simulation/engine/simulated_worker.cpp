@@ -29,7 +29,7 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
     : fate_(std::move(common.fate)),
       memory_(common.setting.memory),
       clock_(std::move(common.clock)),
-      chores_(std::move(common.chores)),
+      executor_(std::move(common.executor)),
       waits_(rules_of(common.setting, std::move(common.shares_beginning))) {
   memory_.worker = number;
   memory_.alive = std::make_shared<char>();
@@ -54,7 +54,7 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
       .costs = make_costs(setting, seed),
       .drafter = setting.worker.draft_tokens > 0 ? std::make_unique<FakeDrafter>(seed) : nullptr,
       .lane = std::move(lane),
-      .chores = chores_,
+      .executor = executor_,
       .explain =
           [this](const Error& error, KvShape) {
             explaining_ = false;
@@ -72,7 +72,7 @@ Result<std::unique_ptr<KvMemory>> SimulatedWorker::make(KvShape shape) {
     --fate_->refuse_make;
     ++fate_->refused;
     ++memories_;
-    explaining_ = chores_ != nullptr;
+    explaining_ = executor_ != nullptr;
     return fail(errc::out_of_memory, "no memory");
   }
   if (fate_->throw_make) {

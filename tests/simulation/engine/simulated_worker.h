@@ -24,7 +24,7 @@ class SimulatedWorker {
     std::shared_ptr<ParkedStore> store;
     std::function<MonoTime()> clock;
     std::function<bool(SessionId)> shares_beginning;  // see Waits::Rules
-    std::shared_ptr<FakeChores> chores;               // nullptr: what they would do is done at once
+    std::shared_ptr<FakeChores> executor;             // nullptr: what they would do is done at once
   };
   SimulatedWorker(Common common, std::uint32_t number);
 
@@ -50,7 +50,7 @@ class SimulatedWorker {
   InFlight in_flight_;
   FakeLane* lane_ = nullptr;  // the core's
   std::function<MonoTime()> clock_;
-  const std::shared_ptr<FakeChores> chores_;
+  const std::shared_ptr<FakeChores> executor_;
   MonoTime now_{};
   bool looking_ = false;        // which takes no time
   std::uint64_t memories_ = 0;  // made so far, or refused

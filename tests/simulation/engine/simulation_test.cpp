@@ -67,7 +67,7 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
     sum.in_parts += outcome.in_parts;
     sum.crossed += outcome.crossed;
     sum.failed += outcome.failed;
-    sum.fillers += outcome.fillers;
+    sum.padding += outcome.padding;
     sum.superseded += outcome.superseded;
     sum.unforeseen += outcome.unforeseen;
     sum.fresh_starts += outcome.fresh_starts;
@@ -76,7 +76,7 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
   // The lives must be eventful, or the rules weren't tried.
   for (const std::uint64_t count :
        {sum.tokens, sum.parked, sum.restored, sum.shared, sum.layout_changes, sum.accepted, sum.in_lane, sum.in_parts,
-        sum.failed, sum.fillers, sum.superseded, sum.unforeseen, sum.fresh_starts, sum.growths})
+        sum.failed, sum.padding, sum.superseded, sum.unforeseen, sum.fresh_starts, sum.growths})
     EXPECT_GT(count, steps / 10'000);
   EXPECT_GT(sum.read_back, steps / 25'000);  // too few in a short run to be told from chance more sharply
   // They have become rare: somebody says some tokens before anybody loses his place.
@@ -90,7 +90,7 @@ TEST(EngineSimulation, HoldsTheRulesInRandomLives) {
       "workers, {} "
       "read from files, {} pools grown\n",
       seed, sum.passes, sum.tokens, sum.preemptions, sum.parked, sum.restored, sum.shared, sum.layout_changes,
-      sum.accepted, sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.fillers, sum.superseded, sum.unforeseen,
+      sum.accepted, sum.in_lane, sum.in_parts, sum.crossed, sum.failed, sum.padding, sum.superseded, sum.unforeseen,
       sum.fresh_starts, sum.read_back, sum.growths);
 }
 

@@ -58,7 +58,7 @@ class Folder {
 };
 
 std::shared_ptr<ParkedStore> make_store(const Setting& setting, const std::filesystem::path& folder,
-                                        std::shared_ptr<Chores> chores) {
+                                        std::shared_ptr<BackgroundExecutor> executor) {
   if (!setting.park_bytes) return nullptr;
   return std::make_shared<ParkedStore>(
       ParkedStoreOptions{.memory_bytes = *setting.park_bytes,
@@ -66,8 +66,8 @@ std::shared_ptr<ParkedStore> make_store(const Setting& setting, const std::files
                          .folder = folder,
                          .fingerprint = "simulation",
                          .folder_bytes = 50'000,
-                         .disk = chores,
-                         .chores = std::move(chores)});
+                         .disk = executor,
+                         .executor = std::move(executor)});
 }
 
 class World {
@@ -78,8 +78,8 @@ class World {
         jitter_(variety),
         turn_(variety),
         folder_(setting_.disk),
-        chores_(setting_.disk ? std::make_shared<FakeChores>(fate_, variety) : nullptr),
-        store_(make_store(setting_, folder_.path(), chores_)) {
+        executor_(setting_.disk ? std::make_shared<FakeChores>(fate_, variety) : nullptr),
+        store_(make_store(setting_, folder_.path(), executor_)) {
     test::failing_allocations.end();
     const SimulatedWorker::Common common{
         .setting = setting_,
@@ -88,7 +88,7 @@ class World {
         .store = store_,
         .clock = [this] { return now_ += std::chrono::microseconds(300 + jitter_() % 3000); },
         .shares_beginning = [this](SessionId session) { return shares_beginning(*clients_.at(session.value())); },
-        .chores = chores_};
+        .executor = executor_};
     for (std::uint32_t i = 0; i < setting_.workers; ++i)
       workers_.push_back(std::make_unique<SimulatedWorker>(common, i));
   }
@@ -266,7 +266,7 @@ class World {
     generation.sampler = std::make_unique<FakePicker>();
     generation.max_new_tokens = op.size;
     generation.shift = client.shift = shift_of(client, op);
-    generation.cutter = TextCutter(stops(op));
+    generation.filter = StopStringFilter(stops(op));
     ++client.shared->generations;
     worker.start(client.id, std::move(generation));
     return handle;
@@ -339,7 +339,7 @@ class World {
 
   // Of each worker. Who is first changes, for what they share.
   void round() {
-    if (chores_) chores_->round();
+    if (executor_) executor_->round();
     const std::size_t first = workers_.size() > 1 ? turn_() % workers_.size() : 0;
     for (std::size_t i = 0; i < workers_.size(); ++i) {
       if (workers_[(first + i) % workers_.size()]->round()) ++outcome_.passes;
@@ -381,7 +381,7 @@ class World {
       outcome_.growths += stats.growths;
       outcome_.accepted += stats.accepted_tokens;
       outcome_.in_lane += stats.lane_prompts;
-      outcome_.fillers += stats.filler_rows;
+      outcome_.padding += stats.filler_rows;
       outcome_.fresh_starts += stats.fresh_starts;
       if (setting_.worker.layout == KvLayout::split) outcome_.in_parts += stats.predicted_tokens;
       if (!worker->in_flight().wait_until_empty(MonoTime::min())) violate("a generation is said to run when none does");
@@ -405,7 +405,7 @@ class World {
   std::mt19937_64 jitter_;  // of the time that passes take
   std::mt19937_64 turn_;    // which worker goes first
   const Folder folder_;
-  const std::shared_ptr<FakeChores> chores_;  // nullptr: without a folder
+  const std::shared_ptr<FakeChores> executor_;  // nullptr: without a folder
   const std::shared_ptr<ParkedStore> store_;
   bool unforeseen_ = false;  // something was thrown
   Outcome outcome_;

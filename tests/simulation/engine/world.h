@@ -28,7 +28,7 @@ struct Outcome {
   std::uint64_t in_parts = 0;  // tokens where parts are wanted whatever comes
   std::uint64_t crossed = 0;   // times that a worker took what another one had parked
   std::uint64_t failed = 0;    // generations, for tokens that can't be computed
-  std::uint64_t fillers = 0;   // rows that nobody wanted
+  std::uint64_t padding = 0;   // rows that nobody wanted
   std::uint64_t superseded = 0;
   std::uint64_t unforeseen = 0;    // generations that ended with worker_failed
   std::uint64_t fresh_starts = 0;  // of workers

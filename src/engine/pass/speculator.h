@@ -1,0 +1,47 @@
+// Adds draft tokens of running streams to a pass that has room for them. No session loses cells to draft tokens, and a
+// pass that measures costs or searches for a failing session gets none. One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/cache/kv_memory_manager.h"
+#include "engine/pass/pass.h"
+#include "engine/schedule/cost_model.h"
+#include "engine/schedule/drafter.h"
+#include "engine/schedule/guess_length.h"
+#include "engine/session/worker_options.h"
+
+namespace corral::engine {
+
+class Speculator {
+ public:
+  // `drafter` may be nullptr: nobody guesses. `batch`: rows that a pass has room for.
+  Speculator(std::unique_ptr<Drafter> drafter, const KvMemoryManager& kv, const CostModel& costs, std::uint32_t batch,
+             const WorkerOptions& options);
+
+  // Adds guesses to a pass that is planned, of so many sessions that run.
+  void add(Pass& pass, std::size_t running);
+  // The session ended.
+  void forget(SessionId session);
+  // Gives memory back.
+  void downsize();
+  // Something was left halfway. What it knows is of no worth to it: each guess is checked anyway.
+  void start_over() noexcept;
+
+ private:
+  bool may_guess(const Pass& pass, std::size_t running) const;
+  void draft(Pass& pass, std::uint32_t room);
+  void choose(Pass& pass, std::uint32_t room);
+  std::uint32_t room_behind(const Session& session) const;
+
+  const std::unique_ptr<Drafter> drafter_;
+  const KvMemoryManager& kv_;
+  const CostModel& costs_;
+  const std::uint32_t batch_;
+  const std::uint32_t most_, most_running_;
+  std::vector<GuessList> lists_;
+};
+
+}  // namespace corral::engine

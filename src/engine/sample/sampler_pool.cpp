@@ -1,0 +1,64 @@
+#include "engine/sample/sampler_pool.h"
+
+#include <algorithm>
+#include <exception>
+
+namespace corral::engine {
+
+SamplerPool::~SamplerPool() {
+  {
+    const std::scoped_lock lock(mutex_);
+    end_ = true;
+  }
+  wanted_.notify_all();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void SamplerPool::hire(std::size_t helpers) noexcept {
+  try {
+    while (helpers_.size() < helpers) helpers_.emplace_back([this] { help(); });
+  } catch (const std::exception&) {  // fewer do as well
+  }
+}
+
+void SamplerPool::run(std::uint32_t count, std::uint32_t threads, const std::function<void(std::uint32_t)>& job) {
+  if (count == 0) return;
+  const std::uint32_t helpers = std::min(threads, count) - std::min(threads, 1u);
+  hire(helpers);
+  std::unique_lock lock(mutex_);
+  job_ = &job;
+  next_ = 0;
+  count_ = count;
+  places_ = helpers;
+  for (std::uint32_t i = 0; i < helpers; ++i) wanted_.notify_one();
+  while (work(lock)) {
+  }
+  done_.wait(lock, [this] { return under_way_ == 0; });
+  count_ = 0;
+}
+
+// One job, without the lock. False: all have been taken.
+bool SamplerPool::work(std::unique_lock<std::mutex>& lock) {
+  if (next_ == count_) return false;
+  const std::uint32_t mine = next_++;
+  ++under_way_;
+  lock.unlock();
+  (*job_)(mine);
+  lock.lock();
+  --under_way_;
+  return true;
+}
+
+void SamplerPool::help() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wanted_.wait(lock, [this] { return end_ || (places_ > 0 && next_ < count_); });
+    if (end_) return;
+    --places_;
+    while (work(lock)) {
+    }
+    if (under_way_ == 0) done_.notify_one();
+  }
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,41 @@
+// Threads that help a worker to sample if that takes long: with the whole vocabulary as candidates a token costs
+// milliseconds, and 16 of them more than their pass. They sleep otherwise, so that they do not spin beside the compute
+// threads. Used by one thread; the destructor joins.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace corral::engine {
+
+class SamplerPool {
+ public:
+  SamplerPool() = default;
+  ~SamplerPool();
+  SamplerPool(const SamplerPool&) = delete;
+  SamplerPool& operator=(const SamplerPool&) = delete;
+
+  // Calls job(0) .. job(count - 1), each once and in any order, on `threads` threads at most, this one among them. All
+  // have returned when it does. Jobs don't throw. Where the system gives no more threads, those there are must do.
+  void run(std::uint32_t count, std::uint32_t threads, const std::function<void(std::uint32_t)>& job);
+
+ private:
+  void help();
+  bool work(std::unique_lock<std::mutex>& lock);
+  void hire(std::size_t helpers) noexcept;
+
+  std::mutex mutex_;
+  std::condition_variable wanted_, done_;
+  const std::function<void(std::uint32_t)>* job_ = nullptr;
+  std::uint32_t next_ = 0, count_ = 0;
+  std::uint32_t under_way_ = 0;
+  std::uint32_t places_ = 0;  // helpers that may still join
+  bool end_ = false;
+  std::vector<std::thread> helpers_;
+};
+
+}  // namespace corral::engine

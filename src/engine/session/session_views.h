@@ -1,0 +1,16 @@
+// What a worker tells about its sessions. One thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/session/session_table.h"
+#include "engine/values/session_view.h"
+
+namespace corral::engine {
+
+// What each of them is doing, at the worker with this number.
+std::vector<SessionView> describe(const SessionTable& sessions, std::uint32_t worker, MonoTime now);
+
+}  // namespace corral::engine

@@ -1,0 +1,43 @@
+// Writes the chunks of a generation to its stream: text, tokens, log probabilities, prompt progress, times. On the
+// decode thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/kv/token_table.h"
+#include "engine/session/session.h"
+
+namespace corral::engine {
+
+class StreamWriter {
+ public:
+  StreamWriter(const TokenTable& tokens, std::function<MonoTime()> clock) : tokens_(tokens), clock_(std::move(clock)) {}
+
+  // The text of the token that the session's history ends with, and what can be told now; it is told already.
+  // `logits`: those that it was sampled from.
+  StopStringFilter::Cut write(Session& session, const float* logits);
+  // Of the latest write().
+  const std::string& piece() const { return piece_; }
+  // The answer is over: tells what was held back.
+  void flush(Session& session) { tell(session, session.generation->filter.flush()); }
+  // So many tokens of the prompt are computed. Not once the answer has begun.
+  void tell_prompt(const Session& session, std::uint32_t processed) const;
+
+  static Timings timings(const Generation& generation, MonoTime now);
+
+ private:
+  void tell(Session& session, const StopStringFilter::Cut& cut) const;
+  TokenLogprob logprob(Generation& generation, Token token, const float* logits);
+  TopToken top_token(Token token, float logprob) const;
+
+  const TokenTable& tokens_;
+  const std::function<MonoTime()> clock_;
+  std::string piece_;
+  std::vector<Token> by_logit_;
+};
+
+}  // namespace corral::engine

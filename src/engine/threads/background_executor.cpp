@@ -1,0 +1,71 @@
+#include "engine/threads/background_executor.h"
+
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+
+namespace corral::engine {
+namespace {
+
+void report(const char* failure) noexcept {
+  try {
+    log::warning("engine", "what was to be done aside wasn't: {}", failure);
+  } catch (...) {  // then nobody reads of it
+  }
+}
+
+// The barrier of the thread. What the chore held goes here, too.
+void carry_out(BackgroundExecutor::Chore chore) noexcept {
+  try {
+    chore();
+  } catch (const std::exception& failure) {
+    report(failure.what());
+  } catch (...) {
+    report("an unknown exception");
+  }
+}
+
+}  // namespace
+
+BackgroundThread::~BackgroundThread() {
+  close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BackgroundThread::close() {
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+  }
+  changed_.notify_one();
+}
+
+bool BackgroundThread::run(Chore chore) noexcept {
+  try {
+    const std::scoped_lock lock(mutex_);
+    if (closed_ || executor_.size() >= kMostWaiting) return false;
+    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+    executor_.push_back(std::move(chore));
+  } catch (const std::exception& failure) {  // no thread, or no memory
+    report(failure.what());
+    return false;
+  }
+  changed_.notify_one();
+  return true;
+}
+
+void BackgroundThread::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return closed_ || !executor_.empty(); });
+    if (closed_) return;
+    Chore chore = std::move(executor_.front());
+    executor_.pop_front();
+    lock.unlock();
+    carry_out(std::move(chore));
+    lock.lock();
+  }
+}
+
+}  // namespace corral::engine

@@ -1,0 +1,93 @@
+#include "engine/worker/generation_finisher.h"
+
+#include <utility>
+
+#include "engine/values/errors.h"
+
+namespace corral::engine {
+namespace {
+
+// Enough to make others be preferred, little enough that it is tried again beside busy ones.
+constexpr std::uint32_t kMostFailures = 8;
+
+}  // namespace
+
+GenerationFinisher::GenerationFinisher(Parts parts)
+    : clock_(std::move(parts.clock)),
+      sessions_(parts.sessions),
+      sequences_(parts.sequences),
+      lane_(parts.lane),
+      writer_(parts.writer),
+      faults_(parts.faults) {}
+
+// What a client ends says nothing about the worker.
+void GenerationFinisher::count(FinishReason reason) {
+  if (reason == FinishReason::stop || reason == FinishReason::length) failed_in_row_ = 0;
+  if (reason == FinishReason::error && failed_in_row_ < kMostFailures) ++failed_in_row_;
+}
+
+void GenerationFinisher::finish(Session& session, FinishReason reason, std::optional<Error> error,
+                                std::string stop_string) {
+  Session* const faults = std::exchange(faults_.session, &session);
+  writer_.flush(session);
+  if (session.phase() == Phase::aside) lane_.give_up(session);
+  sessions_.rest(session);
+  sessions_.use(session);
+  session.suspect_until = 0;
+  sequences_.settle(session);
+  // Behind this nothing can fail: fail() would take it for what the stream wasn't told.
+  session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
+  session.appended.clear();
+  count(reason);
+  end(session, {.reason = reason, .stop_string = std::move(stop_string), .error = std::move(error)});
+  faults_.session = faults == &session ? nullptr : faults;
+}
+
+void GenerationFinisher::finish_all(const Error& error) {
+  for (Session& session : sessions_.all()) {
+    if (session.generation) finish(session, FinishReason::error, error);
+  }
+}
+
+void GenerationFinisher::fail(Session& session, const char* what) noexcept {
+  if (session.phase() == Phase::aside) lane_.forget();
+  const Generation& generation = *session.generation;
+  const std::size_t told = std::size_t{generation.usage.prompt_tokens} + generation.reported - generation.discarded;
+  if (session.history.size() > told) {
+    session.shared->tokens -= static_cast<std::uint32_t>(session.history.size() - told);
+    session.history.resize(told);
+  }
+  try {
+    session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
+  } catch (...) {
+    session.lost_input = true;
+  }
+  session.appended.clear();
+  sessions_.rest(session);
+  sessions_.use(session);
+  session.suspect_until = 0;
+  count(FinishReason::error);
+  end(session, {.reason = FinishReason::error, .error = worker_failed(what)});
+}
+
+void GenerationFinisher::shut_down(Session& session) noexcept {
+  sessions_.rest(session);
+  end(session, {.reason = FinishReason::shutdown});
+}
+
+void GenerationFinisher::end(Session& session, Finish finish) noexcept {
+  Generation& generation = *session.generation;
+  session.touched = clock_();
+  finish.usage = generation.usage;
+  finish.discarded = generation.discarded;
+  finish.timings = StreamWriter::timings(generation, clock_());
+  const std::shared_ptr<StreamState> stream = std::move(generation.stream);
+  InFlight::Ticket ticket = std::move(generation.ticket);
+  session.generation.reset();
+  // Before the reader can know: it may start the next generation at once.
+  --session.shared->generations;
+  ticket.release();
+  stream->finish(std::move(finish));
+}
+
+}  // namespace corral::engine

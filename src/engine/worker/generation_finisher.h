@@ -1,0 +1,60 @@
+// Finishes generations: the one place where a session leaves its list, gets its terminal item and becomes idle. Counts
+// consecutive failures. One thread, except failed_in_row().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "engine/cache/sequences.h"
+#include "engine/session/fault_scope.h"
+#include "engine/session/session_table.h"
+#include "engine/session/stream_writer.h"
+#include "engine/worker/prefill_lane_controller.h"
+
+namespace corral::engine {
+
+class GenerationFinisher {
+ public:
+  struct Parts {
+    std::function<MonoTime()> clock;
+    SessionTable& sessions;
+    Sequences& sequences;
+    PrefillLaneController& lane;
+    StreamWriter& writer;
+    FaultScope& faults;
+  };
+  explicit GenerationFinisher(Parts parts);
+
+  // The one way, but for what nobody foresaw. The session is in hand meanwhile.
+  void finish(Session& session, FinishReason reason, std::optional<Error> error = std::nullopt,
+              std::string stop_string = {});
+  // Nobody can go on.
+  void finish_all(const Error& error);
+
+  // Without a step that could fail. What the stream wasn't told is no part of the history.
+  void fail(Session& session, const char* what) noexcept;
+  // The stream hears its end, and nothing is seen to but that.
+  void shut_down(Session& session) noexcept;
+
+  // Since a generation got through, up to a few; on any thread.
+  std::uint32_t failed_in_row() const { return failed_in_row_; }
+
+ private:
+  void end(Session& session, Finish finish) noexcept;
+  void count(FinishReason reason);
+
+  const std::function<MonoTime()> clock_;
+  SessionTable& sessions_;
+  Sequences& sequences_;
+  PrefillLaneController& lane_;
+  StreamWriter& writer_;
+  FaultScope& faults_;
+  std::atomic<std::uint32_t> failed_in_row_ = 0;
+};
+
+}  // namespace corral::engine
