@@ -9,7 +9,7 @@ import pathlib
 
 from engine import between, crowd, downsize, idle, prefix, resume, slow_reader, stall, throughput
 from engine.common import Setting, verdict_table
-from harness import programs, report
+from harness import programs, report, servers
 
 ROWS = {"throughput": throughput, "between": between, "stall": stall, "prefix": prefix, "return": resume, "crowd": crowd, "idle": idle,
         "slow-reader": slow_reader, "downsize": downsize}
@@ -21,9 +21,15 @@ def arguments():
     parser = argparse.ArgumentParser(prog="script/bench engine", description=f"{__doc__}\n\nrows:\n{rows}",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(ROWS), metavar="ROW,ROW", help="only these rows")
-    parser.add_argument("--models", default="q8_0,q4_0", metavar="TYPE,TYPE", help="of the made 0.5B-shaped models (default %(default)s)")
+    parser.add_argument("--models", default="q8_0,q4_0", metavar="TYPE,TYPE",
+                        help="of the made 0.5B-shaped models; 7b-q8_0, of 8 GB, for GPUs (default %(default)s)")
     parser.add_argument("--model", metavar="FILE", help="a GGUF file instead of the made ones")
     parser.add_argument("--all-models", action="store_true", help="every row on every model")
+    parser.add_argument("--tokens", type=int, metavar="N", default=96, help="of each answer of the throughput rows (default %(default)s)")
+    parser.add_argument("--streams", metavar="N,N", help="of the throughput row (default 1,4,8,16,32)")
+    parser.add_argument("--peers", metavar="NAME,NAME", default=",".join(throughput.PEERS),
+                        help="of the throughput rows (default %(default)s)")
+    parser.add_argument("--threads", type=int, metavar="N", help="that compute, for every program; each one's default unless said")
     parser.add_argument("--rounds", type=int, default=2, help="of each measurement; medians count (default %(default)s)")
     parser.add_argument("--quick", action="store_true", help="a tiny model, one round, small numbers")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
@@ -31,6 +37,11 @@ def arguments():
     if options.quick and options.write:
         parser.error("what --quick finds isn't worth writing down")
     options.only = options.only.split(",")
+    options.streams = tuple(map(int, options.streams.split(","))) if options.streams else None
+    options.peers = tuple(options.peers.split(","))
+    for name in options.peers:
+        if name not in throughput.PEERS:
+            parser.error(f"there is no peer '{name}'; known are {', '.join(throughput.PEERS)}")
     for name in options.only:
         if name not in ROWS:
             parser.error(f"there is no row '{name}'; known are {', '.join(ROWS)}")
@@ -42,8 +53,13 @@ def models(options):
         return [pathlib.Path(options.model)]
     if options.quick:
         return [programs.models() / "tiny-llama.gguf"]
-    made = programs.models("--bench")
-    return [made / f"bench-0.5b-{kind}.gguf" for kind in options.models.split(",")]
+    return [made_model(kind) for kind in options.models.split(",")]
+
+
+def made_model(kind):
+    if kind.startswith("7b-"):
+        return programs.models("--bench-7b") / f"bench-{kind}.gguf"
+    return programs.models("--bench") / f"bench-0.5b-{kind}.gguf"
 
 
 def goals_in(document):
@@ -81,20 +97,25 @@ def run_row(name, settings, machine):
 
 def main():
     options = arguments()
-    settings = [Setting(model, 1 if options.quick else options.rounds, options.quick) for model in models(options)]
+    servers.threads = options.threads
+    settings = [Setting(model, 1 if options.quick else options.rounds, options.quick, options.tokens, options.streams, options.peers)
+                for model in models(options)]
+    gpus = servers.gpus()
+    kind = "-gpu" if gpus else ""  # a table of its own
+    machine = ", ".join([*gpus, report.machine()])
     verdicts, failed = [], []
     for name in options.only:
         chosen = settings if options.all_models or name in ON_EVERY_MODEL else settings[:1]
         try:
-            text, of_row = run_row(name, chosen, report.machine())
+            text, of_row = run_row(name, chosen, machine)
         except programs.GaveUp:  # it has said why; the other rows are worth having
             failed.append(name)
             continue
-        report.publish(f"engine-{name}", text, options.write)
+        report.publish(f"engine-{name}{kind}", text, options.write)
         verdicts += of_row
     if len(options.only) > 1:
         print(f"### Goals\n\n{verdict_table(verdicts)}\n", flush=True)
-    if options.write:
+    if options.write and not gpus:
         report.publish("engine-goals", summary(), True)
     if failed:
         programs.give_up(f"rows without a result: {', '.join(failed)}")

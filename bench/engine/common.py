@@ -10,6 +10,9 @@ class Setting:
     model: pathlib.Path
     rounds: int
     quick: bool = False  # small numbers, for a first look with a tiny model
+    tokens: int = 96  # of each answer where throughput is measured
+    streams: tuple | None = None  # how many at once there; None: as the row says
+    peers: tuple = ()  # beside whom
 
     def pick(self, full, quick):
         return quick if self.quick else full

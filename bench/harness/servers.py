@@ -5,12 +5,29 @@ import json
 import os
 import pathlib
 import queue
+import re
 import socket
+import subprocess
 import threading
 import time
 
 from harness import client, lab, programs
 from harness.processes import Process, free_port
+
+
+# That compute, of every program that is started; None: each one's default.
+threads = None
+
+
+def threads_flag():
+    return ["-t", threads] if threads else []
+
+
+def gpus():
+    """The GPUs that the libraries under test compute on, by name."""
+    said = subprocess.run([programs.llama("llama-server"), "--list-devices"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    found = re.findall(r"^ +(\w+): (.*) \(\d+ MiB", said.stdout, re.MULTILINE)
+    return [name for device, name in found if not device.startswith(("RPC", "BLAS"))]
 
 
 class Control:
@@ -94,6 +111,8 @@ def corral_engine(stage, model, name="corral engine", space=None, **options):
     theirs.close()
     stage.adopt(ours)  # the engine ends when this does
     control = Control(ours)
+    if threads:
+        options.setdefault("threads", threads)
     control.tell({"load": {"model": model.stem, "path": str(model), "type": "llm", **options}})
     with lab.inside(space):
         process.wait_for_port(port)
@@ -117,7 +136,7 @@ def corral_worker(stage, name="corral rpc-worker", space=None, threads=1):
 
 def llama_server(stage, model, *arguments, name="llama-server"):
     port = free_port()
-    process = stage.start(name, [programs.llama("llama-server"), "-m", model, "--port", port, *arguments])
+    process = stage.start(name, [programs.llama("llama-server"), "-m", model, "--port", port, *threads_flag(), *arguments])
     process.wait_until("its model is loaded", lambda: client.status(port, "/health") == 200)
     return Server(process, port, prefix="")
 

@@ -264,6 +264,26 @@ TEST_F(ProgramTest, PsShowsLoadedLoadingAndQueued) {
             "c     llm        queued 1, 2.5 s for a                                   3\n");
 }
 
+// Of a model on a GPU the process's own memory is the smaller part. What it was foretold to take there isn't shown of
+// one that came to be on the CPU.
+TEST_F(ProgramTest, PsShowsMemoryOfGpus) {
+  constexpr auto kMemory = R"("memory_bytes":1019215872,"memory":{"devices":[{"device":"cpu","total":620493440},
+    {"device":"cuda0","total":8129597568}]})";
+  server_.on("GET /api/v1/health", fmt::format(R"({{"all_models_loaded":[
+    {{"model_name":"a","type":"llm","status":"ready","device":"gpu",{0}}},
+    {{"model_name":"b","type":"llm","status":"ready","device":"cpu",{0}}}],
+    "loading":{{"model":"c","type":"llm","progress":0.42}},
+    "load_queue":[{{"model":"d","type":"llm","position":1,"waiting_ms":2500,"waiters":3}}]}})",
+                                               kMemory));
+  EXPECT_EQ(run({"ps"}), kExitOk);
+  EXPECT_EQ(out(),
+            "NAME  TYPE  STATUS           DEVICE   MEMORY      GPU  CONTEXT  REQUESTS  IDLE  PINNED\n"
+            "a     llm   ready            gpu     972 MiB  7.6 GiB        -         0     -\n"
+            "b     llm   ready            cpu     972 MiB                 -         0     -\n"
+            "c     llm   loading 42 %\n"
+            "d     llm   queued 1, 2.5 s                                            3\n");
+}
+
 TEST_F(ProgramTest, PsShowsPartsOfOtherNodesModels) {
   server_.on("GET /api/v1/health", R"({"all_models_loaded":[],"loading":null,"load_queue":[],"shares":[
     {"model":"big","host":"laptop","status":"draining","leaving":"recall","device":"cpu","booked_bytes":1610612736}]})");

@@ -96,6 +96,18 @@ Result<ListedModel> parse_model(std::string_view text) { return parse_as(text, l
 
 namespace {
 
+// What the engine is foretold to take on GPUs. Where it came to compute on the CPU, nothing is there.
+std::uint64_t gpu_memory_of(const json::Value& server) {
+  std::uint64_t bytes = 0;
+  const auto* const memory = json::find(server, "memory");
+  if (!memory || text_of(server, "device") != "gpu") return 0;
+  for_each(json::find(*memory, "devices"), [&](const json::Value& device) {
+    if (text_of(device, "device") == "cpu" || flag_of(device, "integrated")) return;
+    bytes += bytes_of(device, "total").value_or(0);
+  });
+  return bytes;
+}
+
 std::vector<FarServed> served_elsewhere(const json::Value& mesh) {
   std::vector<FarServed> served;
   for_each(json::find(mesh, "nodes"), [&](const json::Value& node) {
@@ -121,6 +133,7 @@ Health health_in(const json::Value& value) {
                              .status = text_of(item, "status"),
                              .leaving = text_of(item, "leaving"),
                              .memory = bytes_of(item, "memory_bytes"),
+                             .gpu_memory = gpu_memory_of(item),
                              .context = integer_of(item, "max_context_window"),
                              .max_context = integer_of(item, "max_context_length"),
                              .last_use = integer_of(item, "last_use").value_or(0),

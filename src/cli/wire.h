@@ -42,7 +42,8 @@ struct LoadedModel {
   std::string device;
   std::string status;
   std::string leaving;                  // why it has to go, if it has to
-  std::optional<std::uint64_t> memory;  // bytes
+  std::optional<std::uint64_t> memory;  // bytes of the machine's RAM
+  std::uint64_t gpu_memory = 0;         // on GPUs, as foretold; 0: none, or not known
   std::optional<std::int64_t> context;
   std::optional<std::int64_t> max_context;
   std::int64_t last_use = 0;  // epoch milliseconds; 0: unknown

@@ -67,8 +67,8 @@ Recipe heard(const char* name, const SpokenScript& script) {
       .extension = ".bin"};
 }
 
-Recipe half_billion(const char* name, const char* title, ggml_type matrices) {
-  return {name, "llm", [=](const Sources& from) { return make_half_billion(title, matrices, from.qwen2, from.seed); }};
+Recipe qwen(const char* name, const QwenShape& shape, const char* title, ggml_type matrices) {
+  return {name, "llm", [=](const Sources& from) { return make_qwen(shape, title, matrices, from.qwen2, from.seed); }};
 }
 
 std::vector<Recipe> small_models() {
@@ -130,8 +130,13 @@ std::vector<Recipe> small_models() {
 }
 
 std::vector<Recipe> real_sized_models() {
-  return {half_billion("bench-0.5b-q8_0", "Bench 0.5B Q8_0", GGML_TYPE_Q8_0),
-          half_billion("bench-0.5b-q4_0", "Bench 0.5B Q4_0", GGML_TYPE_Q4_0)};
+  return {qwen("bench-0.5b-q8_0", qwen_half_billion(), "Bench 0.5B Q8_0", GGML_TYPE_Q8_0),
+          qwen("bench-0.5b-q4_0", qwen_half_billion(), "Bench 0.5B Q4_0", GGML_TYPE_Q4_0)};
+}
+
+// Enough work for a GPU.
+std::vector<Recipe> large_models() {
+  return {qwen("bench-7b-q8_0", qwen_seven_billion(), "Bench 7B Q8_0", GGML_TYPE_Q8_0)};
 }
 
 // Nearly all of their memory is layers, so that half of one is half of its memory.
@@ -174,6 +179,7 @@ std::vector<Recipe> pretokenizer_models() {
 
 std::vector<Recipe> recipes(Set set) {
   if (set == Set::real) return real_sized_models();
+  if (set == Set::large) return large_models();
   if (set == Set::pretokenizers) return pretokenizer_models();
   if (set == Set::quantised) return quantised_models();
   return set == Set::weighty ? weighty_models() : small_models();

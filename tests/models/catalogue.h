@@ -10,9 +10,9 @@
 
 namespace corral::test_models {
 
-// The small ones; those of real size, for benchmarks; those that are nearly all weights, for memory that is scarce;
-// those with pre-tokenizers that take much stack or time for some texts.
-enum class Set : std::uint8_t { small, real, weighty, quantised, pretokenizers };
+// The small ones; those of real size, for benchmarks, and a large one, for GPUs; those that are nearly all weights, for
+// memory that is scarce; those with pre-tokenizers that take much stack or time for some texts.
+enum class Set : std::uint8_t { small, real, large, weighty, quantised, pretokenizers };
 
 struct Options {
   std::filesystem::path out{};           // created if need be; files of other names in it stay as they are

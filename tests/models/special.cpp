@@ -54,26 +54,37 @@ std::vector<Model> split(Model model, std::uint16_t count) {
   return shards;
 }
 
-Model make_half_billion(const std::string& title, ggml_type matrices, const Vocabulary& qwen2, std::uint64_t seed) {
-  constexpr std::int64_t kWidth = 896;
-  constexpr std::int64_t kFfn = 4864;
-  constexpr std::int64_t kHeads = 14;
-  constexpr std::int64_t kKvHeads = 2;
-  constexpr std::int64_t kHeadWidth = kWidth / kHeads;
-  constexpr std::uint32_t kLayers = 24;
-  const Weights weights(seed, "half-billion");
+QwenShape qwen_half_billion() { return {.name = "half-billion", .size = "0.5B"}; }
+
+QwenShape qwen_seven_billion() {
+  return {.name = "seven-billion",
+          .size = "7B",
+          .layers = 28,
+          .width = 3584,
+          .heads = 28,
+          .kv_heads = 4,
+          .ffn = 18944,
+          .tied = false};
+}
+
+Model make_qwen(const QwenShape& shape, const std::string& title, ggml_type matrices, const Vocabulary& qwen2,
+                std::uint64_t seed) {
+  const std::int64_t width = shape.width;
+  const std::int64_t ffn = shape.ffn;
+  const std::int64_t keys = width / shape.heads * shape.kv_heads;
+  const Weights weights(seed, shape.name);
   const Vocabulary vocabulary = full_bpe(qwen2);
 
   Model model;
   Metadata& metadata = model.metadata;
   describe_model(metadata, "qwen2", title, file_type(matrices));
-  metadata.set("general.size_label", "0.5B");
-  metadata.set("qwen2.block_count", kLayers);
+  metadata.set("general.size_label", shape.size);
+  metadata.set("qwen2.block_count", shape.layers);
   metadata.set("qwen2.context_length", std::uint32_t{32768});
-  metadata.set("qwen2.embedding_length", static_cast<std::uint32_t>(kWidth));
-  metadata.set("qwen2.feed_forward_length", static_cast<std::uint32_t>(kFfn));
-  metadata.set("qwen2.attention.head_count", static_cast<std::uint32_t>(kHeads));
-  metadata.set("qwen2.attention.head_count_kv", static_cast<std::uint32_t>(kKvHeads));
+  metadata.set("qwen2.embedding_length", shape.width);
+  metadata.set("qwen2.feed_forward_length", shape.ffn);
+  metadata.set("qwen2.attention.head_count", shape.heads);
+  metadata.set("qwen2.attention.head_count_kv", shape.kv_heads);
   metadata.set("qwen2.attention.layer_norm_rms_epsilon", 1e-6F);
   metadata.set("qwen2.rope.freq_base", 1e6F);
   vocabulary.describe(metadata);
@@ -82,8 +93,8 @@ Model make_half_billion(const std::string& title, ggml_type matrices, const Voca
   // As in real models the embeddings are small beside what the blocks add, so that the tied output says more than the
   // last token again; attention is sharp, or the text would collapse into one word.
   std::vector<Tensor>& out = model.tensors;
-  out.push_back(weights.normal("token_embd.weight", GGML_TYPE_Q8_0, {kWidth, vocabulary.size()}, 0.02F));
-  for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
+  out.push_back(weights.normal("token_embd.weight", GGML_TYPE_Q8_0, {width, vocabulary.size()}, 0.02F));
+  for (std::uint32_t layer = 0; layer < shape.layers; ++layer) {
     const std::string block = fmt::format("blk.{}.", layer);
     const auto matrix = [&](const char* part, std::int64_t from, std::int64_t to, float gain = 1.0F) {
       out.push_back(weights.projection(block + part + ".weight", matrices, {from, to}, gain));
@@ -91,20 +102,21 @@ Model make_half_billion(const std::string& title, ggml_type matrices, const Voca
     const auto bias = [&](const char* part, std::int64_t to) {
       out.push_back(weights.normal(block + part + ".bias", GGML_TYPE_F32, {to}, 0.02F));
     };
-    out.push_back(Weights::fixed(block + "attn_norm.weight", {kWidth}, 1.0F));
-    matrix("attn_q", kWidth, kWidth, 3.0F);
-    bias("attn_q", kWidth);
-    matrix("attn_k", kWidth, kKvHeads * kHeadWidth, 3.0F);
-    bias("attn_k", kKvHeads * kHeadWidth);
-    matrix("attn_v", kWidth, kKvHeads * kHeadWidth);
-    bias("attn_v", kKvHeads * kHeadWidth);
-    matrix("attn_output", kWidth, kWidth, 0.7F);
-    out.push_back(Weights::fixed(block + "ffn_norm.weight", {kWidth}, 1.0F));
-    matrix("ffn_gate", kWidth, kFfn);
-    matrix("ffn_up", kWidth, kFfn);
-    matrix("ffn_down", kFfn, kWidth, 1.5F);
+    out.push_back(Weights::fixed(block + "attn_norm.weight", {width}, 1.0F));
+    matrix("attn_q", width, width, 3.0F);
+    bias("attn_q", width);
+    matrix("attn_k", width, keys, 3.0F);
+    bias("attn_k", keys);
+    matrix("attn_v", width, keys);
+    bias("attn_v", keys);
+    matrix("attn_output", width, width, 0.7F);
+    out.push_back(Weights::fixed(block + "ffn_norm.weight", {width}, 1.0F));
+    matrix("ffn_gate", width, ffn);
+    matrix("ffn_up", width, ffn);
+    matrix("ffn_down", ffn, width, 1.5F);
   }
-  out.push_back(Weights::fixed("output_norm.weight", {kWidth}, 1.0F));
+  out.push_back(Weights::fixed("output_norm.weight", {width}, 1.0F));
+  if (!shape.tied) out.push_back(weights.normal("output.weight", GGML_TYPE_Q8_0, {width, vocabulary.size()}, 0.02F));
   return model;
 }
 

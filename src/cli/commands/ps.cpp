@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include <CLI/App.hpp>
@@ -14,6 +16,9 @@ namespace {
 
 // Cursor to the upper left corner, everything below it cleared.
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[J";
+
+// Behind MEMORY, where a model is on a GPU.
+constexpr std::ptrdiff_t kGpuColumn = 5;
 
 // Since the end of the last request.
 std::string idle_text(const LoadedModel& model, std::int64_t now) {
@@ -52,29 +57,38 @@ void print_health(const Context& context, const Health& health) {
                                  {"IDLE", Align::right},
                                  {"PINNED"}};
   if (!health.elsewhere.empty()) columns.push_back({"NODE"});
+  const bool on_gpus =
+      std::ranges::any_of(health.loaded, [](const LoadedModel& model) { return model.gpu_memory > 0; });
+  if (on_gpus) columns.insert(columns.begin() + kGpuColumn, {"GPU", Align::right});
   Table table(std::move(columns));
+  const auto add = [&](std::vector<std::string> cells, std::uint64_t gpu_memory = 0) {
+    const auto text = gpu_memory > 0 ? human_bytes(gpu_memory) : std::string();
+    if (on_gpus && std::ssize(cells) >= kGpuColumn) cells.insert(cells.begin() + kGpuColumn, text);
+    table.add(std::move(cells));
+  };
   const std::int64_t now = epoch_millis(context.clock.wall_now());
   for (const LoadedModel& model : health.loaded) {
-    table.add({model.name, or_unknown(model.type), status_text(model, health), or_unknown(model.device),
-               size_or_unknown(model.memory), context_or_unknown(model.context, model.max_context),
-               std::to_string(model.active_requests), idle_text(model, now), model.pinned ? "yes" : ""});
+    add({model.name, or_unknown(model.type), status_text(model, health), or_unknown(model.device),
+         size_or_unknown(model.memory), context_or_unknown(model.context, model.max_context),
+         std::to_string(model.active_requests), idle_text(model, now), model.pinned ? "yes" : ""},
+        model.gpu_memory);
   }
   for (const LoadingModel& model : health.loading) {
     if (health.find(model.name)) continue;  // listed above, with more
-    table.add({model.name, model.type, "loading " + percent(model.progress)});
+    add({model.name, model.type, "loading " + percent(model.progress)});
   }
   for (const QueuedLoad& load : health.queue) {
-    table.add({load.name, load.type, queued_text(load), "", "", "", std::to_string(load.waiters)});
+    add({load.name, load.type, queued_text(load), "", "", "", std::to_string(load.waiters)});
   }
   for (const LentShare& share : health.shares) {
     auto status = fmt::format("for {}", share.host);
     if (!share.leaving.empty()) status += fmt::format(" ({})", share.leaving);
-    table.add({share.model, "share", status, or_unknown(share.device), size_or_unknown(share.memory)});
+    add({share.model, "share", status, or_unknown(share.device), size_or_unknown(share.memory)});
   }
   // This node's own rows have none.
   for (const FarServed& model : health.elsewhere) {
-    table.add({model.model, "", model.state, "", size_or_unknown(model.memory), "", std::to_string(model.running), "",
-               "", model.node});
+    add({model.model, "", model.state, "", size_or_unknown(model.memory), "", std::to_string(model.running), "", "",
+         model.node});
   }
   table.print(context.terminal);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <llama.h>
 
 namespace corral::engine {
@@ -31,7 +33,7 @@ void route_line(LogRouter& r, std::string line) {
   log::write(r.partial_level, "llama", line);
   if (r.sink) r.sink(r.partial_level, line);
   if (r.partial_bad) {
-    for (LogCapture* capture : r.captures) capture->add(line);
+    for (LogCapture* capture : r.captures) capture->add(line, r.partial_level == log::Level::info);
   }
 }
 
@@ -70,17 +72,16 @@ LogCapture::~LogCapture() {
   std::erase(router().captures, this);
 }
 
-void LogCapture::add(std::string line) {
+void LogCapture::add(std::string line, bool error) {
   const std::scoped_lock lock(mutex_);
-  lines_.push_back(std::move(line));
-  if (lines_.size() > kKept) lines_.erase(lines_.begin());
+  auto& lines = error ? errors_ : warnings_;
+  lines.push_back(std::move(line));
+  if (lines.size() > kKept) lines.erase(lines.begin());
 }
 
 std::string LogCapture::text() const {
   const std::scoped_lock lock(mutex_);
-  std::string text;
-  for (const std::string& line : lines_) text += (text.empty() ? "" : "; ") + line;
-  return text;
+  return fmt::format("{}", fmt::join(errors_.empty() ? warnings_ : errors_, "; "));
 }
 
 std::string LogCapture::text_or(std::string_view otherwise) const {
@@ -91,8 +92,11 @@ std::string LogCapture::text_or(std::string_view otherwise) const {
 bool LogCapture::speaks_of_memory() const {
   static constexpr std::string_view kWords[] = {"failed to allocate", "unable to allocate", "out of memory",
                                                 "bad_alloc"};
-  const std::string lines = text();
-  return std::ranges::any_of(kWords, [&](std::string_view words) { return lines.contains(words); });
+  const std::scoped_lock lock(mutex_);
+  const auto speaks = [](const std::string& line) {
+    return std::ranges::any_of(kWords, [&](std::string_view words) { return line.contains(words); });
+  };
+  return std::ranges::any_of(errors_, speaks) || std::ranges::any_of(warnings_, speaks);
 }
 
 }  // namespace corral::engine

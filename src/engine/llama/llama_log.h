@@ -14,6 +14,7 @@ namespace corral::engine {
 void install_llama_log();
 
 // Remembers the warnings and errors logged while it lives (by any thread: loads in parallel may see each other's).
+// Warnings are told only where no error was logged: what a vocabulary looks like is no reason why a load has failed.
 class LogCapture {
  public:
   LogCapture();
@@ -26,12 +27,12 @@ class LogCapture {
   std::string text_or(std::string_view otherwise) const;
   // An allocation has failed: libllama tells the cause of a failure in its log only.
   bool speaks_of_memory() const;
-  void add(std::string line);
+  void add(std::string line, bool error);
 
  private:
   static constexpr std::size_t kKept = 4;
   mutable std::mutex mutex_;
-  std::vector<std::string> lines_;
+  std::vector<std::string> errors_, warnings_;
 };
 
 }  // namespace corral::engine
