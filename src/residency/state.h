@@ -1,4 +1,4 @@
-// Everything the core knows. Written by the core alone, read by tests and by snapshot().
+// Everything the core knows: shared by its parts (core/parts.h), written by them alone, read by tests and by snapshots.
 #pragma once
 
 #include <array>
