@@ -14,7 +14,7 @@ constexpr std::string_view kIntro = R"(# The command line
 
 `corral serve` runs the server; its settings are in [configuration.md](configuration.md). Every other command talks HTTP
 to a running server, on this machine or another; only `corral key` works on files of this machine, see
-[operations.md](operations.md#who-may-do-what).
+[operations.md](operations.md#access-control).
 
 Where that is: `--url`, or `--host` and `--port`, or the variables `CORRAL_URL`, `CORRAL_HOST`, `CORRAL_PORT`, or `host`
 and `port` in the configuration file, or else `http://127.0.0.1:8000`. The key comes from `--api-key`, `CORRAL_API_KEY`
