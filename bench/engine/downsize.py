@@ -57,6 +57,6 @@ def measure(setting):
     waits = {"nothing of it known": fresh, "KV in place": kept, "downsized": restored}
     times = [[what, milliseconds(value)] for what, value in waits.items()]
     report.note(f"  {(before - after) / 2**20:.0f} of {should / 2**20:.0f} MiB went; first token {milliseconds(restored)} ms")
-    text = (f"{report.table(['resident', 'MiB'], rows)}\n\nA conversation of {CONVERSATION:,} tokens goes on:\n\n"
+    text = (f"{report.table(['resident', 'MiB'], rows)}\n\nA conversation of {CONVERSATION:,} tokens continues:\n\n"
             f"{report.table(['state', 'first token ms'], times)}")
     return Section(text, [Verdict("share of KV and compute bytes that went", (before - after) / should, 0.95)])

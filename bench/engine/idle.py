@@ -6,7 +6,7 @@ from harness.prompts import Prompts, answer_tokens, completion
 
 TITLE = "Idle sessions"
 METHOD = ("Over HTTP a session is a conversation that the engine stores. One of the thousand continues; a second engine "
-          "without sessions gets an equal, unknown conversation, in turn with the first.")
+          "without sessions gets an unknown conversation of the same length, in turn with the first.")
 PROMPT, ANSWER, MORE = 24, 4, 8
 
 
