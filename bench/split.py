@@ -233,9 +233,9 @@ def deaths(options):
     return rows
 
 
-def apart(foretold, measured):
+def apart(predicted, measured):
     """How far a prediction is from what came, in percent of what came."""
-    return f"{100 * (foretold - measured) / measured:+.1f} %"
+    return f"{100 * (predicted - measured) / measured:+.1f} %"
 
 
 class Village:
@@ -266,7 +266,7 @@ class Village:
         asked = load.request("s", prompts.completion([500 + number] * PROMPT, self.options.tokens) | {"model": model})
         return load.run(node, [asked]).decode_rate()
 
-    def foretold(self):
+    def predicted(self):
         """What `corral mesh plan` says of the group that is running."""
         a = self.nodes[0]
         plan = {}
@@ -294,16 +294,16 @@ def predictions(options):
             time.sleep(15)  # round trips and rates are told now and then
             begin = time.monotonic()
             a.post("/v1/load", {"model": village.model.stem, "split": ["a", "b"]})
-            took, group = time.monotonic() - begin, village.foretold()
+            took, group = time.monotonic() - begin, village.predicted()
             came = report.median([village.rate(a, village.model.stem, number) for number in range(max(4, options.runs // 4))])
             said = group["tokens_per_second"]
             # Buffers are there once they were used: as many tokens as a pass takes.
             load.run(a, [load.request("s", prompts.completion([900 + trip] * 1400, 8) | {"model": village.model.stem})])
-            rows.append([f"tokens/s foretold, {trip} ms: {said:.1f}, of {came:.1f} that came", apart(said, came), "15 %"])
+            rows.append([f"tokens/s predicted, {trip} ms: {said:.1f}, of {came:.1f} that came", apart(said, came), "15 %"])
             for share in group["shares"]:
                 node, what = (a, b"engine") if share["node"] == "a" else (b, b"rpc-worker")
                 held, told = village.held(node, what), share["memory_bytes"]
-                name = f"memory foretold at {share['node']}, {trip} ms: {told / 1e6:.0f} MB, of {held / 1e6:.0f} MB that it holds"
+                name = f"memory predicted at {share['node']}, {trip} ms: {told / 1e6:.0f} MB, of {held / 1e6:.0f} MB that it holds"
                 rows.append([name, apart(told, held), "5 %"])
             report.note(f"{rows} load {took:.1f} s")
             a.post("/v1/unload", {"model": village.model.stem})

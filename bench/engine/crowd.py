@@ -7,11 +7,12 @@ from harness.processes import stage
 from harness.prompts import Prompts, completion
 
 TITLE = "Crowd"
-METHOD = ("All 64 requests are sent at once, though a quarter of them fits. One after another: the same requests to a fresh "
-          "engine (16 of them: it is a rate). llama-server has 16 slots over the same cells, and half of the sessions, which are "
-          "twice its slots all the same. Answers are greedy and of letters, so that the place of a difference is counted in tokens. "
-          "Texts are compared on a small model with 32-bit weights: with quantised weights and activations the last bit of a sum, "
-          "which depends on where in the cache a token lies and on what shares the pass, decides close words, in llama-server too.")
+METHOD = ("All 64 requests are sent at once, but only a quarter of them fits. One after another: the same requests to a "
+          "fresh engine (16 of them, because it is a rate). llama-server has 16 slots over the same cells and gets half "
+          "of the sessions, still twice its slots. Output is greedy and consists of letters, so that the position of a "
+          "difference is counted in tokens. Texts are compared on a small model with 32-bit weights. With quantised "
+          "weights and activations, the last bit of a sum depends on the position in the cache and on the other rows of "
+          "the pass, and decides between close tokens, also in llama-server.")
 SESSIONS, PROMPT, ANSWER, CELLS = 64, 512, 512, 16384
 
 

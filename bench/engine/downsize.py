@@ -7,8 +7,9 @@ from harness.processes import resident_bytes, stage
 from harness.prompts import Prompts, completion
 
 TITLE = "Downsize"
-METHOD = ("Resident memory of the child before and after `{\"downsize\":{}}` on its control channel. What should go is what "
-          "llama-server of the same build says that it allocates for KV cells, compute and output with the same sizes.")
+METHOD = ("Resident memory of the engine process before and after `{\"downsize\":{}}` on its control channel. The "
+          "expected reduction is what llama-server of the same build reports for KV cells, compute and output buffers "
+          "of the same sizes.")
 CELLS, SEQUENCES, BATCH = 8192, 16, 512  # the engine's defaults
 CONVERSATION, MORE = 1024, 16
 ANSWER_SECONDS = 20
@@ -56,6 +57,6 @@ def measure(setting):
     waits = {"nothing of it known": fresh, "KV in place": kept, "downsized": restored}
     times = [[what, milliseconds(value)] for what, value in waits.items()]
     report.note(f"  {(before - after) / 2**20:.0f} of {should / 2**20:.0f} MiB went; first token {milliseconds(restored)} ms")
-    text = (f"{report.table(['resident', 'MiB'], rows)}\n\nA conversation of {CONVERSATION:,} tokens goes on:\n\n"
+    text = (f"{report.table(['resident', 'MiB'], rows)}\n\nA conversation of {CONVERSATION:,} tokens continues:\n\n"
             f"{report.table(['state', 'first token ms'], times)}")
     return Section(text, [Verdict("share of KV and compute bytes that went", (before - after) / should, 0.95)])

@@ -5,8 +5,8 @@ from harness.processes import resident_bytes, stage
 from harness.prompts import Prompts, answer_tokens, completion
 
 TITLE = "Idle sessions"
-METHOD = ("Over HTTP a session is a conversation that the engine keeps. One of the thousand goes on; a second engine, which"
-          " has none, is asked as much of a conversation it doesn't know, in turn with the first.")
+METHOD = ("Over HTTP a session is a conversation that the engine stores. One of the thousand continues; a second engine "
+          "without sessions gets an unknown conversation of the same length, in turn with the first.")
 PROMPT, ANSWER, MORE = 24, 4, 8
 
 

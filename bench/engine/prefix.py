@@ -5,8 +5,8 @@ from harness.processes import stage
 from harness.prompts import Prompts, completion
 
 TITLE = "Shared prefix"
-METHOD = ("Two sessions one after the other, with the same 2,048 tokens in front and 16 of their own behind; each round "
-          "with a new prefix.")
+METHOD = ("Two sessions one after the other, with the same first 2,048 tokens and 16 different ones after them; each "
+          "round with a new prefix.")
 SHARED, OWN = 2048, 16
 
 

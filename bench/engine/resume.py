@@ -5,10 +5,10 @@ from harness.processes import stage
 from harness.prompts import Prompts, answer_tokens, completion
 
 TITLE = "Return"
-METHOD = ("A conversation of 4,096 tokens is followed by two others that fill the KV cache of 8,192 cells; then it goes on "
-          "with its own answer and 16 more tokens. After a reload: the engine is ended as an unload ends it (SIGTERM) and "
-          "started anew with the same `park_dir`; the time of the load itself is not in the number. Both against the "
-          "conversation's first prefill.")
+METHOD = ("A conversation of 4,096 tokens is followed by two others that fill the KV cache of 8,192 cells; then it "
+          "continues with its own output and 16 more tokens. After a reload: the engine is stopped as by an unload "
+          "(SIGTERM) and started again with the same `park_dir`; the load time is not included. Both are compared with "
+          "the first prefill of the conversation.")
 LENGTH, ANSWER, MORE, OTHERS = 4096, 16, 16, 2
 CELLS = 8192
 UNLOAD_SECONDS = 30

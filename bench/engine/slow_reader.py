@@ -9,8 +9,8 @@ from harness.processes import stage
 from harness.prompts import Prompts, completion
 
 TITLE = "Slow reader"
-METHOD = ("The client that never reads comes first; the seven start when the engine has stopped decoding for it. Whole "
-          "tokens per second of the seven, with and without it in turn.")
+METHOD = ("The client that never reads starts first; the seven others start when the engine has stopped decoding for "
+          "it. Whole tokens per second of the seven, with and without it in turn.")
 READERS, PROMPT, TOKENS = 7, 32, 160
 ENDLESS = 5000  # tokens asked for by the one that doesn't read
 PATIENCE = 120  # seconds until its buffers must be full

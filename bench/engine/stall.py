@@ -5,10 +5,10 @@ from harness.processes import stage
 from harness.prompts import Prompts, completion
 
 TITLE = "Stall"
-METHOD = ("Seven streams of letters (each token is seen as a piece of text). Undisturbed: the times between two pieces "
-          "while all seven run, for as many tokens as they make beside the newcomer: steps get longer as answers do. Disturbed: "
-          "the times that reach into the stretch from the newcomer's request to its first token. The seven go on until "
-          "the newcomer has its answer.")
+METHOD = ("Seven streams of letters (each token is its own piece of text). Undisturbed: the times between two pieces "
+          "while all seven run, for as many tokens as they generate beside the new prompt, because steps get longer "
+          "with the output. Disturbed: the times between the new request and its first token. The seven continue until "
+          "the new request has its output.")
 RUNNING, PROMPT, NEWCOMER = 7, 32, 8000
 LEAST, LONGEST = 200, 1000  # tokens of the seven
 CELLS = 16384

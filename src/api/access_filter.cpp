@@ -67,14 +67,11 @@ Page page_of(const http::Request& request, const AccessOptions& options) {
 Error stranger(const http::Headers& headers) {
   if (const auto origin = headers.get("Origin"); headers.has("Origin")) {
     return {make_error_code(errc::forbidden_origin),
-            fmt::format("pages from '{}' may not use this server; allowed_origins lists those that may", shown(origin)),
-            "Origin"};
+            fmt::format("origin '{}' is not allowed: add it to allowed_origins", shown(origin)), "Origin"};
   }
-  return {
-      make_error_code(errc::forbidden_origin),
-      "pages of other sites may use this server only if allowed_origins lists them, and by requests that name their "
-      "origin",
-      "Sec-Fetch-Site"};
+  return {make_error_code(errc::forbidden_origin),
+          "pages of other sites need an entry in allowed_origins, and requests with an Origin header",
+          "Sec-Fetch-Site"};
 }
 
 bool is_json(std::string_view type) {
@@ -101,8 +98,8 @@ bool has_unnamed_body(const http::Request& request) {
 }
 
 http::Response refuse_body() {
-  const Error error(make_error_code(errc::not_json),
-                    "a request from a browser must say 'Content-Type: application/json'", "Content-Type");
+  const Error error(make_error_code(errc::not_json), "requests from a browser need 'Content-Type: application/json'",
+                    "Content-Type");
   auto response = dialects::error_response(error);
   response.head.status = 415;
   return response;
@@ -113,8 +110,7 @@ std::optional<Error> refusal(const http::Request& request, Page page, const Acce
   if (const auto host = headers.get("Host"); !host.empty() && !is_our_name(host, options)) {
     return Error(
         make_error_code(errc::forbidden_host),
-        fmt::format("host '{}' is not served here; use localhost or 127.0.0.1, or put the name into allowed_hosts",
-                    shown(host)),
+        fmt::format("host '{}' is not allowed: use localhost or 127.0.0.1, or add it to allowed_hosts", shown(host)),
         "Host");
   }
   if (page == Page::stranger) return stranger(headers);

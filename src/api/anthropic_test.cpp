@@ -116,7 +116,7 @@ TEST_F(AnthropicTest, ErrorsOfRequests) {
            Case{"/v1/messages", body("", "nobody"), 404, "not_found_error", "nobody"},
            Case{"/v1/messages", body("", "tiny-embed"), 400, "invalid_request_error", "messages needs a model"},
            Case{"/v1/messages/count_tokens", "{}", 400, "invalid_request_error", "'messages' is required"},
-           Case{"/v1/messages/batches", "{}", 404, "not_found_error", "there is nothing at"},
+           Case{"/v1/messages/batches", "{}", 404, "not_found_error", "unknown path"},
        }) {
     const auto answer = tell(path, text);
     EXPECT_EQ(answer.status, status) << answer.text;

@@ -112,7 +112,7 @@ TEST_F(ConfigTest, HealthTellsThatTheFileIsBroken) {
   std::filesystem::create_directories(live_->file().parent_path());
   std::ofstream(live_->file()) << "prot = 1\n";
   live_->reread(config::LiveSettings::Gone::keeps_the_values);
-  EXPECT_THAT(get("/v1/health").text, HasSubstr("there is no setting 'prot'"));
+  EXPECT_THAT(get("/v1/health").text, HasSubstr("unknown setting 'prot'"));
 }
 
 }  // namespace

@@ -227,7 +227,7 @@ TEST_F(DialectTest, ErrorsAreInTheStyleOfThePath) {
   EXPECT_EQ(bad.body.text(), R"({"error":"the text is missing: write it behind the model"})");
   const auto nothing = ask_through("/api/nothing", "");
   EXPECT_EQ(nothing.head.status, 404u);
-  EXPECT_EQ(nothing.body.text(), R"({"error":"there is nothing at /api/nothing"})");
+  EXPECT_EQ(nothing.body.text(), R"({"error":"unknown path /api/nothing"})");
   EXPECT_THAT(ask_through("/v1/messages", "{}").body.text(), testing::StartsWith(R"({"type":"error","error":{)"));
   EXPECT_THAT(ask_through("/v1/chat/completions", "{}").body.text(),
               HasSubstr(R"("code":"missing_required_parameter","param":"messages")"));

@@ -95,7 +95,7 @@ TEST_F(ElsewhereTest, LoadingWhatOthersHaveSaysWhereItIs) {
   ASSERT_EQ(loaded.status, 200u) << loaded.text;
   EXPECT_THAT(loaded.text, HasSubstr(R"("status":"success","model_name":"far")"));
   EXPECT_THAT(loaded.text, HasSubstr(R"("context_length":null,"max_context_length":4096)"));
-  EXPECT_THAT(loaded.text, HasSubstr("'far' is at box, attic, where the first request loads it"));
+  EXPECT_THAT(loaded.text, HasSubstr("'far' is at box, attic, which loads it at the first request"));
   EXPECT_THAT(loaded.text, testing::Not(HasSubstr("no effect")));
   for (const auto* wish : {R"("ctx_size":512)", R"("pinned":true)", R"("save_options":true)"}) {
     const auto told = post("/v1/load", std::string(R"({"model_name":"far",)") + wish + "}");
@@ -116,7 +116,7 @@ TEST_F(ElsewhereTest, WhatOnlyItsMachineCanDoSaysWhereTheModelIs) {
   elsewhere.add("far");
   const auto told = [](const Answer& answer, unsigned status) {
     EXPECT_EQ(answer.status, status) << answer.text;
-    EXPECT_THAT(answer.error("message"), HasSubstr("'far' isn't on the disk of this machine but at box, attic"));
+    EXPECT_THAT(answer.error("message"), HasSubstr("'far' is not on this machine but at box, attic"));
   };
   told(post("/v1/estimate", R"({"model_name":"far"})"), 404);
   told(get("/v1/models/far/options"), 404);

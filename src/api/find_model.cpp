@@ -38,11 +38,12 @@ async::Task<Result<backends::ModelPtr>> find_own_model(Context& context, std::st
   auto model = co_await find_model(context, std::move(name));
   const auto* far = model ? fleet::far_model(**model) : nullptr;
   if (far == nullptr) co_return model;
-  co_return fail(models::errc::model_not_found,
-                 fmt::format("'{}' isn't on the disk of this machine but at {}: ask there, or copy it with corral mesh "
-                             "pull",
-                             far->name.value(), fmt::join(far->at, ", ")),
-                 "model");
+  co_return fail(
+      models::errc::model_not_found,
+      fmt::format(
+          "'{}' is not on this machine but at {}: send the request there, or copy the model with corral mesh pull",
+          far->name.value(), fmt::join(far->at, ", ")),
+      "model");
 }
 
 }  // namespace corral::api

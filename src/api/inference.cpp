@@ -55,12 +55,11 @@ async::Task<Result<>> in_memory(Context& context, const models::ModelInfo& model
   const auto report = co_await context.router.report();
   const auto named = [&](const router::ServerReport& server) { return server.view.spec->name == model.name; };
   if (fleet::far_model(model) != nullptr || std::ranges::any_of(report.servers, named)) co_return Result<>();
-  co_return fail(
-      protocol::errc::bad_value,
-      fmt::format(
-          "'{}' is not in memory, and this request loads no model (autoload=false): load it first, by POST /v1/load",
-          model.name.value()),
-      "model");
+  co_return fail(protocol::errc::bad_value,
+                 fmt::format("'{}' is not in memory, and this request does not load models (autoload=false): load it "
+                             "first with POST /v1/load",
+                             model.name.value()),
+                 "model");
 }
 
 // What a request may say of the context: what its model can't have, a modest client doesn't get.

@@ -23,10 +23,11 @@ http::Response done(std::string_view reason) {
 
 async::Task<http::Response> unload(Context& context, const http::Caller& caller, backends::ModelPtr model) {
   if (!has(caller, kAdmin)) {
-    const Error error(make_error_code(errc::insufficient_scope),
-                      fmt::format("to unload '{}' needs a key with the scope admin: leave 'keep_alive' out, or use one",
-                                  model->name.value()),
-                      "keep_alive");
+    const Error error(
+        make_error_code(errc::insufficient_scope),
+        fmt::format("unloading '{}' needs a key with the scope admin: omit 'keep_alive', or use such a key",
+                    model->name.value()),
+        "keep_alive");
     co_return dialects::error_response(error);
   }
   const auto unloaded = co_await context.router.unload(model->name);

@@ -27,9 +27,8 @@ Result<std::shared_ptr<const void>> KeyPlaces::enter(const std::string& key, std
   auto& mine = state_->keys[key];
   if (mine.since.size() >= limit) {
     Error error(make_error_code(errc::too_many_requests),
-                fmt::format("the key '{}' has {} requests under way, which is all it may have at once: wait for one of "
-                            "them to end",
-                            key, mine.since.size()));
+                fmt::format("the key '{}' has {} running requests, its maximum: wait for one of them to end", key,
+                            mine.since.size()));
     error.retry_after =
         mine.times.until_free(mine.since.size() - limit + 1, mine.since.size(), now - *mine.since.begin());
     return std::unexpected(std::move(error));

@@ -50,7 +50,7 @@ void KeyStore::set_api_key(std::string api_key) {
 void KeyStore::reread() {
   const std::lock_guard replacing(replacing_);
   auto keys = config::read_key_file(file_);
-  if (!keys) log::error("keys", "{}; the keys stay as they were", keys.error().message);
+  if (!keys) log::error("keys", "{}; the keys did not change", keys.error().message);
   if (keys && *keys) replace(std::nullopt, std::move(**keys));
 }
 
@@ -80,7 +80,7 @@ void KeyStore::save_uses() {
     saved_uses_ = uses;
   }
   if (const auto written = config::write_key_uses(uses_file_, uses); !written)
-    log::warning("keys", "when keys were last used can't be kept: {}", written.error().message);
+    log::warning("keys", "the last use of keys cannot be saved: {}", written.error().message);
 }
 
 }  // namespace corral::api

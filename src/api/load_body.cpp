@@ -80,8 +80,8 @@ Result<> check_members(json::View body, const protocol::FieldTable& fields) {
     for (const Field& field : fields.fields()) known.push_back(field.name);
     const auto shown = name.substr(0, kShownName);
     const auto hint = config::did_you_mean(config::closest_of(shown, known));
-    fine = fail(protocol::errc::unsupported_value, fmt::format("there is no option '{}'{}", shown, hint),
-                std::string(shown));
+    fine =
+        fail(protocol::errc::unsupported_value, fmt::format("unknown option '{}'{}", shown, hint), std::string(shown));
     return false;
   });
   return fine;

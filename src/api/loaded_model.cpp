@@ -42,7 +42,7 @@ Result<backends::ModelPtr> unnamed_model(const router::Report& report, const mod
   if (!loaded.empty()) {
     text += fmt::format("more than one {} is loaded: {}", kind_of(type), names_of(loaded));
   } else if (!known.empty()) {
-    text += fmt::format("no {} is loaded; there are {}", kind_of(type), names_of(known));
+    text += fmt::format("no {} is loaded; available: {}", kind_of(type), names_of(known));
   } else {
     text += fmt::format("there is no {}", kind_of(type));
   }

@@ -34,7 +34,7 @@ void ModelFinder::scan() {
     try {
       registry_.rescan();
     } catch (const std::exception& error) {
-      log::error("models", "the look at the disks failed: {}", error.what());
+      log::error("models", "the scan of the disks failed: {}", error.what());
     }
     last_scan_.store(timers_.now());
     std::unique_ptr<Scan> done;
@@ -58,7 +58,7 @@ async::Task<void> ModelFinder::await_scan(bool begun_later) {
   }
   auto waiting = until_set(done);
   const auto in_time = co_await async::with_timeout(timers_, kScanPatience, std::move(waiting));
-  if (!in_time) log::warning("models", "the disks give no answer: models are as they were last seen");
+  if (!in_time) log::warning("models", "the disks do not respond: the list of models is from the last scan");
 }
 
 async::Task<void> ModelFinder::rescan() { return await_scan(true); }

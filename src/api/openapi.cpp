@@ -19,9 +19,9 @@ namespace corral::api {
 namespace {
 
 constexpr std::string_view kAbout =
-    "One endpoint in front of many local models. Paths under /v1 are under /api/v1, /v0 and /api/v0 as well (lists of "
-    "models under /api/v0 have LM Studio's shape). Fields that no schema has are passed over. What a caller needs a "
-    "key for depends on the server: without keys nobody is asked for one.";
+    "One endpoint for many local models. Paths under /v1 also exist under /api/v1, /v0 and /api/v0 (lists of models "
+    "under /api/v0 have LM Studio's format). Unknown fields are ignored. A key is required only if the server has "
+    "keys.";
 
 // What bodies are checked by, beside what is in protocol/docs.h.
 const protocol::FieldTable* more_bodies(std::string_view path) {
@@ -126,32 +126,35 @@ struct QueryRow {
 };
 constexpr std::string_view kItemLimit = R"({"type":"integer","minimum":1,"maximum":100})",
                            kItemOrder = R"({"type":"string","enum":["asc","desc"]})",
-                           kLimitText = "So many at most; 20.", kOrderText = "The oldest or the newest first; desc.",
+                           kLimitText = "Maximum number of entries; default 20.",
+                           kOrderText = "Oldest or newest first; default desc.",
                            kSlotText =
-                               "llama-server's save, restore and erase. Nothing stays in a slot: it is always "
-                               "erased, and the others are refused.",
-                           kAfterText = "Those behind this one.", kBeforeText = "Those before this one.";
+                               "llama-server's save, restore and erase. Slots are not persistent: erase always "
+                               "succeeds, the others are rejected.",
+                           kAfterText = "Entries after this one.", kBeforeText = "Entries before this one.";
 constexpr auto kQueries = std::to_array<QueryRow>({
-    {"GET", "/v1/models", "rescan", R"({"type":"boolean"})", "Wait until the disk has been looked at again."},
-    {"GET", "/v1/models", "show_all", R"({"type":"boolean"})", "Also those that are being fetched."},
+    {"GET", "/v1/models", "rescan", R"({"type":"boolean"})", "Wait for a scan of the disks."},
+    {"GET", "/v1/models", "show_all", R"({"type":"boolean"})", "Also models whose download runs."},
     {"GET", "/v1/models", "limit", R"({"type":"integer","minimum":1,"maximum":1000})",
-     "Clients of Anthropic's API: so many at most."},
-    {"GET", "/v1/models", "after_id", R"({"type":"string"})", "Clients of Anthropic's API: those behind this one."},
-    {"GET", "/v1/models", "before_id", R"({"type":"string"})", "Clients of Anthropic's API: those before this one."},
+     "For Anthropic's clients: maximum number of entries."},
+    {"GET", "/v1/models", "after_id", R"({"type":"string"})", "For Anthropic's clients: entries after this one."},
+    {"GET", "/v1/models", "before_id", R"({"type":"string"})", "For Anthropic's clients: entries before this one."},
     {"GET", "/v1/events", "view", R"({"type":"string","enum":["changes","snapshots"]})",
-     "Changes one by one, or all there is, each time that something changed."},
-    {"GET", "/v1/audio/voices", "model", R"({"type":"string"})", "Of this model; without it of all that tell."},
+     "Single changes, or a snapshot after each change."},
+    {"GET", "/v1/audio/voices", "model", R"({"type":"string"})",
+     "Only this model; default: all models that report adapters."},
     {"GET", "/v1/pull/variants", "checkpoint", R"({"type":"string"})", "A repository of the hub: org/repo."},
-    {"GET", "/v1/registry/search", "query", R"({"type":"string","minLength":1})", "What to look for."},
-    {"GET", "/v1/registry/search", "limit", R"({"type":"integer","minimum":1,"maximum":100})", "So many at most (20)."},
-    {"GET", "/v1/models", "reload", R"({"type":"string"})", "llama-server's word for it: 1."},
-    {"GET", "/v1/stream", "conv_id", R"({"type":"string"})", "What X-Conversation-Id said."},
-    {"GET", "/v1/stream", "from", R"({"type":"integer","minimum":0})", "From this byte on."},
-    {"DELETE", "/v1/stream", "conv_id", R"({"type":"string"})", "What X-Conversation-Id said."},
+    {"GET", "/v1/registry/search", "query", R"({"type":"string","minLength":1})", "Search text."},
+    {"GET", "/v1/registry/search", "limit", R"({"type":"integer","minimum":1,"maximum":100})",
+     "Maximum number of entries; default 20."},
+    {"GET", "/v1/models", "reload", R"({"type":"string"})", "llama-server's name for it: 1."},
+    {"GET", "/v1/stream", "conv_id", R"({"type":"string"})", "The value of X-Conversation-Id."},
+    {"GET", "/v1/stream", "from", R"({"type":"integer","minimum":0})", "Start at this byte."},
+    {"DELETE", "/v1/stream", "conv_id", R"({"type":"string"})", "The value of X-Conversation-Id."},
     {"GET", "/v1/responses/{id}", "stream", R"({"type":"boolean"})",
-     "Its events, as they come: of one that was made with `background` and `stream`."},
+     "Stream its events: for a response with `background` and `stream`."},
     {"GET", "/v1/responses/{id}", "starting_after", R"({"type":"integer","minimum":0})",
-     "With `stream`: those behind this number."},
+     "With `stream`: events after this number."},
     {"GET", "/v1/responses/{id}/input_items", "limit", kItemLimit, kLimitText},
     {"GET", "/v1/responses/{id}/input_items", "order", kItemOrder, kOrderText},
     {"GET", "/v1/responses/{id}/input_items", "after", R"({"type":"string"})", kAfterText},
@@ -160,11 +163,11 @@ constexpr auto kQueries = std::to_array<QueryRow>({
     {"GET", "/v1/conversations/{id}/items", "order", kItemOrder, kOrderText},
     {"GET", "/v1/conversations/{id}/items", "after", R"({"type":"string"})", kAfterText},
     {"GET", "/v1/conversations/{id}/items", "before", R"({"type":"string"})", kBeforeText},
-    {"GET", "/props", "model", R"({"type":"string"})", "Which model's; without it the one that is loaded."},
+    {"GET", "/props", "model", R"({"type":"string"})", "The model; default: the one that is loaded."},
     {"POST", "/slots/{id}", "action", R"({"type":"string"})", kSlotText},
     {"POST", "/v1/slots/{id}", "action", R"({"type":"string"})", kSlotText},
-    {"GET", "/lora-adapters", "model", R"({"type":"string"})", "Which model's; without it the one that is loaded."},
-    {"POST", "/lora-adapters", "model", R"({"type":"string"})", "Which model's; without it the one that is loaded."},
+    {"GET", "/lora-adapters", "model", R"({"type":"string"})", "The model; default: the one that is loaded."},
+    {"POST", "/lora-adapters", "model", R"({"type":"string"})", "The model; default: the one that is loaded."},
 });
 
 // Other prefixes of a path under /v1.
@@ -217,7 +220,7 @@ class Description {
     if (route.needs == 0) {
       out_.key("security").raw("[]");
     } else {
-      out_.field("description", "Where keys are asked for, one with the scope " + needs_text(route.needs) + ".");
+      out_.field("description", "If the server requires keys: one with the scope " + needs_text(route.needs) + ".");
     }
     write_query(route);
     if (route.method == "POST") write_body(route);

@@ -187,7 +187,7 @@ TEST_F(OptionsApiTest, AnUnknownOptionOfALoadIsRefusedAndTheNearestIsNamed) {
       EXPECT_EQ(refused.status, 400u) << name;
       EXPECT_EQ(refused.error("code"), "unsupported_value") << name;
       EXPECT_EQ(refused.error("param"), name);
-      EXPECT_THAT(refused.error("message"), HasSubstr("there is no option '" + name + "'"));
+      EXPECT_THAT(refused.error("message"), HasSubstr("unknown option '" + name + "'"));
       if (name != "steps" && name != "park_dir" && !meant.empty())
         EXPECT_THAT(refused.error("message"), HasSubstr("did you mean '" + meant + "'?"));
     }

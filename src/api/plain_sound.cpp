@@ -10,8 +10,8 @@ namespace {
 
 std::unexpected<Error> no_converter(std::string_view name, dialects::audio::SoundKind kind) {
   return fail(protocol::errc::unsupported_value,
-              fmt::format("'{}' is {}: wav, mp3, flac and ogg (Vorbis) are read here; for others ffmpeg must be "
-                          "installed on the server's machine (apt-get install ffmpeg)",
+              fmt::format("'{}' is {}: only wav, mp3, flac and ogg (Vorbis) are supported; for others install ffmpeg "
+                          "on the server's machine (apt-get install ffmpeg)",
                           name, dialects::audio::name_of(kind)),
               std::string(name));
 }

@@ -20,9 +20,9 @@ class ReaderPlaces {
   static Result<std::shared_ptr<void>> take(const std::shared_ptr<ReaderPlaces>& places) {
     if (places->taken_.fetch_add(1) >= places->limit_) {
       places->taken_.fetch_sub(1);
-      Error error(
-          make_error_code(errc::too_many_readers),
-          fmt::format("all {} readers of events are taken; close one, or raise max_event_readers", places->limit_));
+      Error error(make_error_code(errc::too_many_readers),
+                  fmt::format("all {} places for readers of events are in use; close one, or raise max_event_readers",
+                              places->limit_));
       error.retry_after = std::chrono::seconds(1);
       return std::unexpected(std::move(error));
     }

@@ -179,16 +179,16 @@ http::Response refuse_caller(const http::Request& request) {
     const Error error(
         make_error_code(errc::insufficient_scope),
         request.caller.key.empty()
-            ? fmt::format("{} {} needs a key with the scope {}: make one with corral key create --scope {}",
+            ? fmt::format("{} {} needs a key with the scope {}: create one with corral key create --scope {}",
                           request.head.method, request.head.path(), scope, scope)
-            : fmt::format("the key '{}' may not do this: {} {} needs one with the scope {}, which corral key "
-                          "create --scope {} makes",
-                          request.caller.key, request.head.method, request.head.path(), scope, scope));
+            : fmt::format(
+                  "the key '{}' lacks a scope: {} {} needs {}; create such a key with corral key create --scope {}",
+                  request.caller.key, request.head.method, request.head.path(), scope, scope));
     return dialects::error_response(error);
   }
   const Error error(make_error_code(errc::invalid_api_key),
-                    "a valid API key is needed: send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'; corral key "
-                    "create makes one");
+                    "a valid API key is required: send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'; create "
+                    "one with corral key create");
   auto response = dialects::error_response(error);
   response.head.headers.set("WWW-Authenticate", "Bearer");
   return response;

@@ -104,7 +104,7 @@ TEST_F(RootTest, SlotsDoNotStay) {
   const auto answer = post("/slots/0?action=save", R"({"filename":"a.bin"})");
   EXPECT_EQ(answer.status, 400u);
   EXPECT_EQ(answer.error("code"), "unsupported_value");
-  EXPECT_THAT(answer.error("message"), HasSubstr("'action' can't be \"save\": there are no slots that stay"));
+  EXPECT_THAT(answer.error("message"), HasSubstr("'action' cannot be \"save\": slots are not persistent"));
   for (const auto* path : {"/slots/3?action=erase", "/v1/slots/3?action=erase"})
     EXPECT_EQ(post(path, "").text, R"({"id_slot":3,"n_erased":0})");
   EXPECT_EQ(post("/slots/x?action=erase", "").error("param"), "id");
@@ -117,7 +117,7 @@ TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
     const auto answer = post(path, body);
     return answer.status == 200 ? std::string(json::text_or(answer.json(), "model", "?")) : answer.error("message");
   };
-  EXPECT_THAT(answered_by("/v1/chat/completions", kChat), HasSubstr("no model of type llm is loaded; there are"));
+  EXPECT_THAT(answered_by("/v1/chat/completions", kChat), HasSubstr("no model of type llm is loaded; available:"));
   have("tiny-llama");
   EXPECT_EQ(answered_by("/v1/chat/completions", kChat), "tiny-llama");
   EXPECT_EQ(answered_by("/tokenize", R"({"content":"x"})"), "tiny-llama");

@@ -49,8 +49,7 @@ async::Task<Result<std::vector<VerifiedModel>>> VerifyDesk::run(std::vector<mode
                                                                 bool quarantine,
                                                                 std::shared_ptr<VerifyProgress> progress) {
   if (taken_.exchange(true))
-    co_return fail(errc::verification_runs,
-                   "files are being verified already, for another caller: try again when that is done");
+    co_return fail(errc::verification_runs, "a verification for another caller is running: retry when it has finished");
   // Given back by the last one who needs it: the thread may work on when its caller has left.
   const std::shared_ptr<void> turn(nullptr, [this](void*) { taken_ = false; });
   // Whoever leaves ends the work.

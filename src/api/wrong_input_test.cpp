@@ -49,7 +49,7 @@ const Wrong kWrong[] = {
     {"rerank", R"({"model":"tiny-rerank","query":"x"})", 400, "missing_required_parameter", "documents", "documents"},
     {"embedding", R"({"model":"tiny-embed"})", 400, "missing_required_parameter", "content", "content"},
     {"tokenize", R"({"content":"x"})", 400, "missing_required_parameter", "model",
-     "no model is loaded; there are 'tiny-embed', 'tiny-llama', 'tiny-qwen3', 'tiny-rerank'"},
+     "no model is loaded; available: 'tiny-embed', 'tiny-llama', 'tiny-qwen3', 'tiny-rerank'"},
     {"tokenize", R"({"model":"tiny-llama"})", 400, "missing_required_parameter", "content", "content"},
     // Fields that don't go together, or hold nothing.
     {"completions", R"({"model":"tiny-llama","prompt":[]})", 400, "invalid_value", "prompt", "at least one prompt"},
@@ -84,7 +84,7 @@ const Wrong kWrong[] = {
     {"chat/completions",
      R"({"model":"tiny-llama","messages":[{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}]})",
      400, "invalid_value", "messages", "tool calls"},
-    {"embeddings", R"({"model":"tiny-embed","input":["a",""]})", 400, "invalid_value", "input[1]", "leave it out"},
+    {"embeddings", R"({"model":"tiny-embed","input":["a",""]})", 400, "invalid_value", "input[1]", "omit it"},
     {"load", R"({})", 400, "missing_required_parameter", "model_name", "model_name"},
     {"load", R"({"model_name":5})", 400, "invalid_type", "model_name", "model_name"},
     {"load", R"({"model_name":"tiny-llama","ctx_size":"big"})", 400, "invalid_type", "ctx_size", "ctx_size"},

@@ -15,8 +15,8 @@ std::vector<std::string> first_steps(const config::KnownModels& known, std::uint
                                 cli::human_bytes(size), cli::human_bytes(config::estimated_memory(size)),
                                 fmt::join(model->labels, ", "), model->licence));
   }
-  lines.insert(lines.begin(), lines.empty() ? "no models are here, and none of those known fits this machine's memory"
-                                            : "no models are here; of those known these suit this machine:");
+  lines.insert(lines.begin(), lines.empty() ? "no models are here, and no known model fits this machine's memory"
+                                            : "no models are here; these known models fit this machine:");
   return lines;
 }
 

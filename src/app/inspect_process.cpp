@@ -45,12 +45,12 @@ void gave_up(const char* reason) {
   std::string_view text(reason);
   const auto place = text.substr(0, text.find(':'));
   if (const auto folders = place.rfind('/'); folders != std::string_view::npos) text.remove_prefix(folders + 1);
-  refuse(fmt::format("libllama gave up on {}: {}", being_read, text));
+  refuse(fmt::format("libllama aborted: {}: {}", being_read, text));
 }
 
 // Has to be said by itself: to the first process of a list of processes the signal alone does nothing.
 void out_of_time(int) {
-  constexpr std::string_view kLine = "refused reading them takes more processor time than any model's\n";
+  constexpr std::string_view kLine = "rejected: reading them takes more processor time than any model needs\n";
   const bool told = ::write(STDOUT_FILENO, kLine.data(), kLine.size()) > 0;
   std::_Exit(told ? fleet::kFilesRefused : fleet::kCantInspect);
 }
@@ -103,7 +103,7 @@ int inspect_process(int argc, char** argv) {
   try {
     if (!files.empty()) inspect(files, streams);
   } catch (const std::bad_alloc&) {
-    refuse("their headers take more memory than any model's");
+    refuse("their headers take more memory than any model needs");
   } catch (const std::exception& error) {
     refuse(error.what());
   }

@@ -62,7 +62,8 @@ RuntimeDir::RuntimeDir(const fs::path& parent) {
   for (int tries = 1;; ++tries) {
     auto name = wanted.native();
     if (!::mkdtemp(name.data()))
-      throw std::runtime_error(fmt::format("can't make a folder in '{}': {}", parent.native(), std::strerror(errno)));
+      throw std::runtime_error(
+          fmt::format("cannot create a folder in '{}': {}", parent.native(), std::strerror(errno)));
     auto held = hold(name);
     const bool lost = held.failed == EWOULDBLOCK || held.failed == ENOENT;
     if (lost && tries < kTries) continue;

@@ -250,12 +250,12 @@ class Application {
     if (settings_.ollama_port == 0) return;
     const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.ollama_port));
     if (port) {
-      log::info("app", "clients of Ollama find it on http://{}:{}", settings_.host, *port);
+      log::info("app", "Ollama clients can use http://{}:{}", settings_.host, *port);
     } else {
-      log::warning("app",
-                   "clients of Ollama don't find this server at its port: {}; end what listens there, or set "
-                   "ollama_port to off",
-                   port.error().message);
+      log::warning(
+          "app",
+          "the port for Ollama clients is not available: {}; end the program that uses it, or set ollama_port to off",
+          port.error().message);
     }
   }
 
@@ -397,7 +397,7 @@ class Application {
     const auto catalog = registry_.catalog();
     const auto give_up = [this](const std::string& why) {
       if (stopping_) return;  // which is why it wasn't loaded
-      log::error("app", "'{}' can't be served: {}", settings_.model_file.native(), why);
+      log::error("app", "'{}' cannot be served: {}", settings_.model_file.native(), why);
       exit_code_ = 1;
       std::raise(SIGTERM);
     };
@@ -405,7 +405,7 @@ class Application {
       const auto all = {catalog->problems(), catalog->not_models()};
       for (const auto problems : all)
         if (!problems.empty()) co_return give_up(problems.front().cause.message);
-      co_return give_up("it is no model");
+      co_return give_up("it is not a model");
     }
     auto loading = router_.load(catalog->models().front(), router::OptionWish(), std::nullopt);
     const auto loaded = co_await std::move(loading);
@@ -422,7 +422,7 @@ class Application {
                       weight_threads_.finish_within(kDiskGrace) && holder_thread_.finish_within(kDiskGrace) &&
                       verify_thread_.finish_within(kDiskGrace) && supply_.finish_within(kDiskGrace);
     if (done) return;
-    log::warning("app", "a disk gives no answer: its reader isn't waited for");
+    log::warning("app", "a disk does not respond: its reader is not awaited");
     runtime_dir_.remove();
     std::_Exit(exit_code_);
   }

@@ -57,7 +57,7 @@ bool may_not_fit_together(const LoadOptions& options) {
 Error cannot_start(const Error& cause) {
   const bool missing = cause.code == proc::errc::program_not_found || cause.code == proc::errc::permission_denied;
   return {make_error_code(missing ? errc::backend_not_installed : errc::load_failed),
-          "the engine can't be started: " + cause.message};
+          "the engine cannot be started: " + cause.message};
 }
 
 }  // namespace
@@ -176,7 +176,7 @@ class EngineProcess final : public WrappedServer {
       if (!line) co_return fail(errc::load_crashed, line.error().message);
       said_something_ = true;
       const auto event = parse_engine_event(*line);
-      if (!event) co_return fail(errc::load_failed, "the engine can't be understood: " + event.error().message);
+      if (!event) co_return fail(errc::load_failed, "invalid message of the engine: " + event.error().message);
       if (const auto* progress = std::get_if<EngineProgress>(&*event)) {
         if (hooks.progress) hooks.progress(progress->fraction);
       } else if (const auto* ready = std::get_if<EngineReady>(&*event)) {
@@ -235,7 +235,7 @@ class EngineProcess final : public WrappedServer {
   Error crash(const proc::ExitStatus& status) const {
     auto text = fmt::format("the engine ended while it loaded '{}': {}", model_->name.value(), status.describe());
     const auto output = started_.child->log().text(kCauseLines);
-    if (is_split()) text += "; it ends so when a worker, or the way to one, is gone";
+    if (is_split()) text += "; the likely cause is the loss of an RPC worker or of its connection";
     if (!output.empty()) text += "; its last output: " + output;
     return Error(make_error_code(errc::load_crashed), std::move(text));
   }
@@ -286,9 +286,8 @@ Result<> EngineBackend::check_runtime_dir(const std::filesystem::path& folder) {
   const std::size_t behind = socket_in(folder, kLastNumber).native().size() - folder.native().size();
   const std::size_t most = sizeof(sockaddr_un::sun_path) - 1 - behind;
   if (folder.native().size() <= most) return {};
-  return fail(errc::invalid_option,
-              fmt::format("'{}' has {} bytes, and with more than {} its sockets would have no name", folder.native(),
-                          folder.native().size(), most));
+  return fail(errc::invalid_option, fmt::format("'{}' has {} bytes; the limit for the paths of its sockets is {}",
+                                                folder.native(), folder.native().size(), most));
 }
 
 void EngineBackend::start() { want_spare(Millis(0)); }
@@ -304,7 +303,7 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadO
     return fail(
         errc::invalid_option,
         fmt::format(
-            "'ctx_size' is {}, but 'parallel' is {}, and each request needs at least a token: take a larger context",
+            "'ctx_size' is {}, but 'parallel' is {}, and each request needs at least one token: use a larger ctx_size",
             *resolved.ctx_size, *resolved.parallel),
         "ctx_size");
   }
@@ -318,7 +317,7 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadO
   if (resolved.main_gpu == 0) resolved.main_gpu.reset();
   if (resolved.lora && resolved.lora->size() > kMostAdapters) {
     return fail(errc::invalid_option,
-                fmt::format("'lora' names {} adapters; at most {} are taken", resolved.lora->size(), kMostAdapters),
+                fmt::format("'lora' has {} adapters; at most {} are allowed", resolved.lora->size(), kMostAdapters),
                 "lora");
   }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
@@ -336,7 +335,7 @@ async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions opt
   for (const auto& file : named_files(options)) {
     const auto state = files_.seen(file.path);
     if (state && state->gguf) continue;
-    co_return fail(errc::invalid_option, fmt::format("'{}' names no GGUF file: '{}'", file.option, file.text),
+    co_return fail(errc::invalid_option, fmt::format("'{}' is not a GGUF file: '{}'", file.option, file.text),
                    std::string(file.option));
   }
   if (model->paths.empty())
@@ -345,12 +344,12 @@ async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions opt
     const auto state = files_.seen(path);
     if (!state) {
       co_return fail(errc::model_file_not_found,
-                     fmt::format("a file of model '{}' is gone: {}", model->name.value(), path.native()), "model");
+                     fmt::format("a file of model '{}' is missing: {}", model->name.value(), path.native()), "model");
     }
     // The registry has read the header; what was put in the file's place since then shows at its beginning.
     if (!state->gguf) {
       co_return fail(errc::load_failed,
-                     fmt::format("a file of model '{}' isn't GGUF any more: {}", model->name.value(), path.native()),
+                     fmt::format("a file of model '{}' is no longer GGUF: {}", model->name.value(), path.native()),
                      "model");
     }
   }
@@ -403,7 +402,7 @@ async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions optio
     if (error.code == errc::invalid_option || error.code == errc::model_file_not_found ||
         error.code == errc::backend_not_installed || (error.code == errc::file_unusable && unproven))
       co_return std::unexpected(error);
-    log::warning("backends", "{}; it is tried all the same", error.message);
+    log::warning("backends", "{}; the load is tried anyway", error.message);
     co_return Result<>();
   }
   if (new_kind) seen_.insert(*options.llamacpp_backend);
@@ -411,7 +410,7 @@ async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions optio
   if (needs.empty()) co_return Result<>();
   Error error(
       make_error_code(errc::load_never_fits),
-      fmt::format("model '{}' {}: take a smaller ctx_size, or a smaller model", model->name.value(), in_words(needs)),
+      fmt::format("model '{}' {}: use a smaller ctx_size, or a smaller model", model->name.value(), in_words(needs)),
       options.ctx_size.value_or(-1) > 0 ? "ctx_size" : "model");
   error.memory = std::move(needs);
   co_return std::unexpected(std::move(error));
@@ -473,7 +472,7 @@ async::Task<void> EngineBackend::make_spare(Millis delay) {
   if (delay > Millis(0)) co_await timers_.sleep_for(delay);
   auto started = co_await spawn();
   if (!started) {
-    log::warning("backends", "no spare engine: {}", started.error().message);
+    log::warning("backends", "no warm spare: {}", started.error().message);
     co_return;
   }
   spare_ = std::move(*started);

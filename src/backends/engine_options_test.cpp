@@ -173,7 +173,7 @@ TEST_F(EngineOptionsTest, AdaptersMustBeFiles) {
   std::ofstream(dir_ / "text") << "ROOT of all";
   const auto no_gguf = check_files(options).value();
   ASSERT_FALSE(no_gguf);
-  EXPECT_EQ(no_gguf.error().message, "'lora' names no GGUF file: '" + (dir_ / "text").native() + "'");
+  EXPECT_EQ(no_gguf.error().message, "'lora' is not a GGUF file: '" + (dir_ / "text").native() + "'");
   options.lora->clear();
   EXPECT_EQ(*backend_->resolve(*model(), options), *backend_->resolve(*model(), {})) << "none is none, however said";
 }

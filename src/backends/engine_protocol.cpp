@@ -197,7 +197,7 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   const auto parsed = json::parse(line);
   if (!parsed) return std::unexpected(parsed.error());
   const auto* body = json::find(*parsed, "load");
-  if (!body) return fail(errc::load_failed, "the first line on the control channel is no load");
+  if (!body) return fail(errc::load_failed, "the first line on the control channel is not a load order");
   EngineLoad load;
   load.model = json::text_or(*body, "model", "");
   load.path = read_path(*body);
@@ -238,7 +238,7 @@ Result<EngineEvent> parse_engine_event(std::string_view line) {
                            static_cast<EngineRequest::State>(state - kRequestStates.begin())};
     }
   }
-  return fail(errc::load_failed, "a line on the control channel that isn't known: " + std::string(line.substr(0, 80)));
+  return fail(errc::load_failed, "unknown line on the control channel: " + std::string(line.substr(0, 80)));
 }
 
 }  // namespace corral::backends

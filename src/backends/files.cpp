@@ -87,7 +87,7 @@ async::Task<Result<>> Files::look(std::vector<std::filesystem::path> paths) {
   if (answered) co_return Result<>();
   const auto silent = std::ranges::find_if(events, [](const auto& event) { return !event->is_set(); });
   const auto& path = paths[static_cast<std::size_t>(silent - events.begin())];
-  co_return fail(errc::files_silent, fmt::format("no answer within {} s from the disk of {}",
+  co_return fail(errc::files_silent, fmt::format("the disk of {} did not respond within {} s",
                                                  options_.patience.count() / 1000, path.native()));
 }
 
@@ -115,12 +115,12 @@ std::uint64_t Files::state_of(std::span<const std::filesystem::path> paths) cons
 async::Task<Result<>> Files::check_places(std::vector<NamedFile> named, std::vector<std::filesystem::path> folders) {
   if (named.size() > kMostNamed)
     co_return fail(errc::invalid_option,
-                   fmt::format("{} files are named; at most {} are taken", named.size(), kMostNamed),
+                   fmt::format("{} files are given; at most {} are allowed", named.size(), kMostNamed),
                    std::string(named.front().option));
   const auto too_long = std::ranges::find_if(named, [](const auto& file) { return file.text.size() > kLongestPath; });
   if (too_long != named.end())
     co_return fail(errc::invalid_option,
-                   fmt::format("'{}' is no path: it has {} bytes", too_long->option, too_long->text.size()),
+                   fmt::format("'{}' is not a path: it has {} bytes", too_long->option, too_long->text.size()),
                    std::string(too_long->option));
   std::vector<std::filesystem::path> paths = folders;
   for (const auto& file : named) paths.push_back(file.path);
@@ -133,12 +133,11 @@ async::Task<Result<>> Files::check_places(std::vector<NamedFile> named, std::vec
       return root && is_within(state->real, root->real);
     };
     if (state && state->gguf && !state->real.empty() && std::ranges::any_of(folders, holds)) continue;
-    co_return fail(
-        errc::invalid_option,
-        fmt::format("'{}' must name a GGUF file in a folder of models (models_dir), or the request needs a key "
-                    "with the scope admin: '{}'",
-                    file.option, file.text),
-        std::string(file.option));
+    co_return fail(errc::invalid_option,
+                   fmt::format("'{}' must be a GGUF file in a models folder (models_dir), or the request needs a key "
+                               "with the scope admin: '{}'",
+                               file.option, file.text),
+                   std::string(file.option));
   }
   co_return Result<>();
 }

@@ -46,7 +46,7 @@ async::Task<Result<MemoryEstimate>> talk(proc::Child& child, std::string line) {
     if (error.code == errc::file_unusable && error.param.empty()) error.param = "model";
     co_return std::unexpected(std::move(error));
   }
-  co_return fail(errc::load_failed, "the engine's estimate can't be understood: " + answer->substr(0, 80));
+  co_return fail(errc::load_failed, "invalid memory estimate of the engine: " + answer->substr(0, 80));
 }
 
 }  // namespace
@@ -162,13 +162,13 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::ask_child(ModelPtr model, L
   spec.binds_itself = true;
   spec.leftovers = engine_leftovers();
   auto child = co_await spawner_.spawn(std::move(spec));
-  if (!child) co_return fail(errc::load_failed, "the engine can't be started: " + child.error().message);
+  if (!child) co_return fail(errc::load_failed, "the engine cannot be started: " + child.error().message);
   auto line = to_line(order(*model, std::move(options)));
   auto talking = talk(**child, std::move(line));
   auto said = co_await async::with_timeout(timers_, options_.deadline, std::move(talking));
   const auto status = co_await (*child)->stop(Millis(0));
   if (!said) {
-    co_return fail(errc::load_failed, fmt::format("no estimate of the memory of '{}' within {} s", model->name.value(),
+    co_return fail(errc::load_failed, fmt::format("no memory estimate of '{}' within {} s", model->name.value(),
                                                   options_.deadline.count() / 1000));
   }
   if (!*said && said->error().code == errc::load_crashed) {
@@ -210,7 +210,7 @@ void MemoryPredictor::save_cache() const {
   }
   out.end_array().end_object();
   const auto written = write_state_file(options_.cache_file, text + '\n');
-  if (!written) log::warning("backends", "estimates of memory can't be kept: {}", written.error().message);
+  if (!written) log::warning("backends", "memory estimates cannot be saved: {}", written.error().message);
 }
 
 }  // namespace corral::backends

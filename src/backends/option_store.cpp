@@ -30,7 +30,7 @@ OptionStore::OptionStore(std::filesystem::path file) : file_(std::move(file)) {
 void OptionStore::read() {
   const auto text = read_state_file(file_);
   if (!text) {
-    log::error("backends", "saved options don't count: {}", text.error().message);
+    log::error("backends", "saved options are ignored: {}", text.error().message);
     return;
   }
   if (!*text) return;
@@ -38,8 +38,8 @@ void OptionStore::read() {
   const auto* models = parsed ? parsed->if_object() : nullptr;
   if (!models) {
     const auto aside = set_aside(file_);
-    log::error("backends", "{} is no JSON object, so saved options don't count; {}", file_.native(),
-               aside.empty() ? "it can't be renamed either" : "it is now " + aside.native());
+    log::error("backends", "{} is not a JSON object, so saved options are ignored; {}", file_.native(),
+               aside.empty() ? "it cannot be renamed either" : "it was renamed to " + aside.native());
     return;
   }
   for (const auto& [model, members] : *models) {
@@ -47,7 +47,7 @@ void OptionStore::read() {
     if (const auto* object = members.if_object()) {
       entries_[name] = read_entry(name, *object);
     } else {
-      log::warning("backends", "{}: what stands for '{}' is no object and doesn't count", file_.native(), name);
+      log::warning("backends", "{}: the entry of '{}' is not an object and is ignored", file_.native(), name);
     }
   }
 }
@@ -64,7 +64,7 @@ OptionStore::Entry OptionStore::read_entry(const std::string& model, const json:
     } else if (LoadOptions single; config::read(*option, value, single) && config::check(single)) {
       entry.options = merge(single, entry.options);
     } else {
-      log::warning("backends", "saved option {} of '{}' doesn't count: {} is no value for it", key, model,
+      log::warning("backends", "saved option {} of '{}' is ignored: invalid value {}", key, model,
                    json::serialize(value));
       entry.others[key] = value;
     }

@@ -62,11 +62,11 @@ class ShareProcess final : public WrappedServer {
     auto spawned = co_await backend_.spawner_.spawn(std::move(spec));
     if (!spawned) {
       const auto& cause = spawned.error();
-      co_return fail(errc::load_failed, "the worker can't be started: " + cause.message);
+      co_return fail(errc::load_failed, "the RPC worker cannot be started: " + cause.message);
     }
     child_ = std::move(*spawned);
     auto ready = co_await until_ready();
-    if (ready && backend_.options_.watchdog > Millis(0)) watching_.spawn("watch over a worker", watch());
+    if (ready && backend_.options_.watchdog > Millis(0)) watching_.spawn("watchdog of an RPC worker", watch());
     if (ready) co_return ready;
     auto ending = end_by_force();
     const auto status = co_await std::move(ending);
@@ -130,17 +130,18 @@ class ShareProcess final : public WrappedServer {
     const auto line = co_await child_->control()->read_line();
     if (!line) co_return fail(errc::load_crashed, line.error().message);
     const auto event = remote::parse_worker_event(*line);
-    if (!event) co_return fail(errc::load_failed, "the worker can't be understood: " + event.error().message);
+    if (!event) co_return fail(errc::load_failed, "invalid message of the RPC worker: " + event.error().message);
     if (const auto* failed = std::get_if<remote::WorkerFailed>(&*event))
       co_return fail(errc::load_failed, "no worker: " + failed->message);
     const auto& ready = std::get<remote::WorkerReady>(*event);
     const auto& wanted = backend_.order_.llama;
     if (!wanted.empty() && ready.llama != wanted) {
       co_return fail(errc::load_failed,
-                     fmt::format("the worker computes with llama.cpp {}, its host with {}: both need the same",
+                     fmt::format("the RPC worker uses llama.cpp {}, its host {}: both need the same version",
                                  ready.llama, wanted));
     }
-    for (const auto& open : ready.open) log::warning("backends", "a fence around a worker doesn't stand: {}", open);
+    for (const auto& open : ready.open)
+      log::warning("backends", "a part of the RPC worker's lockdown failed: {}", open);
     for (const auto& one : ready.devices) device_ = one.gpu ? Device::gpu : device_;
     backend_.llama_ = ready.llama;
     co_return Result<>();
@@ -158,7 +159,7 @@ class ShareProcess final : public WrappedServer {
       if (answered && !*answered) co_return;  // it ends
       missed = answered ? 0 : missed + 1;
     }
-    hung_ = fmt::format("it gave no sign of life for {} s and was killed",
+    hung_ = fmt::format("it did not respond for {} s and was killed",
                         std::chrono::duration<double>(backend_.options_.watchdog).count());
     log::warning("backends", "a worker hangs: {}", hung_);
     auto ending = end_by_force();
@@ -166,7 +167,7 @@ class ShareProcess final : public WrappedServer {
   }
 
   Error crash(const proc::ExitStatus& status) const {
-    auto text = fmt::format("the worker ended while it started: {}", status.describe());
+    auto text = fmt::format("the RPC worker ended during its start: {}", status.describe());
     const auto output = child_->log().text(kCauseLines);
     if (!output.empty()) text += "; its last output: " + output;
     return {make_error_code(errc::load_crashed), std::move(text)};

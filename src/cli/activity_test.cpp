@@ -42,7 +42,7 @@ TEST_F(ActivityTest, ShowsWhatRequestsHaveComeTo) {
                   MatchesRegex("tiny" + time + "laptop +anthropic +Anthropic/JS +200 +120 +10 +250 ms +1.2 s"),
                   MatchesRegex("-" + time + "k2 +openai +- +404 model_not_found +- +- +- +3 ms"),
                   MatchesRegex("tiny.?2J" + time + "- +- +a-name-that-is-much.+ +200 backend_died +- +- +- +9.0 s")));
-  EXPECT_EQ(err(), "Older ones: --before 7\n2 requests are missing: the disk was too slow for them\n");
+  EXPECT_EQ(err(), "Older ones: --before 7\n2 requests were not recorded: the disk was too slow\n");
 }
 
 TEST_F(ActivityTest, AMeshHasAColumnOfItsNodes) {
@@ -59,7 +59,7 @@ TEST_F(ActivityTest, NothingIsKnown) {
   server_.on("GET /api/v1/activity", R"({"activity":[],"lost":0})");
   EXPECT_EQ(run({"activity"}), kExitOk);
   EXPECT_EQ(out(), "");
-  EXPECT_EQ(err(), "No request of that kind is known\n");
+  EXPECT_EQ(err(), "No such request is recorded\n");
 }
 
 TEST_F(ActivityTest, EachFilterReachesTheServer) {

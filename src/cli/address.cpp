@@ -24,10 +24,10 @@ std::string Address::authority() const {
 
 Result<Address> parse_url(const std::string& url) {
   const auto wrong = [&](std::string_view why) {
-    return fail(errc::usage, fmt::format("'{}' {}; right is for example http://127.0.0.1:8000", url, why), "url");
+    return fail(errc::usage, fmt::format("'{}' {}; a valid address is http://127.0.0.1:8000", url, why), "url");
   };
   std::string rest = url;
-  if (rest.starts_with("https://")) return wrong("asks for TLS, which corral doesn't speak yet");
+  if (rest.starts_with("https://")) return wrong("uses TLS, which corral does not support");
   if (rest.starts_with("http://")) {
     rest = rest.substr(7);
   } else if (rest.find("://") != std::string::npos) {

@@ -8,7 +8,7 @@ namespace corral::cli {
 
 Result<json::Value> parse_answer(std::string_view text) {
   auto value = json::parse(text);
-  if (!value) return fail(errc::bad_answer, "the server's answer is not JSON: " + value.error().message);
+  if (!value) return fail(errc::bad_answer, "the server's response is not JSON: " + value.error().message);
   return value;
 }
 

@@ -82,7 +82,7 @@ Result<> Chat::ask(const std::string& prompt) {
   } else if (answer.failure) {
     outcome = fail(errc::request_failed, *answer.failure);
   } else if (!answer.done) {
-    outcome = fail(errc::bad_answer, fmt::format("{} closed the connection in mid-answer", api_.url()));
+    outcome = fail(errc::bad_answer, fmt::format("{} closed the connection during the response", api_.url()));
   }
   // An empty answer is one, too, if nothing went wrong.
   if (outcome || !answer.text.empty()) {
@@ -92,7 +92,7 @@ Result<> Chat::ask(const std::string& prompt) {
   }
   if (!outcome) return outcome;
   if (answer.finish_reason == "length" && terminal_.out_tty) {
-    terminal_.err << terminal_.paint(Style::dim, "(ended by the limit of tokens)") << '\n';
+    terminal_.err << terminal_.paint(Style::dim, "(stopped at the token limit)") << '\n';
   }
   return outcome;
 }

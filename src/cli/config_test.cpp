@@ -33,7 +33,7 @@ TEST_F(ConfigCommandTest, ListsEverySettingWithItsOrigin) {
 TEST_F(ConfigCommandTest, ABrokenFileIsNotPassedOver) {
   shows(R"("config.toml:1: no")");
   EXPECT_EQ(run({"config"}), 0);
-  EXPECT_EQ(err(), "warning: the configuration file doesn't count: config.toml:1: no\n");
+  EXPECT_EQ(err(), "warning: configuration file ignored: config.toml:1: no\n");
 }
 
 TEST_F(ConfigCommandTest, SetSendsJsonWhereItIsSome) {

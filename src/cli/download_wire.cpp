@@ -72,7 +72,7 @@ Result<std::vector<DownloadProgress>> parse_downloads(std::string_view text) {
   const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   const auto* array = value->if_array();
-  if (array == nullptr) return fail(errc::bad_answer, "the server's list of downloads is no list");
+  if (array == nullptr) return fail(errc::bad_answer, "the server's list of downloads is not a list");
   std::vector<DownloadProgress> downloads;
   for (const json::Value& item : *array) downloads.push_back(download_in(item));
   return downloads;

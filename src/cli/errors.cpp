@@ -18,9 +18,9 @@ const std::error_category& error_category() {
 std::span<const ExitCode> exit_codes() {
   static constexpr ExitCode kRows[] = {
       {kExitOk, "done"},
-      {kExitFailed, "the server refused or failed, or the server could not start"},
-      {kExitUsage, "a flag, an environment variable or the configuration file is wrong"},
-      {kExitNoServer, "no server answers at the address"},
+      {kExitFailed, "the server rejected the request or failed, or it could not start"},
+      {kExitUsage, "a flag, an environment variable or the configuration file is invalid"},
+      {kExitNoServer, "no server responds at the address"},
       {kExitInterrupted, "interrupted with Ctrl-C"},
   };
   return kRows;

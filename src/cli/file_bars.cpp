@@ -123,7 +123,7 @@ std::vector<std::string> FileBars::lines_of(const DownloadProgress& download) {
     const auto rate = rates_[file->path].per_second();
     const auto left =
         rate && *rate > 0 ? std::optional(static_cast<double>(file->size - file->done) / *rate) : std::nullopt;
-    const auto pace = file->waiting ? "another program fetches it" : pace_text(rate, left);
+    const auto pace = file->waiting ? "another program downloads it" : pace_text(rate, left);
     rows.push_back({.name = file->path, .done = file->done, .total = file->size, .pace = pace});
   }
   if (download.files.size() > 1) {

@@ -119,9 +119,9 @@ class HttpApi final : public ServerApi {
   Error explain(const Error& cause) const {
     if (cause.code == http::errc::connect_failed) {
       return {errc::no_server,
-              fmt::format("no corral server answers at {} ({}); start one with: corral serve", url(), cause.message)};
+              fmt::format("no corral server responds at {} ({}); start one with: corral serve", url(), cause.message)};
     }
-    return {errc::bad_answer, fmt::format("the answer of {} broke off: {}", url(), cause.message)};
+    return {errc::bad_answer, fmt::format("the response of {} was cut off: {}", url(), cause.message)};
   }
 
   const Address address_;

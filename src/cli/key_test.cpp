@@ -28,7 +28,7 @@ TEST_F(KeyTest, PrintsTheKeyOnceAndNothingElseToAPipe) {
   EXPECT_EQ(run({"key", "create", "--name", "laptop"}), 0);
   const auto key = out();
   EXPECT_TRUE(key.starts_with("corral-") && key.size() == 69u) << key;
-  EXPECT_THAT(err(), HasSubstr("told only now"));
+  EXPECT_THAT(err(), HasSubstr("shown only once"));
   EXPECT_TRUE(server_.requests.empty());
   EXPECT_EQ(run({"key", "list"}), 0);
   EXPECT_THAT(out(), HasSubstr("laptop  inference  2023-11-"));
@@ -57,7 +57,7 @@ TEST_F(KeyTest, ScopesAreSaidInAnyOfTheUsualWays) {
   EXPECT_EQ(run({"key", "create", "--scope", "admin", "--json"}), 0);
   EXPECT_THAT(out(), HasSubstr(R"("scopes":["admin"])"));
   EXPECT_EQ(run({"key", "create", "--scope", "root"}), 2);
-  EXPECT_THAT(err(), HasSubstr("'root' is no scope"));
+  EXPECT_THAT(err(), HasSubstr("unknown scope 'root'"));
   EXPECT_EQ(run({"key"}), 2);
 }
 
@@ -65,9 +65,9 @@ TEST_F(KeyTest, RevokesInTheFolderThatIsNamed) {
   const auto folder = (home_ / "elsewhere").string();
   EXPECT_EQ(run({"key", "create", "--state-dir", folder, "--name", "x"}), 0);
   EXPECT_EQ(run({"key", "revoke", "x"}), 2);
-  EXPECT_THAT(err(), HasSubstr("there is no key 'x'"));
+  EXPECT_THAT(err(), HasSubstr("unknown key 'x'"));
   EXPECT_EQ(run({"key", "revoke", "x", "--state-dir", folder}), 0);
-  EXPECT_THAT(out(), HasSubstr("good for nothing"));
+  EXPECT_THAT(out(), HasSubstr("is revoked"));
   EXPECT_THAT(err(), HasSubstr("no key is left"));
   EXPECT_EQ(run({"key", "list", "--state-dir", folder, "--json"}), 0);
   EXPECT_EQ(out(), "{\"keys\":[]}\n");

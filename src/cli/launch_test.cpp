@@ -46,23 +46,23 @@ TEST_F(ProgramTest, LaunchChecksTheModel) {
   EXPECT_THAT(err(), HasSubstr("'e' has the type embedding"));
   EXPECT_NE(run({"launch", "codex", "--model", "nothing", "--print"}), 0);
   EXPECT_EQ(run({"launch", "codex", "--model", "small", "--print"}), 0);
-  EXPECT_THAT(err(), HasSubstr("'small' has 8192 tokens of context here, and most agents need 32768 or more"));
+  EXPECT_THAT(err(), HasSubstr("'small' has a context of 8192 tokens, but most agents need 32768 or more"));
 }
 
 TEST_F(ProgramTest, LaunchSaysWhatIsMissing) {
   variables_["PATH"] = "/nonexistent:";
   EXPECT_EQ(run({"launch", "codex"}), 2);
-  EXPECT_THAT(err(), HasSubstr("'codex' isn't in any folder of PATH: npm install -g @openai/codex"));
+  EXPECT_THAT(err(), HasSubstr("the program 'codex' is not in PATH: npm install -g @openai/codex"));
   EXPECT_EQ(run({"launch", "emacs"}), 2);
   EXPECT_THAT(err(), HasSubstr("codex, claude, opencode, qwen, pi"));
   EXPECT_TRUE(server_.requests.empty());
   server_.on("GET /api/v1/models", R"({"data":[{"id":"a","type":"llm"},{"id":"b","type":"llm"}]})");
   EXPECT_EQ(run({"launch", "pi", "--print"}), 2);
-  EXPECT_THAT(err(), HasSubstr("say which model with --model, such as a, b"));
+  EXPECT_THAT(err(), HasSubstr("select one with --model, such as a, b"));
   server_.answers.clear();
   server_.on("GET /api/v1/models", R"({"data":[]})");
   EXPECT_EQ(run({"launch", "pi", "--print"}), 2);
-  EXPECT_THAT(err(), HasSubstr("no model that can chat"));
+  EXPECT_THAT(err(), HasSubstr("no chat model"));
 }
 
 // A model's name comes from a server: it must stay one word in whatever reads it.

@@ -161,7 +161,7 @@ TEST_F(LoadCommandTest, WarnsWhenPinnedModelsTakeEverySlot) {
   health(R"("max_models":{"llm":2},"pinned_models":{"llm":2})");
   server_.on(kLoad, Scripted{.status = 409, .body = R"({"error":{"message":"all pinned"}})"});
   EXPECT_EQ(run({"load", "m"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("warning: pinned models take all 2 slots of type llm"));
+  EXPECT_THAT(err(), HasSubstr("warning: pinned models hold all 2 slots of type llm"));
 }
 
 TEST_F(LoadCommandTest, DoesNotWarnWhenThereIsRoom) {

@@ -52,7 +52,7 @@ void warn_if_pinned_full(const Context& context, const std::string& model) {
   if (max == health->max_models.end() || pinned == health->pinned_models.end()) return;
   if (max->second < 0 || pinned->second < max->second) return;
   const std::string text = fmt::format(
-      "warning: pinned models take all {} slots of type {}; the load will fail until one is unpinned or unloaded",
+      "warning: pinned models hold all {} slots of type {}; the load fails unless one is unpinned or unloaded",
       max->second, info->type);
   context.terminal.err << text << '\n';
 }

@@ -50,7 +50,7 @@ TEST_F(MeshCommandTest, ATokenStandsAloneOnStandardOutput) {
   server_.on("POST /api/v1/mesh/tokens", kToken);
   EXPECT_EQ(run({"mesh", "create"}), 0);
   EXPECT_EQ(out(), "corral-join_abc\n");
-  EXPECT_THAT(err(), HasSubstr("reached at 10.0.0.7:8100"));
+  EXPECT_THAT(err(), HasSubstr("address 10.0.0.7:8100"));
   EXPECT_EQ(run({"mesh", "token", "--expires", "10m"}), 0);
   EXPECT_EQ(out(), "corral-join_abc\n");
   EXPECT_THAT(server_.bodies("POST /api/v1/mesh/tokens"),
@@ -143,7 +143,7 @@ TEST_F(MeshCommandTest, ShowsWhoIsToHaveWhat) {
 TEST_F(MeshCommandTest, ShowsThatNothingIsPlanned) {
   server_.on("GET /api/v1/mesh/plan", R"({"status":"member","assignments":[],"unloads":[],"splits":[],"unserved":[]})");
   EXPECT_EQ(run({"mesh", "plan"}), 0);
-  EXPECT_THAT(err(), HasSubstr("Nothing is planned"));
+  EXPECT_THAT(err(), HasSubstr("The plan is empty"));
 }
 
 TEST_F(MeshCommandTest, ForetellsASplitAndShowsOne) {
@@ -173,7 +173,7 @@ TEST_F(MeshCommandTest, TellsNodesWhatToHave) {
   EXPECT_EQ(run({"mesh", "assign", "b"}), 2);
   server_.on("POST /api/v1/mesh/unload", R"({"nodes":["a","b"],"refused":["c: mesh_admin is off"]})");
   EXPECT_EQ(run({"mesh", "unload", "m"}), 0);
-  EXPECT_THAT(out(), HasSubstr("m is given back by a, b"));
+  EXPECT_THAT(out(), HasSubstr("m is unloaded by a, b"));
   EXPECT_THAT(err(), HasSubstr("warning: c: mesh_admin is off\n"));
 }
 
@@ -190,7 +190,7 @@ TEST_F(MeshCommandTest, TokensNodesAndLeaving) {
   EXPECT_THAT(server_.bodies("POST /api/v1/mesh/revoke"), ElementsAre(R"({"node":"b","with_admitted":true})"));
   server_.on("POST /api/v1/mesh/leave", kMember);
   EXPECT_EQ(run({"mesh", "leave"}), 0);
-  EXPECT_EQ(out(), "this node is in no mesh any more\n");
+  EXPECT_EQ(out(), "this node left the mesh\n");
   EXPECT_EQ(err(), "");
   server_.answers.clear();
   server_.on("POST /api/v1/mesh/leave", R"({"status":"none","mesh_id":null,"node":{"id":null,"name":"box"},)"
@@ -202,7 +202,7 @@ TEST_F(MeshCommandTest, TokensNodesAndLeaving) {
 TEST_F(MeshCommandTest, ACopyIsGivenUpByName) {
   server_.on("DELETE /api/v1/mesh/copies/org/m%40QUANT", R"({"cancelled":true})");
   EXPECT_EQ(run({"mesh", "copies", "--cancel", "org/m@QUANT"}), 0);
-  EXPECT_EQ(out(), "the copy of org/m@QUANT is given up\n");
+  EXPECT_EQ(out(), "the copy of org/m@QUANT is cancelled\n");
   server_.on("DELETE /api/v1/mesh/copies/none", Scripted{.status = 404, .body = R"({"error":{"message":"no copy"}})"});
   EXPECT_EQ(run({"mesh", "copies", "--cancel", "none"}), 1);
   EXPECT_THAT(err(), HasSubstr("no copy"));

@@ -22,7 +22,7 @@ Result<std::vector<Item>> list_of(std::string_view text, std::string_view name, 
   if (!value) return std::unexpected(value.error());
   const auto* list = json::find(*value, name);
   if (list == nullptr || !list->is_array())
-    return fail(errc::bad_answer, fmt::format("the server's answer has no list '{}'", name));
+    return fail(errc::bad_answer, fmt::format("the server's response has no list '{}'", name));
   std::vector<Item> items;
   for (const auto& item : list->get_array()) items.push_back(read(item));
   return items;
@@ -111,7 +111,7 @@ Result<MeshStatus> parse_mesh(std::string_view text) {
   const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   MeshStatus status{.status = text_of(*value, "status"), .mesh_id = text_of(*value, "mesh_id")};
-  if (status.status.empty()) return fail(errc::bad_answer, "the server's answer has no field 'status'");
+  if (status.status.empty()) return fail(errc::bad_answer, "the server's response has no field 'status'");
   if (const auto* node = json::find(*value, "node")) {
     status.node_id = text_of(*node, "id");
     status.name = text_of(*node, "name");
@@ -140,7 +140,7 @@ Result<MeshToken> parse_mesh_token(std::string_view text) {
   const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   auto token = token_in(*value);
-  if (token.text.empty()) return fail(errc::bad_answer, "the server's answer has no field 'token'");
+  if (token.text.empty()) return fail(errc::bad_answer, "the server's response has no field 'token'");
   return token;
 }
 

@@ -67,24 +67,25 @@ Result<std::string> choose_model(const Context& context) {
   std::vector<Offer> offers;
   for (const auto* model : config::suggested_models(known, read_host_memory().total))
     offers.push_back(offer_of(context, *model));
-  if (offers.empty()) return fail(errc::usage, "which model? corral list says what is here");
+  if (offers.empty()) return fail(errc::usage, "a model name is required: corral list shows the local models");
   if (!context.terminal.in_tty) {
     std::string commands;
     for (const auto& offer : offers) commands += fmt::format("\n  corral run --yes {}", offer.model->name);
     return fail(errc::usage,
-                fmt::format("which model? corral list says what is here; these fit the machine:{}", commands));
+                fmt::format("a model name is required: corral list shows the local models; these fit the machine:{}",
+                            commands));
   }
   auto& err = context.terminal.err;
-  err << "These fit the machine:\n";
+  err << "These models fit the machine:\n";
   for (std::size_t i = 0; i < offers.size(); ++i) {
     if (!offers[i].here) ask_the_hub(context, offers[i]);
     err << printable(fmt::format("  {}  {}\n", i + 1, offer_line(offers[i])));
   }
   while (true) {
-    err << fmt::format("Which one? [1-{}, Enter to leave] ", offers.size()) << std::flush;
+    err << fmt::format("Number of the model [1-{}, Enter to leave] ", offers.size()) << std::flush;
     const auto line = context.input.read_line();
     if (line.kind == InputLine::Kind::interrupted) return fail(errc::interrupted, "interrupted");
-    if (line.kind == InputLine::Kind::end || line.text.empty()) return fail(errc::usage, "no model was chosen");
+    if (line.kind == InputLine::Kind::end || line.text.empty()) return fail(errc::usage, "no model was selected");
     if (const auto* offer = chosen(offers, line.text)) return offer->here ? offer->model->source() : offer->model->name;
   }
 }
@@ -99,14 +100,16 @@ Result<std::string> see_that_it_is_here(const Context& context, const std::strin
   err << printable(plan_text(*plan)) << std::flush;
   if (!yes && plan->bytes_to_fetch > 0) {
     if (!context.terminal.in_tty) {
-      return fail(errc::usage,
-                  fmt::format("'{0}' isn't here, and nobody can be asked: corral pull {0}, or --yes", model));
+      return fail(
+          errc::usage,
+          fmt::format("'{0}' is not downloaded, and there is no terminal for a question: use corral pull {0}, or --yes",
+                      model));
     }
-    err << fmt::format("It isn't here. Fetch {}? [Y/n] ", human_bytes(plan->bytes_to_fetch)) << std::flush;
+    err << fmt::format("It is not downloaded. Download {}? [Y/n] ", human_bytes(plan->bytes_to_fetch)) << std::flush;
     const auto line = context.input.read_line();
     if (line.kind == InputLine::Kind::interrupted) return fail(errc::interrupted, "interrupted");
     if (line.kind == InputLine::Kind::end || !is_yes(line.text))
-      return fail(errc::request_failed, fmt::format("'{}' isn't here", model));
+      return fail(errc::request_failed, fmt::format("'{}' is not downloaded", model));
   }
   const auto pulled = pull_with_progress(context, target, true);
   if (!pulled) return std::unexpected(pulled.error());

@@ -52,14 +52,14 @@ Result<> set_in_own_file(Context& context, const Settings& now, std::string_view
                                     or_unknown(now.file), file.native()));
   const auto* row = now.find(key);
   if (row != nullptr && row->source != "default" && row->source != "file")
-    return refused(key, fmt::format("its value is from {}, which counts more than the configuration file",
+    return refused(key, fmt::format("its value is from {}, which overrides the configuration file",
                                     or_unknown(row->where.empty() ? row->source : row->where)));
   // `value` was made of what the server says: another user's server could say anything.
   const auto present = config::setting_in(file, key);
   if (!present) return std::unexpected(present.error());
   if (present->value_or("") != (row == nullptr ? "" : row->value))
-    return refused(key, fmt::format("the server says that it is '{}', but {} says '{}'",
-                                    row == nullptr ? "" : row->value, file.native(), present->value_or("")));
+    return refused(key, fmt::format("the server reports '{}', but {} has '{}'", row == nullptr ? "" : row->value,
+                                    file.native(), present->value_or("")));
   if (auto written = config::write_setting(file, key, value); !written) return written;
   Settings then;
   for (int i = 0; i < kMaxLooks; ++i) {
@@ -70,7 +70,7 @@ Result<> set_in_own_file(Context& context, const Settings& now, std::string_view
     const auto* taken = then.find(key);
     if (taken != nullptr && taken->value == value) return {};
   }
-  return fail(errc::request_failed, fmt::format("'{}' is in {} now, but the server does not take it{}{}", key,
+  return fail(errc::request_failed, fmt::format("'{}' is in {} now, but the server does not accept it{}{}", key,
                                                 file.native(), then.problem.empty() ? "" : ": ", then.problem));
 }
 

@@ -263,7 +263,7 @@ TEST(HttpApi, NobodyListens) {
   const auto reply = connect_http(address, interrupts)->call(ApiRequest::get("/"));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, errc::no_server);
-  EXPECT_THAT(reply.error().message, HasSubstr("no corral server answers at " + address.url()));
+  EXPECT_THAT(reply.error().message, HasSubstr("no corral server responds at " + address.url()));
   EXPECT_THAT(reply.error().message, HasSubstr("start one with: corral serve"));
 }
 

@@ -21,7 +21,7 @@ namespace {
 // The parsed command line. Flags store into it, so it doesn't move.
 class CommandLine {
  public:
-  CommandLine() : app_("One endpoint for many local models, each in a process of its own.", "corral") {
+  CommandLine() : app_("One endpoint for many local models, each in its own process.", "corral") {
     app_.formatter(std::make_shared<HelpFormatter>());
     app_.require_subcommand(0, 1);
     app_.set_version_flag("--version", [this] { return version_text_; }, "Print the version");

@@ -75,7 +75,7 @@ TEST_F(ProgramTest, WhatWasProbablyMeantIsSaid) {
   EXPECT_EQ(run({"load", "m", "--ctx-sise=5"}), kExitUsage);
   EXPECT_THAT(err(), HasSubstr("did you mean --ctx-size?\nsee: corral load --help"));
   EXPECT_EQ(run({"--url", "http://x", "list"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("flags of a command stand behind its name"));
+  EXPECT_THAT(err(), HasSubstr("put flags of a command after its name"));
 }
 
 TEST_F(ProgramTest, WordsOfOtherPrograms) {
@@ -146,7 +146,8 @@ TEST_F(ProgramTest, TheServerIsFoundByFlagVariableOrDefault) {
 }
 
 TEST_F(ProgramTest, NobodyAnswering) {
-  const Error error{errc::no_server, "no corral server answers at http://127.0.0.1:8000; start one with: corral serve"};
+  const Error error{errc::no_server,
+                    "no corral server responds at http://127.0.0.1:8000; start one with: corral serve"};
   for (const char* what :
        {"GET /api/v1/models?rescan=true", "GET /api/v1/health", "POST /api/v1/load", "POST /api/v1/unload"}) {
     server_.on(what, Scripted{.error = error});
@@ -335,11 +336,11 @@ TEST_F(ProgramTest, EventsAsLinesForPeopleAndPrograms) {
     EXPECT_EQ(line.substr(5, 3).front(), ':');  // hh:mm:ss.mmm in local time
     words.push_back(line.substr(14));
   }
-  EXPECT_THAT(words, ::testing::ElementsAre("in memory: a (ready); waiting to be loaded: q (for a)", "b: load started",
-                                            "b: loading 40 %", "b: loaded in 1.0 s", "b: in_use, 1 request",
-                                            "c: load failed: no[2Jsuch file", "d: load aborted (cancelled)",
-                                            "a: evicting (room)", "nobody waits to be loaded", "b: pinned",
-                                            "limits: llm 2", "the server shuts down"));
+  EXPECT_THAT(
+      words, ::testing::ElementsAre("in memory: a (ready); load queue: q (for a)", "b: load started", "b: loading 40 %",
+                                    "b: loaded in 1.0 s", "b: in_use, 1 request", "c: load failed: no[2Jsuch file",
+                                    "d: load aborted (cancelled)", "a: evicting (room)", "the load queue is empty",
+                                    "b: pinned", "limits: llm 2", "the server shuts down"));
   EXPECT_EQ(run({"events", "--json"}), kExitOk);
   EXPECT_THAT(out(), HasSubstr("{\"event\":\"shutdown\",\"data\":{\"time\":8000}}\n"));
 }
@@ -365,7 +366,7 @@ TEST_F(ProgramTest, PinAndUnpin) {
   EXPECT_EQ(run({"pin", "a"}), kExitOk);
   EXPECT_EQ(out(), "a is pinned\n");
   EXPECT_EQ(run({"unpin", "a"}), kExitOk);
-  EXPECT_EQ(out(), "a is not pinned any more\n");
+  EXPECT_EQ(out(), "a is unpinned\n");
   EXPECT_THAT(server_.bodies("POST /internal/pin"),
               ::testing::ElementsAre(R"({"model_name":"a","pinned":true})", R"({"model_name":"a","pinned":false})"));
   EXPECT_EQ(run({"pin"}), kExitUsage);
@@ -384,10 +385,10 @@ TEST_F(ProgramTest, StatusSumsUp) {
     "loading":{"model":"b","progress":0.5},"load_queue":[{"model":"c"}]})");
   EXPECT_EQ(run({"status"}), kExitOk);
   EXPECT_EQ(out(),
-            "corral 0.2.0 answers at http://127.0.0.1:8000\n"
+            "corral 0.2.0 responds at http://127.0.0.1:8000\n"
             "in memory  2 (embedding 1, llm 1/2)\n"
             "loading    b 50 %\n"
-            "waiting    1 to be loaded\n");
+            "waiting    1 loads\n");
 }
 
 TEST_F(ProgramTest, UnloadOneOrAll) {
@@ -395,7 +396,7 @@ TEST_F(ProgramTest, UnloadOneOrAll) {
   EXPECT_EQ(run({"unload", "a"}), kExitOk);
   EXPECT_EQ(out(), "a is unloaded\n");
   EXPECT_EQ(run({"unload"}), kExitOk);
-  EXPECT_EQ(out(), "a is unloaded\nb finishes its requests first\n");
+  EXPECT_EQ(out(), "a is unloaded\nb finishes its running requests first\n");
   EXPECT_THAT(server_.bodies("POST /api/v1/unload"), ::testing::ElementsAre(R"({"model_name":"a"})", "{}"));
 }
 

@@ -49,7 +49,7 @@ TEST_F(PullCommandTest, it_says_what_it_takes_and_shows_a_bar_for_each_file) {
                                "licence: apache-2.0\n"));
   EXPECT_THAT(err(), HasSubstr("x-Q4_K_M.gguf  [==========          ]  50 %  1.0 GiB of 2.0 GiB\n"));
   EXPECT_THAT(err(), HasSubstr("\x1b[1A\x1b[J"));
-  EXPECT_EQ(out(), "org/repo:Q4_K_M is here (2.0 GiB in 0 ms)\n");
+  EXPECT_EQ(out(), "org/repo:Q4_K_M is downloaded (2.0 GiB in 0 ms)\n");
 }
 
 TEST_F(PullCommandTest, without_a_terminal_there_are_lines) {
@@ -70,19 +70,21 @@ TEST_F(PullCommandTest, ctrl_c_pauses_and_says_how_to_go_on) {
   server_.on(kPull, Scripted{.events = {{"plan", kPlan}, {"progress", kHalf}},
                              .error = Error{errc::interrupted, "interrupted"}});
   EXPECT_EQ(run({"pull", "org/repo"}), kExitInterrupted);
-  EXPECT_THAT(err(), HasSubstr("\npaused: 1.0 GiB of 2.0 GiB are here; go on with: corral pull org/repo\n"));
+  EXPECT_THAT(err(), HasSubstr("\npaused: 1.0 GiB of 2.0 GiB downloaded; resume with: corral pull org/repo\n"));
   EXPECT_EQ(out(), "");
 }
 
 TEST_F(PullCommandTest, a_server_that_breaks_off_is_told_with_the_way_on) {
   server_.on(kPull, Scripted{.events = {{"plan", kPlan}, {"progress", kHalf}},
-                             .error = Error{errc::bad_answer, "the answer broke off"}});
+                             .error = Error{errc::bad_answer, "the response was cut off"}});
   EXPECT_EQ(run({"pull", "org/repo"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("the answer broke off; 1.0 GiB of 2.0 GiB are here; go on with: corral pull org/repo"));
+  EXPECT_THAT(err(),
+              HasSubstr("the answer broke off; 1.0 GiB of 2.0 GiB downloaded; resume with: corral pull org/repo"));
   server_.answers.clear();
   stream({{"plan", kPlan}, {"progress", kHalf}});
   EXPECT_EQ(run({"pull", "org/repo"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("closed the connection before it was whole; 1.0 GiB of 2.0 GiB are here"));
+  EXPECT_THAT(err(),
+              HasSubstr("closed the connection before the download was complete; 1.0 GiB of 2.0 GiB downloaded"));
 }
 
 TEST_F(PullCommandTest, failures_and_refusals_are_told) {
@@ -116,9 +118,10 @@ TEST_F(PullCommandTest, what_is_too_large_is_said_before) {
         R"("free_bytes":1024,"fits":false},"memory":{"bytes":2147483648,"have_bytes":1073741824,"fits":false,"by":"header"}})"},
        {"complete", R"({"model_name":"m"})"}});
   EXPECT_EQ(run({"pull", "org/repo"}), kExitOk);
-  EXPECT_THAT(err(), HasSubstr("m: 1 file, 1.0 MiB on disk, 512 KiB of it to fetch; 2.0 GiB of memory when it is "
-                               "loaded\nwarning: not enough disk space: 512 KiB to fetch and 64 MiB to keep free, but "
-                               "/hub has 1.0 KiB free\nwarning: this machine has 1.0 GiB"));
+  EXPECT_THAT(err(),
+              HasSubstr("m: 1 file, 1.0 MiB on disk, 512 KiB to download; 2.0 GiB of memory when it is "
+                        "loaded\nwarning: not enough disk space: 512 KiB to download and 64 MiB to keep free, but "
+                        "/hub has 1.0 KiB free\nwarning: this machine has 1.0 GiB"));
 }
 
 TEST_F(PullCommandTest, of_several_quantisations_the_largest_that_fits_is_offered) {
@@ -128,7 +131,7 @@ TEST_F(PullCommandTest, of_several_quantisations_the_largest_that_fits_is_offere
       R"({"name":"Q4_K_M","size_bytes":1048576,"fits":true},{"name":"Q8_0","size_bytes":2097152,"fits":true}]})");
   stream({{"plan", kPlan}, {"complete", kWhole}});
   EXPECT_EQ(run({"pull", "org/repo"}), kExitOk);
-  EXPECT_THAT(err(), HasSubstr("Q4_K_M is fetched; this machine has the memory for a larger one: Q8_0 (2.0 MiB), with: "
+  EXPECT_THAT(err(), HasSubstr("Q4_K_M is selected; a larger variant fits this machine: Q8_0 (2.0 MiB), with: "
                                "corral pull org/repo:Q8_0\n"));
 }
 
@@ -138,7 +141,7 @@ TEST_F(PullCommandTest, a_known_name_is_what_it_stands_for_and_stays_its_name) {
   EXPECT_EQ(run({"pull", "small"}), kExitOk);
   EXPECT_THAT(server_.bodies(kPull), ElementsAre(R"({"model_name":"org/small:Q8_0","stream":true})"));
   EXPECT_THAT(server_.bodies("POST /internal/aliases"), ElementsAre(R"({"alias":"small","target":"org/small:Q8_0"})"));
-  EXPECT_EQ(out(), "org/small:Q8_0 is here (1.0 MiB in 0 ms)\n");
+  EXPECT_EQ(out(), "org/small:Q8_0 is downloaded (1.0 MiB in 0 ms)\n");
   // A server that finds it by that name needs no alias.
   server_.on("GET /api/v1/models/small", R"({"id":"org/small:Q8_0"})");
   EXPECT_EQ(run({"pull", "small"}), kExitOk);
@@ -148,7 +151,7 @@ TEST_F(PullCommandTest, a_known_name_is_what_it_stands_for_and_stays_its_name) {
 TEST_F(PullCommandTest, offline_a_model_that_is_here_has_no_size_and_no_time) {
   stream({{"complete", R"({"status":"ok","model_name":"org/repo:Q8_0"})"}});
   EXPECT_EQ(run({"pull", "org/repo:Q8_0"}), kExitOk);
-  EXPECT_EQ(out(), "org/repo:Q8_0 is here already\n");
+  EXPECT_EQ(out(), "org/repo:Q8_0 is already downloaded\n");
 }
 
 TEST_F(PullCommandTest, a_model_may_get_a_name_of_its_own) {
@@ -164,7 +167,7 @@ TEST_F(PullCommandTest, detached_it_goes_on_by_itself) {
   EXPECT_EQ(run({"pull", "org/repo:Q4_K_M", "--detach"}), kExitOk);
   EXPECT_THAT(server_.bodies(kPull), ElementsAre(R"({"model_name":"org/repo:Q4_K_M","dry_run":true})",
                                                  R"({"model_name":"org/repo:Q4_K_M","subscribe":false})"));
-  EXPECT_EQ(out(), "org/repo:Q4_K_M is being fetched; see how far it is with: corral downloads\n");
+  EXPECT_EQ(out(), "the download of org/repo:Q4_K_M runs in the background; see: corral downloads\n");
 }
 
 TEST_F(PullCommandTest, a_dry_run_lists_the_files) {
@@ -234,7 +237,7 @@ TEST_F(RunWithoutModelTest, one_that_is_not_here_is_fetched_after_asking) {
   input_.type("y");
   EXPECT_EQ(run({"run", "org/repo", "hi"}), kExitOk);
   EXPECT_THAT(err(), HasSubstr("2.0 GiB on disk"));
-  EXPECT_THAT(err(), HasSubstr("It isn't here. Fetch 2.0 GiB? [Y/n] "));
+  EXPECT_THAT(err(), HasSubstr("It is not downloaded. Download 2.0 GiB? [Y/n] "));
   EXPECT_EQ(out(), "hello\n");
   // It is loaded by the name that it has now.
   EXPECT_THAT(server_.bodies("POST /api/v1/load"), ElementsAre(HasSubstr(R"("model_name":"org/repo:Q4_K_M")")));
@@ -252,14 +255,15 @@ TEST_F(RunWithoutModelTest, a_wrong_name_gets_close_ones_and_the_search) {
   server_.answers.erase("POST /api/v1/load");
   server_.on("POST /api/v1/load", Scripted{.status = 404, .body = R"({"error":{"message":"no model 'smal'"}})"});
   EXPECT_EQ(run({"run", "smal", "hi"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("corral: no model 'smal'. Known models with close names: 'small'. Look for others with: "
-                               "corral search smal\n"));
+  EXPECT_THAT(err(),
+              HasSubstr("corral: no model 'smal'. Known models with similar names: 'small'. Search for others with: "
+                        "corral search smal\n"));
 }
 
 TEST_F(RunWithoutModelTest, who_says_no_gets_nothing) {
   input_.type("n");
   EXPECT_EQ(run({"run", "org/repo", "hi"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("'org/repo' isn't here"));
+  EXPECT_THAT(err(), HasSubstr("'org/repo' is not downloaded"));
   EXPECT_THAT(server_.bodies("POST /api/v1/load"), IsEmpty());
   server_.answers[kPull].push_front(Scripted{.body = kPlan});
   input_.press_ctrl_c();
@@ -275,7 +279,10 @@ TEST_F(RunWithoutModelTest, yes_asks_nobody) {
 TEST_F(RunWithoutModelTest, without_a_terminal_nothing_is_fetched_unless_told_so) {
   pipe_everything();
   EXPECT_EQ(run({"run", "org/repo", "hi"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("'org/repo' isn't here, and nobody can be asked: corral pull org/repo, or --yes"));
+  EXPECT_THAT(
+      err(),
+      HasSubstr(
+          "'org/repo' is not downloaded, and there is no terminal for a question: use corral pull org/repo, or --yes"));
   EXPECT_THAT(server_.bodies(kPull), ElementsAre(HasSubstr("dry_run")));
 }
 
@@ -286,7 +293,7 @@ TEST_F(RunWithoutModelTest, without_a_name_those_that_fit_are_offered) {
   input_.type("1");
   EXPECT_EQ(run({"run"}), kExitOk);
   EXPECT_THAT(err(), HasSubstr("  1  small: 1.0 MiB on disk, 2.0 MiB of memory; chat; licence: mit\n"));
-  EXPECT_THAT(err(), HasSubstr("Which one? [1-1, Enter to leave] Which one?"));
+  EXPECT_THAT(err(), HasSubstr("Number of the model [1-1, Enter to leave] Number of the model"));
   EXPECT_THAT(server_.bodies(kPull), ElementsAre(HasSubstr("org/small:Q8_0"), HasSubstr("org/small:Q8_0")));
 }
 
@@ -342,7 +349,7 @@ TEST(FileBarsTest, of_many_files_only_a_few_have_bars) {
   FileBars bars(terminal, clock);
   bars.show(many_files(30));
   EXPECT_EQ(std::ranges::count(err.str(), '\n'), 7);
-  EXPECT_THAT(err.str(), HasSubstr("another program fetches it"));
+  EXPECT_THAT(err.str(), HasSubstr("another program downloads it"));
   EXPECT_THAT(err.str(), HasSubstr("all 30 files"));
   EXPECT_THAT(err.str(), HasSubstr("10 whole, 14 to come\n"));
   const auto before = err.str().size();

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMaxHints = 3;
 
-std::string go_on_with(const PullTarget& target) { return fmt::format("go on with: corral pull {}", target.name); }
+std::string go_on_with(const PullTarget& target) { return fmt::format("resume with: corral pull {}", target.name); }
 
 // Whether the server has the same table of known models.
 bool is_found_by(const Context& context, const std::string& alias, const std::string& model) {
@@ -36,8 +36,8 @@ void give_alias(const Context& context, const PullTarget& target, const Pulled& 
   const auto body = text_object({{"alias", target.alias}, {"target", pulled.model_name}});
   const auto given = fetch(context.api, ApiRequest::post("/internal/aliases", body));
   if (!given) {
-    const auto line = fmt::format("'{}' is another name's already ({}): use {}\n", target.alias, given.error().message,
-                                  pulled.model_name);
+    const auto line =
+        fmt::format("the name '{}' is taken ({}): use {}\n", target.alias, given.error().message, pulled.model_name);
     context.terminal.err << printable(line);
   }
 }
@@ -72,7 +72,7 @@ class PullEvents {
   // "1.2 GiB of 4.1 GiB are here", if a part is.
   std::string so_far() const {
     if (last_.done == 0 || last_.done >= last_.total) return {};
-    return fmt::format("{} of {} are here; ", human_bytes(last_.done), human_bytes(last_.total));
+    return fmt::format("{} of {} downloaded; ", human_bytes(last_.done), human_bytes(last_.total));
   }
 
  private:
@@ -131,9 +131,9 @@ Error no_such_model(const Context& context, const std::string& name, std::string
   auto close = close_names(name, names, kMaxHints);
   for (auto& one : close) one = fmt::format("'{}'", one);
   if (!said.ends_with('?') && !said.ends_with('.')) said += '.';
-  if (!close.empty()) said += fmt::format(" Known models with close names: {}.", fmt::join(close, ", "));
+  if (!close.empty()) said += fmt::format(" Known models with similar names: {}.", fmt::join(close, ", "));
   const auto words = name.substr(0, name.find(':'));
-  return {errc::request_failed, fmt::format("{} Look for others with: corral search {}", said, words)};
+  return {errc::request_failed, fmt::format("{} Search for others with: corral search {}", said, words)};
 }
 
 Result<PullPlan> plan_of(const Context& context, const PullTarget& target) {
@@ -148,9 +148,9 @@ std::string plan_text(const PullPlan& plan) {
   const std::string files = count == 1 ? "1 file" : fmt::format("{} files", count);
   std::string text = fmt::format("{}: {}, {} on disk", plan.model_name, files, human_bytes(plan.bytes_total));
   if (plan.bytes_to_fetch == 0) {
-    text += ", all of it is here";
+    text += ", already downloaded";
   } else if (plan.bytes_to_fetch < plan.bytes_total) {
-    text += fmt::format(", {} of it to fetch", human_bytes(plan.bytes_to_fetch));
+    text += fmt::format(", {} to download", human_bytes(plan.bytes_to_fetch));
   }
   if (plan.memory) {
     text += fmt::format("; {}{} of memory when it is loaded", plan.memory_by_size ? "about " : "",
@@ -159,7 +159,7 @@ std::string plan_text(const PullPlan& plan) {
   if (!plan.licence.empty()) text += fmt::format("; licence: {}", plan.licence);
   text += '\n';
   if (!plan.fits_disk && plan.free_disk) {
-    text += fmt::format("warning: not enough disk space: {} to fetch and {} to keep free, but {} has {} free\n",
+    text += fmt::format("warning: not enough disk space: {} to download and {} to keep free, but {} has {} free\n",
                         human_bytes(plan.needs_disk), human_bytes(plan.keep_free), plan.disk_path,
                         human_bytes(*plan.free_disk));
   }
@@ -190,8 +190,8 @@ Result<Pulled> pull_with_progress(const Context& context, const PullTarget& targ
   }
   // A server that doesn't stream has answered with the outcome itself.
   if (!events.complete() && reply->body.empty()) {
-    return fail(errc::bad_answer, fmt::format("{} closed the connection before it was whole; {}{}", context.api.url(),
-                                              events.so_far(), go_on_with(target)));
+    return fail(errc::bad_answer, fmt::format("{} closed the connection before the download was complete; {}{}",
+                                              context.api.url(), events.so_far(), go_on_with(target)));
   }
   const auto outcome = parse_download(events.complete() ? *events.complete() : reply->body);
   if (!outcome) return std::unexpected(outcome.error());

@@ -55,7 +55,7 @@ TEST_F(RunCommandTest, LoadsAModelThatIsNotInMemory) {
 TEST_F(RunCommandTest, LoadsNothingForAModelOfAnotherMachine) {
   answer_chat({"x"});
   server_.on("GET /api/v1/models/far", R"({"id":"far","type":"llm","nodes":[{"name":"a","self":false}]})");
-  server_.on(kLoad, Scripted{.status = 404, .body = R"({"error":{"message":"not here"}})"});
+  server_.on(kLoad, Scripted{.status = 404, .body = R"({"error":{"message":"not downloaded"}})"});
   EXPECT_EQ(run({"run", "far", "p"}), kExitOk);
   EXPECT_EQ(out(), "x\n");
   EXPECT_THAT(server_.bodies(kLoad), SizeIs(0));
@@ -69,7 +69,7 @@ TEST_F(RunCommandTest, LoadsNothingForAModelOfAnotherMachine) {
 TEST_F(RunCommandTest, AModelThatDoesntChatIsntLoaded) {
   server_.on("GET /api/v1/models/e", R"({"id":"e","type":"embedding"})");
   EXPECT_EQ(run({"run", "e", "p"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("'e' is of the type embedding, which doesn't chat"));
+  EXPECT_THAT(err(), HasSubstr("'e' has the type embedding, which cannot chat"));
   EXPECT_THAT(server_.bodies(kLoad), SizeIs(0));
 }
 
@@ -95,7 +95,7 @@ TEST_F(RunCommandTest, WarnsWhenPinnedModelsTakeEverySlotLikeLoad) {
   server_.on("GET /api/v1/health", R"({"max_models":{"llm":1},"pinned_models":{"llm":1}})");
   server_.on(kLoad, Scripted{.status = 409, .body = R"({"error":{"message":"all pinned"}})"});
   EXPECT_EQ(run({"run", "x", "p"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("warning: pinned models take all 1 slots of type llm"));
+  EXPECT_THAT(err(), HasSubstr("warning: pinned models hold all 1 slots of type llm"));
 }
 
 TEST_F(RunCommandTest, TextFromAPipeIsThePrompt) {
@@ -112,7 +112,7 @@ TEST_F(RunCommandTest, TextFromAPipeIsThePrompt) {
 TEST_F(RunCommandTest, AnEmptyPipeIsAUsageError) {
   pipe_everything();
   EXPECT_EQ(run({"run", "m"}), kExitUsage);
-  EXPECT_THAT(err(), HasSubstr("there is no prompt"));
+  EXPECT_THAT(err(), HasSubstr("no prompt:"));
 }
 
 TEST_F(RunCommandTest, JsonIsTheWholeAnswer) {
@@ -134,7 +134,7 @@ TEST_F(RunCommandTest, AFailureInTheAnswer) {
 TEST_F(RunCommandTest, AnAnswerThatBreaksOff) {
   server_.on(kChat, Scripted{.events = {{"", R"({"choices":[{"delta":{"content":"Well"}}]})"}}});
   EXPECT_EQ(run({"run", "m", "p"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("in mid-answer"));
+  EXPECT_THAT(err(), HasSubstr("during the response"));
 }
 
 TEST_F(RunCommandTest, CtrlCDuringTheOnlyAnswer) {
@@ -263,8 +263,8 @@ TEST_F(RunCommandTest, UnknownCommandsAreNotSentToTheModel) {
   input_.type("/help");
   input_.type("/etc/hosts is what?");
   EXPECT_EQ(run({"run", "m"}), kExitOk);
-  EXPECT_THAT(err(), HasSubstr("There is no command /exit"));
-  EXPECT_THAT(err(), HasSubstr("/clear   forget"));
+  EXPECT_THAT(err(), HasSubstr("Unknown command /exit"));
+  EXPECT_THAT(err(), HasSubstr("/clear   clear"));
   EXPECT_THAT(chats(), SizeIs(1));
 }
 

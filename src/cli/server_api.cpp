@@ -18,7 +18,7 @@ Error refusal(const ServerApi& api, const ApiReply& reply) {
   const auto said = error_in(reply.body);
   if (said) return {errc::request_failed, *said};
   return {errc::request_failed,
-          fmt::format("{} answered with status {}; is that a corral server?", api.url(), reply.status)};
+          fmt::format("{} returned status {}: it may not be a corral server", api.url(), reply.status)};
 }
 
 }  // namespace corral::cli

@@ -41,10 +41,10 @@ TEST_F(SupplyCommandTest, downloads_are_paused_resumed_cancelled_and_removed) {
   server_.on(kControl, R"({"model_name":"a/b","status":"paused","overall_bytes_downloaded":1024,)"
                        R"("total_download_size":2048})");
   EXPECT_EQ(run({"downloads", "pause", "a/b"}), kExitOk);
-  EXPECT_EQ(out(), "a/b is paused, 1.0 KiB of 2.0 KiB are here; go on with: corral downloads resume a/b\n");
+  EXPECT_EQ(out(), "a/b is paused, 1.0 KiB of 2.0 KiB downloaded; resume with: corral downloads resume a/b\n");
   EXPECT_EQ(run({"downloads", "resume", "model:a/b"}), kExitOk);
   EXPECT_EQ(run({"downloads", "cancel", "a/b"}), kExitOk);
-  EXPECT_THAT(out(), HasSubstr("what was fetched of it removed"));
+  EXPECT_THAT(out(), HasSubstr("its partial files are removed"));
   EXPECT_EQ(run({"downloads", "remove", "a/b", "--json"}), kExitOk);
   EXPECT_THAT(server_.bodies(kControl),
               ElementsAre(R"({"model_name":"a/b","action":"pause"})", R"({"id":"model:a/b","action":"resume"})",
@@ -68,7 +68,7 @@ TEST_F(SupplyCommandTest, rm_says_what_it_frees_and_what_stays) {
   server_.answers.clear();
   server_.on(kDelete, Scripted{.status = 409, .body = R"({"error":{"message":"'m' works on requests"}})"});
   EXPECT_EQ(run({"rm", "m"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("works on requests"));
+  EXPECT_THAT(err(), HasSubstr("has running requests"));
 }
 
 TEST_F(SupplyCommandTest, search_has_known_models_first_and_does_without_a_hub) {
@@ -81,7 +81,7 @@ TEST_F(SupplyCommandTest, search_has_known_models_first_and_does_without_a_hub) 
   EXPECT_EQ(out(),
             "NAME               DOWNLOADS  LIKES  NOTE\n"
             "qwen-coder                           known: Qwen/Coder:Q8_0\n"
-            "x/qwen-coder-GGUF         10      2  its conditions must be accepted first\n");
+            "x/qwen-coder-GGUF         10      2  you must accept its conditions first\n");
   server_.answers.erase(kSearch);
   server_.on(kSearch, Scripted{.status = 503, .body = R"({"error":{"message":"the hub can't be reached"}})"});
   EXPECT_EQ(run({"search", "QWEN", "coder"}), kExitOk);
@@ -104,17 +104,17 @@ TEST_F(SupplyCommandTest, list_all_has_what_is_known_and_what_is_coming) {
   EXPECT_EQ(out(),
             "NAME      TYPE  RECIPE      SIZE  CONTEXT  QUANT   STATE\n"
             "a/d:Q8_0  llm   -              -        -  Q8_0    -\n"
-            "k         llm   -       ~598 KiB        -  Q4_K_M  not here\n"
-            "big       llm   -       ~8.7 TiB        -  Q8_0    not here, too large\n"
+            "k         llm   -       ~598 KiB        -  Q4_K_M  not downloaded\n"
+            "big       llm   -       ~8.7 TiB        -  Q8_0    not downloaded, too large\n"
             "c/d       -     -            4 B        -  -       paused, 25 %\n");
   EXPECT_EQ(run({"list"}), kExitOk);
-  EXPECT_THAT(out(), Not(HasSubstr("not here")));
+  EXPECT_THAT(out(), Not(HasSubstr("not downloaded")));
 }
 
 TEST_F(SupplyCommandTest, a_server_without_models_says_where_they_come_from) {
   server_.on("GET /api/v1/models?rescan=true", R"({"data":[]})");
   EXPECT_EQ(run({"list"}), kExitOk);
-  EXPECT_THAT(err(), HasSubstr("corral run offers some"));
+  EXPECT_THAT(err(), HasSubstr("corral run lists models"));
 }
 
 TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_contexts) {
@@ -140,7 +140,7 @@ TEST_F(SupplyCommandTest, show_has_what_is_known_and_the_memory_at_several_conte
             "context       8192 tokens, trained with 16384\n"
             "size          1.0 MiB\n"
             "licence       apache-2.0\n"
-            "template      32 B, begins with {%- for m in messages %} (all of it: --template)\n"
+            "template      32 B, starts with {%- for m in messages %} (all of it: --template)\n"
             "state         unloaded\n"
             "\n"
             "FILE            SIZE  SHA-256\n"
@@ -166,7 +166,7 @@ TEST_F(SupplyCommandTest, a_known_model_that_came_by_its_full_name_is_shown_by_i
   EXPECT_EQ(run({"show", "small"}), kExitOk) << err();
   EXPECT_THAT(out(), HasSubstr("name          org/small:Q8_0"));
   EXPECT_EQ(run({"show", "smal"}), kExitFailed);
-  EXPECT_THAT(err(), HasSubstr("Known models with close names: 'small'. Look for others with: corral search smal"));
+  EXPECT_THAT(err(), HasSubstr("Known models with similar names: 'small'. Search for others with: corral search smal"));
 }
 
 TEST_F(SupplyCommandTest, rm_of_a_name_says_that_the_model_stays) {
@@ -199,10 +199,10 @@ TEST_F(SupplyCommandTest, show_of_one_that_is_not_here_has_what_there_is_to_choo
             "name     org/repo:Q8_0\n"
             "from     org/repo\n"
             "licence  mit\n"
-            "state    not here\n"
+            "state    not downloaded\n"
             "\n"
             "QUANT      SIZE   MEMORY  NOTE\n"
-            "Q4_K_M  1.0 MiB  2.0 MiB  here, fetched by the name alone\n"
+            "Q4_K_M  1.0 MiB  2.0 MiB  downloaded, the default of the name\n"
             "Q8_0    2.0 MiB        -  the largest that fits\n"
             "F16     4.0 MiB        -  too large for this machine\n");
   EXPECT_EQ(run({"show", "nothing"}), kExitFailed);
@@ -225,7 +225,7 @@ TEST_F(SupplyCommandTest, aliases_are_listed_set_and_removed) {
 TEST_F(SupplyCommandTest, a_file_is_imported_by_its_whole_path) {
   server_.on("POST /api/v1/import", R"({"model_name":"x","how":"link","bytes":1048576})");
   EXPECT_EQ(run({"import", "some/../x.gguf", "--name", "x", "--copy"}), kExitOk);
-  EXPECT_EQ(out(), "x is here (1.0 MiB, linked, which takes no room)\n");
+  EXPECT_EQ(out(), "x is imported (1.0 MiB, linked, uses no extra space)\n");
   EXPECT_THAT(
       server_.bodies("POST /api/v1/import"),
       ElementsAre(R"({"path":")" + (fs::current_path() / "x.gguf").native() + R"(","model_name":"x","copy":true})"));
@@ -238,7 +238,7 @@ TEST_F(SupplyCommandTest, folders_of_other_programs_are_added_to_the_setting) {
   server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":"ollama,lmstudio=/x"}}})");
   server_.on("POST /internal/set", R"({"updated":{}})");
   EXPECT_EQ(run({"import", "ollama"}), kExitOk);
-  EXPECT_EQ(out(), "the models of ollama are listed where they are; see corral list\n");
+  EXPECT_EQ(out(), "the models of ollama are listed in place; see corral list\n");
   EXPECT_EQ(run({"import", "ollama"}), kExitOk);
   EXPECT_EQ(out(), "the models of ollama are listed already; see corral list\n");
   EXPECT_EQ(run({"import", "lmstudio", "--dir", "/srv/lm/../models"}), kExitOk);
@@ -263,7 +263,7 @@ TEST_F(SupplyCommandTest, without_a_key_the_owner_of_the_server_sets_folders_in_
   server_.on("GET /internal/config", folders_setting(file, "ollama", "file"));
   server_.on("POST /internal/set", Scripted{.status = 403, .body = kNeedsAKey});
   EXPECT_EQ(run({"import", "ollama"}), kExitOk) << err();
-  EXPECT_EQ(out(), "the models of ollama are listed where they are; see corral list\n");
+  EXPECT_EQ(out(), "the models of ollama are listed in place; see corral list\n");
   std::ifstream in(file);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "import_folders = \"ollama\"\n");
 }
@@ -298,7 +298,7 @@ TEST_F(SupplyCommandTest, show_of_an_address_with_a_port_asks_for_the_whole_addr
             "name    http://127.0.0.1:81/x/y.gguf\n"
             "size    1.0 MiB\n"
             "memory  about 2.0 MiB\n"
-            "state   not here\n");
+            "state   not downloaded\n");
   EXPECT_THAT(server_.bodies("POST /api/v1/pull"),
               ElementsAre(R"({"model_name":"http://127.0.0.1:81/x/y.gguf","dry_run":true})"));
 }

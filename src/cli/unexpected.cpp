@@ -57,7 +57,7 @@ std::string explain_unexpected(const CLI::App& app) {
   const std::string name = first.substr(0, first.find('='));
   const auto close = close_names(name, known, 1);
   if (std::ranges::find(known, name) != known.end()) {
-    text += "; flags of a command stand behind its name";
+    text += "; put flags of a command after its name";
   } else if (!close.empty()) {
     text += fmt::format("; did you mean {}?", close.front());
   }

@@ -42,8 +42,8 @@ TEST_F(VerifyCommandTest, a_first_look_is_explained_and_no_failure) {
                                   R"({"models":[{"model_name":"m","files":[{"path":"/m.gguf","state":"first_look",)"
                                   R"("size":1024}]}],"status":"success"})"}}});
   EXPECT_EQ(run({"verify"}), kExitOk);
-  EXPECT_THAT(out(), HasSubstr("first look"));
-  EXPECT_THAT(err(), HasSubstr("nothing was known to compare with"));
+  EXPECT_THAT(out(), HasSubstr("first check"));
+  EXPECT_THAT(err(), HasSubstr("no earlier hash to compare with"));
 }
 
 TEST_F(VerifyCommandTest, refusals_and_ends_are_told) {

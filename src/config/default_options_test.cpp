@@ -70,7 +70,7 @@ TEST_F(DefaultOptions, BackendAndArgsAreSetWhileTheServerRunsAndCheckedFirst) {
   }
   EXPECT_THAT(live->set({{"llamacpp_backend", "abacus"}}).error().message,
               HasSubstr("'abacus' is not one of auto, cpu, cuda, vulkan, rocm, metal"));
-  EXPECT_THAT(live->set({{"llamacpp_args", "--port 1"}}).error().message, HasSubstr("'--port' has no equal here"));
+  EXPECT_THAT(live->set({{"llamacpp_args", "--port 1"}}).error().message, HasSubstr("'--port' has no equivalent here"));
   EXPECT_EQ(defaults_of(*live).ctx_size, 512) << "nothing was set";
 }
 

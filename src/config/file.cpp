@@ -42,7 +42,7 @@ std::optional<std::vector<std::string>> texts_of(const Option& option, const tom
 
 std::unexpected<Error> unknown_key(const std::string& where, std::string_view key) {
   const auto hint = did_you_mean(closest_key(key));
-  return fail(errc::unknown_key, fmt::format("{}: there is no setting '{}'{}", where, key, hint), std::string(key));
+  return fail(errc::unknown_key, fmt::format("{}: unknown setting '{}'{}", where, key, hint), std::string(key));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ Result<FileValues> read_file(const fs::path& path, const Paths& paths, MissingFi
   if (status.type() == fs::file_type::not_found && missing == MissingFile::is_fine) return FileValues{};
   std::ifstream stream(path, std::ios::binary);
   if (!stream || status.type() == fs::file_type::directory) {
-    const std::string reason = status.type() == fs::file_type::not_found ? "there is no such file" : "can't be read";
+    const std::string reason = status.type() == fs::file_type::not_found ? "no such file" : "cannot be read";
     return fail(errc::unreadable_file, fmt::format("configuration file {}: {}", name, reason));
   }
   const std::string text(std::istreambuf_iterator<char>(stream), {});

@@ -16,9 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::unexpected<Error> no_place(std::string_view key, std::string_view value) {
-  return fail(errc::malformed_file, fmt::format("the file has no safe place for this line: write {} = {} into it "
-                                                "yourself",
-                                                key, value));
+  return fail(errc::malformed_file,
+              fmt::format("no safe place for this line in the file: add {} = {} manually", key, value));
 }
 
 std::string quoted(const std::string& value) {
@@ -83,7 +82,7 @@ Result<std::optional<std::string>> setting_in(const fs::path& file, std::string_
   if (node == nullptr) return std::nullopt;
   if (!node->is_string()) {
     return fail(errc::malformed_file,
-                fmt::format("configuration file {}: '{}' is no text there: change it yourself", file.native(), key));
+                fmt::format("configuration file {}: '{}' is not a string: change it manually", file.native(), key));
   }
   return node->value<std::string>();
 }
@@ -95,7 +94,7 @@ Result<> write_setting(const fs::path& file, std::string_view key, const std::st
   struct stat status{};
   const bool exists = ::stat(place.c_str(), &status) == 0;
   if (exists && status.st_uid != ::geteuid())
-    return fail(errc::unreadable_file, fmt::format("configuration file {}: it belongs to another user", file.native()));
+    return fail(errc::unreadable_file, fmt::format("configuration file {}: owned by another user", file.native()));
   const auto text = read_state_file(place);
   if (!text) return std::unexpected(text.error());
   const auto changed = with_setting(text->value_or(""), key, value);

@@ -68,7 +68,7 @@ void add_client_flags(CLI::App& app, Inputs& inputs) {
   static constexpr Row kRows[] = {
       {"host", "Host of the server [127.0.0.1]"},
       {"port", "Port of the server [8000]"},
-      {"api_key", "Key to send; better in CORRAL_API_KEY, where other users can't read it"},
+      {"api_key", "API key; CORRAL_API_KEY is safer, because other users cannot read it"},
   };
   for (const Row& row : kRows) {
     const Option& option = *find_option(row.key);
@@ -86,7 +86,7 @@ void add_client_flags(CLI::App& app, Inputs& inputs) {
 void add_file_flags(CLI::App& app, Inputs& inputs) {
   const Option& option = *find_option("state_dir");
   const auto store = [&inputs, &option](const std::string& text) { inputs.flags[std::string(option.key)] = {text}; };
-  app.add_option_function<std::string>(flag_of(option), store, "Folder of the server, as it was given to corral serve")
+  app.add_option_function<std::string>(flag_of(option), store, "State folder of the server, as given to corral serve")
       ->type_name(std::string(option.value_name))
       ->group("Server");
   const auto store_file = [&inputs](const std::string& path) { inputs.config_file = path; };

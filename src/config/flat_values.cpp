@@ -25,7 +25,7 @@ Result<> add(const std::string& place, const json::Object& object, SetValues& va
     if (inside && !inside->empty() && !find_option(key)) {
       if (auto added = add(written + ".", *inside, values); !added) return added;
     } else if (!values.emplace(key, value).second) {
-      return fail(errc::invalid_value, fmt::format("'{}' is there twice", key), key);
+      return fail(errc::invalid_value, fmt::format("'{}' is given twice", key), key);
     }
   }
   return {};

@@ -21,9 +21,7 @@ Result<std::vector<ImportFolder>> parse_import_folders(std::string_view text) {
     const bool known = folder.program == "ollama" || folder.program == "lmstudio";
     if (!known || (equals != word.npos && !folder.path.is_absolute()))
       return fail(errc::invalid_value,
-                  fmt::format("'{}' is no folder of models of another program: say ollama or lmstudio, or "
-                              "ollama=/where/they/are",
-                              word),
+                  fmt::format("'{}' is not a known program: use ollama or lmstudio, or ollama=/where/they/are", word),
                   "import_folders");
     folders.push_back(std::move(folder));
   }

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::unexpected<Error> not_saved(const fs::path& path, std::string_view why) {
-  return fail(errc::not_saved, fmt::format("the file of keys {} can't be written: {}", path.native(), why));
+  return fail(errc::not_saved, fmt::format("cannot write the key file {}: {}", path.native(), why));
 }
 
 // Held while the file is read and replaced: the lock is on a file beside it, since the file itself changes its
@@ -46,10 +46,9 @@ Result<const Key*> pick(const KeyList& keys, std::string_view which) {
   const auto named = std::ranges::count(keys.keys, which, &Key::name);
   if (named == 1) return &*std::ranges::find(keys.keys, which, &Key::name);
   if (named > 1)
-    return fail(
-        errc::no_such_key,
-        fmt::format("{} keys have the name '{}': give the identifier of one, see corral key list", named, which), "id");
-  return fail(errc::no_such_key, fmt::format("there is no key '{}': see corral key list", which), "id");
+    return fail(errc::no_such_key,
+                fmt::format("{} keys have the name '{}': use the identifier from corral key list", named, which), "id");
+  return fail(errc::no_such_key, fmt::format("unknown key '{}': see corral key list", which), "id");
 }
 
 }  // namespace
@@ -59,7 +58,7 @@ Result<std::optional<KeyList>> read_key_file(const fs::path& path) {
   if (::stat(path.c_str(), &status) == 0 &&
       ((status.st_uid != ::geteuid() && status.st_uid != 0) || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)) {
     return fail(errc::unreadable_file,
-                fmt::format("the file of keys {} belongs to another user, or others may write it: run chmod 600 on it",
+                fmt::format("the key file {} belongs to another user, or others may write it: run chmod 600 on it",
                             path.native()));
   }
   const auto text = read_state_file(path);

@@ -56,7 +56,7 @@ Result<Scopes> parse_scopes(const std::vector<std::string>& names) {
   Scopes scopes;
   for (const auto& name : names) {
     if (name != "inference" && name != "admin")
-      return fail(errc::invalid_value, fmt::format("'{}' is no scope: give inference, admin or both", name), "scopes");
+      return fail(errc::invalid_value, fmt::format("unknown scope '{}': use inference, admin or both", name), "scopes");
     (name == "admin" ? scopes.admin : scopes.inference) = true;
   }
   if (names.empty()) return fail(errc::invalid_value, "a key needs a scope: inference, admin or both", "scopes");
@@ -70,10 +70,10 @@ const Key* KeyList::find(std::string_view id) const {
 
 Result<NewKey> add_key(KeyList& keys, std::string name, Scopes scopes, std::int64_t now_millis, KeyTerms terms) {
   if (name.size() > kLongestName || !is_plain(name))
-    return fail(errc::invalid_value, fmt::format("the name of a key is one line of at most {} bytes", kLongestName),
-                "name");
+    return fail(errc::invalid_value,
+                fmt::format("the name of a key must be one line of at most {} bytes", kLongestName), "name");
   if (keys.keys.size() >= kMostKeys)
-    return fail(errc::invalid_value, fmt::format("there are {} keys: revoke some that nobody uses", kMostKeys), "name");
+    return fail(errc::invalid_value, fmt::format("there are already {} keys: revoke unused ones", kMostKeys), "name");
   if (keys.salt.empty()) keys.salt = random_text(kSaltLength);
   NewKey made;
   do {
@@ -120,18 +120,17 @@ Result<KeyList> parse_keys(std::string_view text, const std::string& name) {
   const auto wrong = [&](std::string_view what) {
     return fail(
         errc::malformed_file,
-        fmt::format("the file of keys {} {}: put an older copy in its place, or remove it and create the keys again",
-                    name, what));
+        fmt::format("the key file {} {}: restore an older copy, or remove it and create the keys again", name, what));
   };
   const auto parsed = json::parse(text);
   if (!parsed) return wrong("isn't JSON (" + parsed.error().message + ")");
-  if (json::number_or(*parsed, "version", 0) != kVersion) return wrong("is of another version");
+  if (json::number_or(*parsed, "version", 0) != kVersion) return wrong("has another version");
   const auto* const rows = json::find(*parsed, "keys");
   KeyList keys{std::string(json::text_or(*parsed, "salt", "")), {}};
-  if (rows == nullptr || !rows->is_array() || keys.salt.empty()) return wrong("has no keys and salt in it");
+  if (rows == nullptr || !rows->is_array() || keys.salt.empty()) return wrong("has no keys and no salt");
   for (const auto& row : rows->get_array()) {
     auto key = parse_key(row);
-    if (!key || keys.find(key->id) != nullptr) return wrong("has a key in it that can't be read");
+    if (!key || keys.find(key->id) != nullptr) return wrong("has an unreadable key");
     keys.keys.push_back(std::move(*key));
   }
   return keys;

@@ -103,7 +103,7 @@ TEST_F(KeysTest, NamesAndScopesAreChecked) {
   EXPECT_FALSE(create_key(path_, "a\nb", {.inference = true}, 0));
   EXPECT_FALSE(create_key(path_, "\x1b[31m", {.inference = true}, 0));
   EXPECT_FALSE(parse_scopes({}));
-  EXPECT_THAT(parse_scopes({"inference", "root"}).error().message, HasSubstr("'root' is no scope"));
+  EXPECT_THAT(parse_scopes({"inference", "root"}).error().message, HasSubstr("unknown scope 'root'"));
   EXPECT_EQ(*parse_scopes({"admin"}), (Scopes{.inference = false, .admin = true}));
 }
 

@@ -183,7 +183,7 @@ Result<KnownTable> parse_known_models(std::string_view text, std::string_view wh
     if (!model) return std::unexpected(model.error());
     const auto same = [&](const KnownModel& other) { return equal_letters(other.name, model->name); };
     if (std::ranges::any_of(known.models, same))
-      return bad_table(where, fmt::format("model '{}' stands in it twice", model->name));
+      return bad_table(where, fmt::format("model '{}' is in it twice", model->name));
     known.models.push_back(std::move(*model));
   }
   return known;

@@ -102,7 +102,7 @@ TEST(KnownModelsTable, errors_name_the_model_and_the_key) {
   EXPECT_THAT(message_of(good + "size = 1\n"), HasSubstr("model 'm': there is no key 'size'"));
   EXPECT_THAT(message_of(good + "file = \"x.gguf\"\n"), HasSubstr("a quantisation or a file, one of them"));
   EXPECT_THAT(message_of(good + "labels = \"chat\"\n"), HasSubstr("labels must be a list of texts"));
-  EXPECT_THAT(message_of(good + good), HasSubstr("model 'm' stands in it twice"));
+  EXPECT_THAT(message_of(good + good), HasSubstr("model 'm' is in it twice"));
   EXPECT_THAT(message_of("[[model]]\nname = \"m\"\ntype = \"chat\"\n"), HasSubstr("type 'chat' is none of"));
   EXPECT_THAT(message_of("[[model]]\nname = \"m\"\ntype = \"llm\"\nrepository = \"ab\"\n"), HasSubstr("org/repo"));
   EXPECT_THAT(message_of("[[model]]\nname = \"m\"\ntype = \"llm\"\nrepository = \"a/b\"\nquantisation = \"Q8_0\"\n"

@@ -20,23 +20,24 @@ constexpr std::size_t kShownKey = 64;  // bytes of a key that a client made up
 Error unknown(std::string_view key) {
   std::string shown(key.substr(0, kShownKey));
   const auto hint = did_you_mean(closest_key(shown));
-  return {make_error_code(errc::unknown_key), fmt::format("there is no setting '{}'{}", shown, hint), std::move(shown)};
+  return {make_error_code(errc::unknown_key), fmt::format("unknown setting '{}'{}", shown, hint), std::move(shown)};
 }
 
 Result<> check_settable(const Option& option, const ServeSettings& settings) {
   const std::string key(option.key);
   if (!option.settable)
     return fail(errc::fixed_at_start,
-                fmt::format("'{}' says where set values are kept: give it as {} or {}", key, flag_of(option),
+                fmt::format("'{}' is the location of saved settings: give it as {} or {}", key, flag_of(option),
                             variable_of(option)),
                 key);
   const Origin& origin = settings.origins.at(key);
   if (origin.source < Source::environment) return {};
-  return fail(errc::fixed_at_start,
-              fmt::format("'{}' was given as {} when the server was started, which counts more than a set value: start "
-                          "it without, or with another value",
-                          key, origin.where),
-              key);
+  return fail(
+      errc::fixed_at_start,
+      fmt::format(
+          "'{}' was given as {} at start, which overrides saved settings: restart without it, or with another value",
+          key, origin.where),
+      key);
 }
 
 Result<> check_value(const Option& option, const json::Value& value, const Paths& paths) {
@@ -56,8 +57,8 @@ Result<std::unique_ptr<LiveSettings>> LiveSettings::open(Inputs inputs) {
   if (!settings) return std::unexpected(settings.error());
   if (broken) {
     const fs::path aside = set_aside(settings->set_values_file());
-    log::error("config", "what was set at run time can't be read and doesn't count: {}; {}", broken->message,
-               aside.empty() ? "the file stays where it is" : "the file is now " + aside.native());
+    log::error("config", "saved settings cannot be read and are ignored: {}; {}", broken->message,
+               aside.empty() ? "the file stays in place" : "the file was renamed to " + aside.native());
   }
   auto file = config_file(sources->inputs, sources->paths);
   return std::unique_ptr<LiveSettings>(new LiveSettings(std::move(*sources), std::move(file), std::move(*settings)));
@@ -161,7 +162,7 @@ bool LiveSettings::reread(Gone gone) {
     auto in_force = settings ? in_force_with(*settings) : settings;
     if (!in_force) {
       if (problem_ != in_force.error().message)
-        log::error("config", "{}; the values stay as they are", in_force.error().message);
+        log::error("config", "{}; the old values stay", in_force.error().message);
       problem_ = in_force.error().message;
       return false;
     }
@@ -170,7 +171,7 @@ bool LiveSettings::reread(Gone gone) {
       if (same_value(option, *wanted_, *settings)) continue;
       log::info("config", "{} is {} now ({}{})", option.key, fmt::join(value_texts(option, *settings), ":"),
                 settings->origins.at(std::string(option.key)).where,
-                option.applies == Applies::at_restart ? "; it counts after a restart" : "");
+                option.applies == Applies::at_restart ? "; takes effect after a restart" : "");
     }
     changed = take(std::move(next), std::move(*settings), std::move(*in_force));
   }

@@ -87,7 +87,7 @@ TEST_F(LiveTest, AllOrNothing) {
   EXPECT_EQ(refused({{"max_loaded_models", 0}, {"swap_patience", "1s"}}).substr(0, 34),
             "invalid_setting: max_loaded_models");
   EXPECT_EQ(refused({{"swap_patience", "1s"}, {"swap_pacience", "1s"}}),
-            "unknown_setting: there is no setting 'swap_pacience'; did you mean 'swap_patience'?");
+            "unknown_setting: unknown setting 'swap_pacience'; did you mean 'swap_patience'?");
   EXPECT_THAT(refused({{"swap_patience", json::Object{}}}), HasSubstr("swap_patience: {} is not a duration"));
   EXPECT_THAT(refused({{"auto_evict_threshold_pct", 1.5}}), HasSubstr("'1.5' is not a number from 0.001 to 1"));
   EXPECT_EQ(live_->in_force()->swap_patience, Millis(2'000));

@@ -149,7 +149,7 @@ Result<LoadOptions> parse_llama_args(std::string_view text) {
     const auto equals = word.starts_with("--") ? word.find('=') : std::string::npos;
     const std::string name = word.substr(0, equals);
     const Flag* const flag = name.empty() ? nullptr : find(name);
-    if (!flag) return wrong(fmt::format("'{}' has no equal here; what has: {}", name, known_flags()));
+    if (!flag) return wrong(fmt::format("'{}' has no equivalent here; supported flags: {}", name, known_flags()));
     if (!flag->take) {
       if (equals != std::string::npos) return wrong(fmt::format("'{}' takes no value", name));
       if (flag->set) flag->set(options);
@@ -157,7 +157,7 @@ Result<LoadOptions> parse_llama_args(std::string_view text) {
     }
     if (equals == std::string::npos && at + 1 == words->size()) return wrong(fmt::format("'{}' needs a value", name));
     const std::string value = equals == std::string::npos ? (*words)[++at] : word.substr(equals + 1);
-    if (!flag->take(value, options)) return wrong(fmt::format("'{}' is no value for '{}'", value, name));
+    if (!flag->take(value, options)) return wrong(fmt::format("invalid value '{}' for '{}'", value, name));
   }
   if (const auto fine = check(options); !fine) return wrong(fine.error().message);
   return options;

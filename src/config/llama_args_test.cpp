@@ -53,9 +53,9 @@ TEST(LlamaArgs, HowSeveralGpusShareAModel) {
   EXPECT_EQ(options.main_gpu, 1);
   EXPECT_EQ(options.swa_full, true);
   EXPECT_THAT(refused("-sm columns"), HasSubstr("'split_mode' must be one of auto, none, layer, row, not 'columns'"));
-  EXPECT_THAT(refused("-ts 3;1"), HasSubstr("'tensor_split' must be up to 16 shares"));
+  EXPECT_THAT(refused("-ts 3;1"), HasSubstr("'tensor_split' must be up to 16 numbers"));
   EXPECT_THAT(refused("-mg 99"), HasSubstr("'main_gpu'"));
-  EXPECT_THAT(refused("-dev ,"), HasSubstr("is no value for '-dev'"));
+  EXPECT_THAT(refused("-dev ,"), HasSubstr("invalid value ',' for '-dev'"));
 }
 
 TEST(LlamaArgs, AutomaticStaysAutomatic) {
@@ -72,15 +72,15 @@ TEST(LlamaArgs, QuotationMarksKeepWordsTogether) {
 }
 
 TEST(LlamaArgs, WhatHasNoEqualIsRefusedByName) {
-  EXPECT_THAT(refused("-c 1 --port 80"), HasSubstr("'--port' has no equal here; what has: -c, -np"));
-  EXPECT_THAT(refused("hello"), HasSubstr("'hello' has no equal"));
+  EXPECT_THAT(refused("-c 1 --port 80"), HasSubstr("'--port' has no equivalent here; supported flags: -c, -np"));
+  EXPECT_THAT(refused("hello"), HasSubstr("'hello' has no equivalent"));
   EXPECT_THAT(refused("-c"), HasSubstr("'-c' needs a value"));
-  EXPECT_THAT(refused("-c many"), HasSubstr("'many' is no value for '-c'"));
+  EXPECT_THAT(refused("-c many"), HasSubstr("invalid value 'many' for '-c'"));
   EXPECT_THAT(refused("-np 1000"), HasSubstr("'parallel' must be between 1 and 256, not 1000"));
   EXPECT_THAT(refused("--jinja=yes"), HasSubstr("takes no value"));
   EXPECT_THAT(refused("--lora 'x"), HasSubstr("not closed"));
-  EXPECT_THAT(refused("--lora ''"), HasSubstr("no value for '--lora'"));
-  EXPECT_THAT(refused("''"), HasSubstr("'' has no equal"));
+  EXPECT_THAT(refused("--lora ''"), HasSubstr("invalid value '' for '--lora'"));
+  EXPECT_THAT(refused("''"), HasSubstr("'' has no equivalent"));
 }
 
 }  // namespace

@@ -198,11 +198,11 @@ TEST_F(LoadTest, AnUnknownKeyInTheFileGetsACloseName) {
   write_file("prot = 1\n");
   const Error error = load_error();
   EXPECT_EQ(error.code, errc::unknown_key);
-  EXPECT_EQ(error.message, "~/.config/corral/config.toml:1: there is no setting 'prot'; did you mean 'port'?");
+  EXPECT_EQ(error.message, "~/.config/corral/config.toml:1: unknown setting 'prot'; did you mean 'port'?");
   write_file("models-dir = \"x\"\n");
   EXPECT_THAT(load_error().message, HasSubstr("did you mean 'models_dir'?"));
   write_file("zebra_crossing_length = 1\n");
-  EXPECT_THAT(load_error().message, HasSubstr("there is no setting 'zebra_crossing_length'"));
+  EXPECT_THAT(load_error().message, HasSubstr("unknown setting 'zebra_crossing_length'"));
   EXPECT_THAT(load_error().message, ::testing::Not(HasSubstr("did you mean")));
 }
 
@@ -216,10 +216,10 @@ TEST_F(LoadTest, ABrokenFileNamesLineAndColumn) {
 TEST_F(LoadTest, AFileThatWasAskedForMustExist) {
   inputs_.config_file = home_ / "other.toml";
   EXPECT_EQ(load_error().code, errc::unreadable_file);
-  EXPECT_EQ(load_error().message, "configuration file ~/other.toml: there is no such file");
+  EXPECT_EQ(load_error().message, "configuration file ~/other.toml: no such file");
   inputs_.config_file.reset();
   variables_["CORRAL_CONFIG"] = home_.string();  // a folder
-  EXPECT_EQ(load_error().message, "configuration file " + home_.string() + ": can't be read");
+  EXPECT_EQ(load_error().message, "configuration file " + home_.string() + ": cannot be read");
 }
 
 TEST_F(LoadTest, AFlagOrAVariableNamesAnotherFile) {

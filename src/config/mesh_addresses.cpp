@@ -37,19 +37,19 @@ std::vector<std::string> words_of(std::string_view text) {
 
 Result<> check_endpoint(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
-    return fail(errc::invalid_value, fmt::format("'{}' is no address with a port, such as box.lan:8100 or "
-                                                 "[fd00::1]:8100: {}",
-                                                 text, why));
+    return fail(
+        errc::invalid_value,
+        fmt::format("'{}' is not an address with a port, such as box.lan:8100 or [fd00::1]:8100: {}", text, why));
   };
   const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return wrong("it has no port");
+  if (colon == std::string_view::npos) return wrong("the port is missing");
   const auto port = parse_int(text.substr(colon + 1));
-  if (!port || *port < 0 || *port > 65535) return wrong("the port isn't a number from 0 to 65535");
+  if (!port || *port < 0 || *port > 65535) return wrong("the port is not a number from 0 to 65535");
   auto host = text.substr(0, colon);
   const bool brackets = host.starts_with('[') && host.ends_with(']');
   if (brackets) host = host.substr(1, host.size() - 2);
-  if (host.empty() || host.size() > kLongestHost) return wrong("it has no host");
-  if (!brackets && host.contains(':')) return wrong("an address of IPv6 stands in brackets");
+  if (host.empty() || host.size() > kLongestHost) return wrong("the host is missing");
+  if (!brackets && host.contains(':')) return wrong("an IPv6 address needs brackets");
   return {};
 }
 
@@ -60,7 +60,7 @@ Result<> check_endpoints(std::string_view text) {
   }
   for (const auto& word : words) {
     if (auto fine = check_endpoint(word); !fine) return fine;
-    if (word.ends_with(":0")) return fail(errc::invalid_value, fmt::format("'{}': port 0 reaches nobody", word));
+    if (word.ends_with(":0")) return fail(errc::invalid_value, fmt::format("'{}': port 0 is not reachable", word));
   }
   return {};
 }
@@ -77,7 +77,7 @@ Result<> check_mesh_peers(std::string_view text) {
     if (!id) {
       return fail(
           errc::invalid_value,
-          fmt::format("'{}' is no node: that is its identifier of 64 hexadecimal digits, @, address and port", word));
+          fmt::format("'{}' is not a node: use its identifier of 64 hexadecimal digits, @, address and port", word));
     }
     if (auto fine = check_endpoint(std::string_view(word).substr(at + 1)); !fine) return fine;
   }
@@ -91,9 +91,8 @@ Result<> check_mesh_models(std::string_view text) {
   for (const auto& word : words) {
     const bool printable = std::ranges::all_of(word, [](unsigned char c) { return c > ' ' && c != 0x7f; });
     if (word.size() > kLongestModel || !printable) {
-      return fail(errc::invalid_value,
-                  fmt::format("'{}' is no name of a model: {} bytes at most, and nothing that can't be printed",
-                              word.substr(0, kLongestModel), kLongestModel));
+      return fail(errc::invalid_value, fmt::format("'{}' is not a model name: use at most {} printable bytes",
+                                                   word.substr(0, kLongestModel), kLongestModel));
     }
   }
   return {};
@@ -101,8 +100,9 @@ Result<> check_mesh_models(std::string_view text) {
 
 Result<> check_mesh_name(const std::string& text) {
   if (text.size() <= kLongestName && std::ranges::all_of(text, [](char c) { return is_name_character(c); })) return {};
-  return fail(errc::invalid_value,
-              fmt::format("'{}' is no name of {} letters, digits, '.', '-' and '_' at most", text, kLongestName));
+  return fail(
+      errc::invalid_value,
+      fmt::format("'{}' is not a valid name: use at most {} letters, digits, '.', '-' and '_'", text, kLongestName));
 }
 
 }  // namespace corral::config

@@ -70,7 +70,7 @@ std::string_view title(Group group) {
     case Group::mesh:
       return "The mesh";
     case Group::store:
-      return "What is kept";
+      return "Storage";
     case Group::process:
       return "The process";
   }

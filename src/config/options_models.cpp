@@ -37,7 +37,7 @@ Result<> check_import(const std::string& text) {
 
 Result<> check_alias(const std::string& text) {
   if (text.empty() || !names_in(text).empty()) return {};
-  return fail(errc::invalid_value, "there is no name in it", "alias");
+  return fail(errc::invalid_value, "it contains no name", "alias");
 }
 
 const std::array kOptions = {
@@ -46,7 +46,7 @@ const std::array kOptions = {
            .field = &S::models_dir,
            .fallback = "",
            .value_name = "DIR",
-           .help = "Folder with GGUF files, searched with its sub-folders. May be given several times.",
+           .help = "Folder with GGUF files, searched recursively. Repeatable.",
            .applies = Applies::now,
            .guarded = true},
     Option{.key = "hub_cache",
@@ -60,10 +60,9 @@ const std::array kOptions = {
            .field = &S::import_folders,
            .fallback = "",
            .value_name = "PROGRAM,...",
-           .help =
-               "Also list the models of these programs, where they are: ollama, lmstudio, or ollama=/where/they/are. "
-               "Nothing is copied or changed.",
-           .right = "ollama, lmstudio, or both, each with a folder if need be: ollama=/where/they/are",
+           .help = "Also list the models of these programs, in place: ollama, lmstudio, or ollama=/where/they/are. "
+                   "Nothing is copied or changed.",
+           .right = "ollama, lmstudio, or both, optionally with a folder: ollama=/where/they/are",
            .check = check_import,
            .older_flag = "--import",
            .applies = Applies::now,
@@ -72,39 +71,36 @@ const std::array kOptions = {
            .group = Group::models,
            .field = &S::auto_pull,
            .fallback = "false",
-           .help =
-               "A request that names a model of the hub (org/repo:QUANT) which isn't here has it fetched, and waits "
-               "for it. Only of callers that may fetch models: with a key of the scope admin, or where there are no "
-               "keys.",
+           .help = "Download a missing model of the hub (org/repo:QUANT) when a request names it; the request waits. "
+                   "Only for callers that may download: with an admin key, or if the server has no keys.",
            .applies = Applies::now},
     Option{.key = "offline",
            .group = Group::models,
            .field = &S::offline,
            .fallback = "false",
-           .help = "Fetch nothing, whoever asks, and pause what is being fetched. HF_HUB_OFFLINE does the same.",
+           .help = "Download nothing, and pause running downloads. HF_HUB_OFFLINE does the same.",
            .applies = Applies::now},
     Option{.key = "downloads_at_once",
            .group = Group::models,
            .field = &S::downloads_at_once,
            .fallback = "2",
            .value_name = "N",
-           .help = "Models that are fetched at the same time; more wait their turn.",
+           .help = "Number of models that are downloaded at the same time; others wait.",
            .range = {1, 16}},
     Option{.key = "download_ranges",
            .group = Group::models,
            .field = &S::download_ranges,
            .fallback = "4",
            .value_name = "N",
-           .help = "Connections by which one model is fetched, each for a range of its files.",
+           .help = "Number of connections per model; each downloads a range of its files.",
            .range = {1, 16}},
     Option{.key = "model_file",
            .group = Group::models,
            .field = &S::model_file,
            .fallback = "",
            .value_name = "FILE",
-           .help =
-               "Serve this GGUF file and nothing else: it is loaded at the start, and whatever model a request names, "
-               "or if it names none, this one answers. models_dir and hub_cache don't count then.",
+           .help = "Serve only this GGUF file: load it at start, and use it for every request, whatever model the "
+                   "request names. models_dir and hub_cache are then ignored.",
            .settable = false,
            .guarded = true},
     Option{.key = "alias",
@@ -112,7 +108,7 @@ const std::array kOptions = {
            .field = &S::alias,
            .fallback = "",
            .value_name = "NAME,...",
-           .help = "What the model of model_file is called, instead of by its file's name.",
+           .help = "Name of the model of model_file; default: its file name.",
            .check = check_alias,
            .settable = false},
     Option{.key = "model_type",
@@ -120,7 +116,7 @@ const std::array kOptions = {
            .field = &S::model_type,
            .fallback = "auto",
            .value_name = "TYPE",
-           .help = "What the model of model_file is: auto: what the file says.",
+           .help = "Type of the model of model_file; auto: from the file.",
            .choices = kGivenTypes,
            .settable = false},
 
@@ -129,7 +125,7 @@ const std::array kOptions = {
            .field = &S::max_loaded_models,
            .fallback = "1",
            .value_name = "LIMITS",
-           .help = "Models in memory at once: N of each type, -1 without limit, \"5 2 4\" for llm, embedding and "
+           .help = "Maximum number of models in memory: N per type, -1 without limit, \"5 2 4\" for llm, embedding and "
                    "reranking, or by name: llm=3,embedding=2,*=1.",
            .right = "N, -1, two or three numbers, or type=N for each type",
            .check = check_limits,
@@ -140,7 +136,7 @@ const std::array kOptions = {
            .field = &S::swap_patience,
            .fallback = "2s",
            .value_name = "TIME",
-           .help = "How long a busy model that has to make room still takes new requests.",
+           .help = "Time in which a busy model that must be evicted still accepts requests.",
            .range = {0, kHour},
            .applies = Applies::now},
     Option{.key = "load_timeout",
@@ -148,7 +144,7 @@ const std::array kOptions = {
            .field = &S::load_timeout,
            .fallback = "auto",
            .value_name = "TIME",
-           .help = "A load that takes longer has failed. auto: from the size of the files.",
+           .help = "Time limit of a load. auto: depends on the size of the files.",
            .range = {0, 24 * kHour},
            .zero_name = "auto",
            .applies = Applies::next_load},
@@ -156,54 +152,51 @@ const std::array kOptions = {
            .group = Group::memory,
            .field = &S::warm_spare,
            .fallback = "true",
-           .help = "Keep one empty engine process ready, so that the next model loads faster."},
+           .help = "Keep a warm spare process, so that the next model loads faster."},
     Option{.key = "nuclear_evicts_pinned",
            .group = Group::memory,
            .field = &S::nuclear_evicts_pinned,
            .fallback = "false",
-           .help = "A load that failed and is tried again with all memory free drives out pinned models too.",
+           .help = "When a failed load is retried, evict pinned models too.",
            .applies = Applies::now},
     Option{.key = "memory_limit",
            .group = Group::memory,
            .field = &S::memory_limit,
            .fallback = "0B",
            .value_name = "SIZE",
-           .help =
-               "Host memory that corral and its models may use together. 0B: what the system, or its control group, "
-               "gives.",
+           .help = "Host memory that corral and its models may use together. 0B: the limit of the system, or of its "
+                   "control group.",
            .range = {0, 1024 * 1024 * 1024 * kMiB}},
     Option{.key = "auto_evict",
            .group = Group::memory,
            .field = &S::auto_evict,
            .fallback = "false",
-           .help = "Let models that are idle leave memory by themselves, and sooner when memory is scarce. A model may "
-                   "say otherwise for itself.",
+           .help = "Evict idle models automatically, earlier if memory is scarce. A model can override this.",
            .applies = Applies::now},
     Option{.key = "auto_evict_threshold_pct",
            .group = Group::memory,
            .field = &S::auto_evict_threshold_pct,
            .fallback = "0.9",
            .value_name = "X",
-           .help = "Memory of a device counts as scarce from this fraction of it on; only where auto_evict is on.",
+           .help = "Fraction of a device's memory from which on it counts as scarce. Applies only if auto_evict is on.",
            .range = {1, 1000},
            .applies = Applies::now},
-    Option{
-        .key = "downsize_idle_timeout",
-        .group = Group::memory,
-        .field = &S::downsize_idle_timeout,
-        .fallback = "1m",
-        .value_name = "TIME",
-        .help =
-            "A model of auto_evict that is idle for so long gives back its KV cache and keeps its weights. 0: at once.",
-        .range = {0, 24 * 365 * kHour},
-        .never_name = "never",
-        .applies = Applies::now},
+    Option{.key = "downsize_idle_timeout",
+           .group = Group::memory,
+           .field = &S::downsize_idle_timeout,
+           .fallback = "1m",
+           .value_name = "TIME",
+           .help = "Idle time before a model is downsized: it frees its KV cache and keeps its weights. Applies only "
+                   "with auto_evict. 0: at once.",
+           .range = {0, 24 * 365 * kHour},
+           .never_name = "never",
+           .applies = Applies::now},
     Option{.key = "evict_idle_timeout",
            .group = Group::memory,
            .field = &S::evict_idle_timeout,
            .fallback = "5m",
            .value_name = "TIME",
-           .help = "A model of auto_evict that is idle for so long is unloaded. 0: at once.",
+           .help = "Idle time before a model is unloaded. Applies only with auto_evict. 0: at once.",
            .range = {0, 24 * 365 * kHour},
            .never_name = "never",
            .applies = Applies::now},
@@ -212,7 +205,7 @@ const std::array kOptions = {
            .field = &S::evict_weight_factor,
            .fallback = "1",
            .value_name = "X",
-           .help = "The higher, the later a model of auto_evict has to go when memory is scarce.",
+           .help = "Weight for automatic eviction: models with a higher value are evicted later.",
            .range = {.above = true},
            .applies = Applies::now},
     Option{.key = "watchdog_timeout",
@@ -220,8 +213,8 @@ const std::array kOptions = {
            .field = &S::watchdog_timeout,
            .fallback = "30s",
            .value_name = "TIME",
-           .help = "A model's process that hangs for so long is killed, and replaced when it is needed: one that makes "
-                   "no progress while it loads, or doesn't answer while it works on requests. off (0): never.",
+           .help = "Kill a model's process after this time without progress of a load, or without a response while "
+                   "requests run. It is replaced when it is needed. off (0): never.",
            .range = {0, kHour},
            .zero_name = "off",
            .applies = Applies::next_load},
@@ -231,8 +224,7 @@ const std::array kOptions = {
            .field = &S::ctx_size,
            .fallback = "auto",
            .value_name = "N",
-           .help = "Context of a model in tokens. auto (also 0 or -1): what the model was trained with, as far as "
-                   "memory allows.",
+           .help = "Context of a model in tokens. auto (also 0 or -1): the trained context, limited by memory.",
            .range = {-1, std::numeric_limits<std::int32_t>::max()},
            .zero_name = "auto",
            .applies = Applies::next_load},
@@ -241,7 +233,7 @@ const std::array kOptions = {
            .field = &S::threads,
            .fallback = "auto",
            .value_name = "N",
-           .help = "Compute threads of all models together. auto: one for each core.",
+           .help = "Compute threads of all models together. auto: one per core.",
            .range = {0, 1024},
            .zero_name = "auto",
            .applies = Applies::next_load},
@@ -250,7 +242,7 @@ const std::array kOptions = {
            .field = &S::parallel,
            .fallback = "8",
            .value_name = "N",
-           .help = "Requests that one model works on at the same time; more wait their turn.",
+           .help = "Concurrent requests per model; more wait.",
            .range = {1, 256},
            .applies = Applies::next_load},
     Option{.key = "speculative",
@@ -258,8 +250,8 @@ const std::array kOptions = {
            .field = &S::speculative,
            .fallback = "16",
            .value_name = "N",
-           .help = "Most tokens guessed ahead from what the text repeats, and checked in one pass; as many as the "
-                   "machine gains by. Answers stay the same. 0: none.",
+           .help = "Maximum number of draft tokens (n-gram speculation) per pass; the engine adapts it to the machine. "
+                   "The output does not change. 0: none.",
            .range = {0, 64},
            .applies = Applies::next_load},
     Option{.key = "llamacpp_backend",
@@ -267,8 +259,8 @@ const std::array kOptions = {
            .field = &S::llamacpp_backend,
            .fallback = "auto",
            .value_name = "NAME",
-           .help = "What models compute with: auto, the best that is there; cpu, to keep them off the GPU whatever a "
-                   "load says of gpu_layers; or one kind of GPU, where the engine was built for it.",
+           .help = "Compute backend of models: auto (the best available), cpu (ignores gpu_layers), or a kind of GPU "
+                   "that the engine was built for.",
            .choices = kComputeBackends,
            .older_flag = "--llamacpp",
            .applies = Applies::next_load},
@@ -277,8 +269,8 @@ const std::array kOptions = {
            .field = &S::llamacpp_args,
            .fallback = "",
            .value_name = "FLAGS",
-           .help = "Flags of llama.cpp's server for every model, as far as they have an equal here, such as \"-ngl 20 "
-                   "--lora a.gguf\". What a setting of its own says counts more.",
+           .help = "llama-server flags for every model, such as \"-ngl 20 --lora a.gguf\"; flags without an equivalent "
+                   "are rejected. Other settings override them.",
            .right = "flags such as \"-ngl 20\"",
            .check = check_args,
            .applies = Applies::next_load},
@@ -287,8 +279,8 @@ const std::array kOptions = {
            .field = &S::chat_template,
            .fallback = "",
            .value_name = "TEXT",
-           .help = "A Jinja template for chats instead of each model's own, or a name that llama.cpp knows: chatml, "
-                   "llama3, mistral-v7, ... Those take no tools, but chatml.",
+           .help = "Jinja template for chats instead of each model's own, or a name that llama.cpp knows: chatml, "
+                   "llama3, mistral-v7, ... Named templates take no tools, except chatml.",
            .right = "a Jinja template, or a name such as chatml",
            .check = check_template,
            .several_lines = true,
@@ -298,26 +290,25 @@ const std::array kOptions = {
            .field = &S::request_defaults,
            .fallback = "",
            .value_name = "JSON",
-           .help = "What requests mean where they say nothing: an object of fields of requests, such as "
-                   "{\"temperature\": 0.2}.",
+           .help = "Default values of request fields, as an object such as {\"temperature\": 0.2}.",
            .right = "a JSON object of fields of requests",
            .check = check_request_defaults},
-    Option{.key = "park_mib",
-           .group = Group::engine,
-           .field = &S::park_mib,
-           .fallback = "1024",
-           .value_name = "MIB",
-           .help =
-               "Host memory of each model for conversations that lost their place in the KV cache, so that going on "
-               "doesn't compute them again. 0: none is kept.",
-           .range = {0, 1 << 24},
-           .applies = Applies::next_load},
+    Option{
+        .key = "park_mib",
+        .group = Group::engine,
+        .field = &S::park_mib,
+        .fallback = "1024",
+        .value_name = "MIB",
+        .help = "Host memory per model for parked conversations, so that they continue without a new prefill. 0: none.",
+        .range = {0, 1 << 24},
+        .applies = Applies::next_load},
     Option{.key = "park_on_disk",
            .group = Group::engine,
            .field = &S::park_on_disk,
            .fallback = "false",
-           .help = "Keep such conversations in the folder parked of state_dir when their model is unloaded, 8 GiB at "
-                   "most, so that they outlive it. The files hold what was said, in a form that only corral reads.",
+           .help =
+               "Also keep parked conversations on disk (folder parked in state_dir, at most 8 GiB) when their model "
+               "is unloaded. The files contain the text of conversations, in a format that only corral reads.",
            .applies = Applies::next_load},
 
 };

@@ -55,12 +55,11 @@ constexpr std::string_view kLocal = "localhost", kEverybody = "*";
 std::string_view fault_of(std::string_view entry) {
   if (entry == kLocal || entry == kEverybody) return {};
   const auto origin = split(entry);
-  if (!origin || origin->authority.empty()) return "is no origin such as http://localhost:3000";
-  if (origin->authority.find_first_of("/?#@") != std::string_view::npos)
-    return "has more in it than scheme, host and port";
+  if (!origin || origin->authority.empty()) return "is not an origin such as http://localhost:3000";
+  if (origin->authority.find_first_of("/?#@") != std::string_view::npos) return "has more than scheme, host and port";
   if (origin->authority.find('*') == std::string_view::npos) return {};
-  if (is_web(origin->scheme)) return "would let in other people's pages: name each one";
-  return origin->authority == "*" ? std::string_view() : "has a * that doesn't stand for the whole host";
+  if (is_web(origin->scheme)) return "would allow pages of others: list each origin";
+  return origin->authority == "*" ? std::string_view() : "has a * that is not the whole host";
 }
 
 }  // namespace
@@ -82,8 +81,8 @@ Result<std::vector<std::string>> parse_hosts(std::string_view text) {
     const auto name = bracketed ? word.substr(1, word.size() - 2) : word;
     if (name.empty() || name.find_first_of("/*@?[]") != std::string_view::npos ||
         (!is_address(name) && name.contains(':')))
-      return fail(errc::invalid_value, fmt::format("'{}' is no host name such as ai.example.org, without a port", word),
-                  "allowed_hosts");
+      return fail(errc::invalid_value,
+                  fmt::format("'{}' is not a host name such as ai.example.org, without a port", word), "allowed_hosts");
     hosts.emplace_back(name);
   }
   return hosts;

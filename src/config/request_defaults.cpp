@@ -18,7 +18,7 @@ constexpr std::string_view kNoDefaults[] = {"model", "messages", "prompt", "inpu
 Result<> check_field(std::string_view name, json::View value) {
   const auto wrong = [](std::string text) { return fail(errc::invalid_value, std::move(text), "request_defaults"); };
   if (std::ranges::find(kNoDefaults, name) != std::end(kNoDefaults))
-    return wrong(fmt::format("'{}' is each request's own", name));
+    return wrong(fmt::format("'{}' must be set in each request", name));
   for (const auto* table :
        {&protocol::chat_fields(), &protocol::native_fields(), &protocol::native_embedding_fields()}) {
     const auto* field = table->find(name);
@@ -36,7 +36,7 @@ Result<> check_request_defaults(const std::string& text) {
   if (text.empty()) return {};
   const auto peek = json::Peek::open(text);
   if (!peek || !peek->root().is_object())
-    return fail(errc::invalid_value, fmt::format("'{}' is no JSON object", text), "request_defaults");
+    return fail(errc::invalid_value, fmt::format("'{}' is not a JSON object", text), "request_defaults");
   Result<> fine;
   peek->root().each_member([&](std::string_view name, json::View value) {
     fine = check_field(name, value);

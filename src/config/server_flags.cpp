@@ -56,7 +56,7 @@ struct Row {
 };
 
 Result<> no_value(std::string_view value) {
-  return fail(errc::invalid_value, fmt::format("'{}' is no value for it", value));
+  return fail(errc::invalid_value, fmt::format("invalid value '{}'", value));
 }
 
 void set(Built& built, std::string_view flag, std::string_view value) {
@@ -158,7 +158,7 @@ Result<> pooling(Built& built, std::string_view value) {
     set(built, "--model-type", "reranking");
     return {};
   }
-  if (value == "none") return fail(errc::invalid_value, "'none' has no equal: a text has one embedding here");
+  if (value == "none") return fail(errc::invalid_value, "'none' has no equivalent: a text has one embedding here");
   set(built, "--model-type", "embedding");
   return add_words(built, "--pooling", value);
 }
@@ -171,7 +171,7 @@ Result<> reasoning(Built& built, std::string_view value) {
 Result<> reasoning_budget(Built& built, std::string_view value) {
   const auto budget = parse_int(value);
   if (!budget || *budget < -1) return no_value(value);
-  if (*budget > 0) return fail(errc::invalid_value, "thinking can be left out (0) or not (-1), but not be cut");
+  if (*budget > 0) return fail(errc::invalid_value, "thinking can be off (0) or unlimited (-1), but has no budget");
   if (*budget == 0) built.requests["enable_thinking"] = "false";
   return {};
 }
@@ -210,22 +210,21 @@ Result<> key_file(Built& built, std::string_view value) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   if (keys.size() != 1) {
-    return fail(errc::invalid_value, fmt::format("there are {} keys in the file and one is taken; corral key create "
-                                                 "makes more, each with its own rights",
+    return fail(errc::invalid_value, fmt::format("the file has {} keys, but only one is supported; create others, each "
+                                                 "with its own rights, with corral key create",
                                                  keys.size()));
   }
   set(built, "--api-key", keys.front());
   return {};
 }
 
-constexpr std::string_view kAlways = "it is always so here";
-constexpr std::string_view kOwn = "the engine decides that itself";
-constexpr std::string_view kRope = "a model's context is the one it was trained with";
-constexpr std::string_view kNoDownload = "nothing is downloaded at the start: give the file with -m";
-constexpr std::string_view kTools =
-    "tools run where the client is: there are no built-in tools and no MCP servers here";
-constexpr std::string_view kPlace = "which weights are where is decided by -ngl, --split-mode and --tensor-split";
-constexpr std::string_view kNoVision = "no images are taken";
+constexpr std::string_view kAlways = "always on";
+constexpr std::string_view kOwn = "the engine decides this";
+constexpr std::string_view kRope = "the context of a model is its trained context";
+constexpr std::string_view kNoDownload = "there is no download at start: give the file with -m";
+constexpr std::string_view kTools = "tools run at the client: there are no built-in tools and no MCP servers";
+constexpr std::string_view kPlace = "use -ngl, --split-mode and --tensor-split to place weights";
+constexpr std::string_view kNoVision = "images are not supported";
 
 constexpr Row kRows[] = {
     {"-m", "FILE", Means::setting, "--model-file"},
@@ -233,7 +232,7 @@ constexpr Row kRows[] = {
      "FILE",
      Means::special,
      {},
-     "`--model-file`, for a name that ends with .gguf; else `--mesh-models`",
+     "`--model-file` for a name that ends with .gguf; else `--mesh-models`",
      model},
     {"-a", "NAME,...", Means::setting, "--alias"},
     {"-c", "N", Means::setting, "--ctx-size"},
@@ -254,19 +253,24 @@ constexpr Row kRows[] = {
      {},
      "mean, cls, last: an embedding model with this `pooling`; rank: `--rerank`",
      pooling},
-    {"--chat-template-file", "FILE", Means::special, {}, "`--chat-template` with what is in the file", template_file},
-    {"--api-key-file", "FILE", Means::special, {}, "`--api-key` with the one key that is in the file", key_file},
+    {"--chat-template-file",
+     "FILE",
+     Means::special,
+     {},
+     "`--chat-template` with the contents of the file",
+     template_file},
+    {"--api-key-file", "FILE", Means::special, {}, "`--api-key` with the only key in the file", key_file},
     {"--cors-origins",
      "ORIGIN,...",
      Means::special,
      {},
-     "`--allowed-origins`; *, also with `--api-key` of one model: everybody's, where a key is asked for",
+     "`--allowed-origins`; *, also with `--api-key` of one model: all origins, if the server requires keys",
      cors_origins},
     {"-v --verbose --log-verbose",
      "",
      Means::special,
      {},
-     "`--log-level=debug`, and the field `verbose=true` of requests that don't say it",
+     "`--log-level=debug`, and the default `verbose=true` of requests",
      verbose},
     {"--log-disable", "", Means::setting, "--log-level=none"},
     {"-lv --verbosity --log-verbosity", "N", Means::special, {}, "`--log-level`", verbosity},
@@ -346,8 +350,8 @@ constexpr Row kRows[] = {
      "--models-autoload --spec-default --no-skip-chat-parsing",
      "", Means::ignored, kOwn},
     {"--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --no-log-jsonl", "", Means::ignored,
-     "the log has one form"},
-    {"--no-slots", "", Means::ignored, "admins alone see slots where keys are asked for"},
+     "the log has one format"},
+    {"--no-slots", "", Means::ignored, "only admins see slots if the server requires keys"},
     {"-b --batch-size -ub --ubatch-size -tb --threads-batch --prio --prio-batch --poll --poll-batch "
      "--cpu-strict "
      "--cpu-strict-batch -C --cpu-mask -Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch --numa -dt "
@@ -361,18 +365,18 @@ constexpr Row kRows[] = {
      "--lookup-cache-dynamic --ui-config --webui-config --ui-config-file --webui-config-file",
      "X", Means::ignored, kOwn},
 
-    {"--no-jinja", "", Means::ignored, "templates are always rendered by Jinja"},
-    {"--ui --webui", "", Means::refused, "there is no web page here"},
+    {"--no-jinja", "", Means::ignored, "templates are always Jinja"},
+    {"--ui --webui", "", Means::refused, "there is no web page"},
     {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor "
      "--yarn-attn-factor --yarn-beta-slow --yarn-beta-fast",
      "X", Means::refused, kRope},
     {"-nkvo --no-kv-offload -cmoe --cpu-moe", "", Means::refused, kPlace},
     {"-ncmoe --n-cpu-moe -ncffn --n-cpu-ffn -ot --override-tensor", "X", Means::refused, kPlace},
-    {"--override-kv", "X", Means::refused, "what a model's file says counts"},
-    {"--rpc", "X", Means::refused, "machines work together in a mesh: corral mesh create"},
-    {"-lm --load-mode", "X", Means::refused, "say --mmap, --no-mmap or --mlock"},
+    {"--override-kv", "X", Means::refused, "the model's file sets this"},
+    {"--rpc", "X", Means::refused, "use a mesh for several machines: corral mesh create"},
+    {"-lm --load-mode", "X", Means::refused, "use --mmap, --no-mmap or --mlock"},
     {"--control-vector --control-vector-scaled --control-vector-layer-range", "X", Means::refused,
-     "there are no control vectors here, adapters are given with --lora"},
+     "control vectors are not supported; give adapters with --lora"},
     {"-mu --model-url -dr --docker-repo -hf -hfr --hf-repo -hff --hf-file -hft --hf-token -hfd -hfrd --hf-repo-draft "
      "--spec-draft-hf",
      "X", Means::refused, kNoDownload},
@@ -385,34 +389,35 @@ constexpr Row kRows[] = {
      "X", Means::refused, kNoVision},
     {"--tools --tools-runtime --mcp-servers-config --mcp-servers-json", "X", Means::refused, kTools},
     {"-ag --agent --ui-mcp-proxy --webui-mcp-proxy", "", Means::refused, kTools},
-    {"--log-file", "X", Means::refused, "the log goes to standard error: say 2> FILE"},
-    {"--log-jsonl", "", Means::refused, "the log is lines of text"},
+    {"--log-file", "X", Means::refused, "the log goes to standard error: use 2> FILE"},
+    {"--log-jsonl", "", Means::refused, "the log consists of lines of text"},
     {"--log-prompts-dir", "X", Means::refused, "prompts are never written to disk"},
     {"--slot-save-path", "X", Means::refused,
-     "there are no slots to save: conversations are kept by park_mib, and on disk with --park-on-disk"},
-    {"--kv-unified-per-slot", "X", Means::refused, "requests share the context that -c gives"},
-    {"--no-cont-batching -nocb", "", Means::refused, "requests always run side by side; -np 1 is one at a time"},
-    {"--reuse-port --cors-credentials --no-cors-credentials", "", Means::refused, "there is no such choice here"},
-    {"--cors-methods --cors-headers", "X", Means::refused, "pages of --allowed-origins may use all of them"},
-    {"--path", "X", Means::refused, "no files are served"},
-    {"--api-prefix", "X", Means::refused, "put a proxy in front for another path"},
-    {"--ssl-key-file --ssl-cert-file", "X", Means::refused, "put a proxy in front for TLS"},
+     "there are no slots to save: park_mib keeps conversations, --park-on-disk also on disk"},
+    {"--kv-unified-per-slot", "X", Means::refused, "requests share the context of -c"},
+    {"--no-cont-batching -nocb", "", Means::refused, "requests always run concurrently; use -np 1 for one at a time"},
+    {"--reuse-port --cors-credentials --no-cors-credentials", "", Means::refused, "not configurable"},
+    {"--cors-methods --cors-headers", "X", Means::refused,
+     "pages of --allowed-origins may use all methods and headers"},
+    {"--path", "X", Means::refused, "files are not served"},
+    {"--api-prefix", "X", Means::refused, "use a proxy for another path"},
+    {"--ssl-key-file --ssl-cert-file", "X", Means::refused, "use a proxy for TLS"},
     {"--models-preset", "X", Means::refused, "save options per model: corral load MODEL --save-options"},
-    {"--no-models-autoload", "", Means::refused, "say it of each request: ?autoload=false behind its path"},
-    {"-r --reverse-prompt", "X", Means::refused, "stop texts are each request's own: 'stop'"},
-    {"-l --logit-bias", "X", Means::refused, "say it in requests, or in --request-defaults: 'logit_bias'"},
-    {"--dry-sequence-breaker", "X", Means::refused, "say it in --request-defaults: 'dry_sequence_breakers'"},
-    {"-sp --special", "", Means::refused, "control tokens are shown to requests with 'preserved_tokens'"},
+    {"--no-models-autoload", "", Means::refused, "set it per request: ?autoload=false after its path"},
+    {"-r --reverse-prompt", "X", Means::refused, "stop strings are set per request: 'stop'"},
+    {"-l --logit-bias", "X", Means::refused, "set it per request, or in --request-defaults: 'logit_bias'"},
+    {"--dry-sequence-breaker", "X", Means::refused, "set it in --request-defaults: 'dry_sequence_breakers'"},
+    {"-sp --special", "", Means::refused, "set it per request: 'preserved_tokens' shows control tokens"},
     {"--spm-infill", "", Means::refused,
-     "what stands before a gap comes first in a prompt here, then what stands behind it"},
-    {"--reasoning-budget-message", "X", Means::refused, "thinking isn't cut, so nothing is said then"},
-    {"--no-reasoning-preserve", "", Means::refused, "what a template makes of old thoughts is its business"},
-    {"--skip-chat-parsing", "", Means::refused, "ask for --reasoning-format none, and without tools"},
-    {"--no-prefill-assistant", "", Means::refused, "an answer that was begun is gone on with"},
+     "the text before the gap always comes first in a prompt, then the text after it"},
+    {"--reasoning-budget-message", "X", Means::refused, "thinking has no budget, so there is no message"},
+    {"--no-reasoning-preserve", "", Means::refused, "the template decides about earlier reasoning"},
+    {"--skip-chat-parsing", "", Means::refused, "use --reasoning-format none, without tools"},
+    {"--no-prefill-assistant", "", Means::refused, "a last message of the assistant is always continued"},
     {"--lora-init-without-apply", "", Means::refused,
-     "say --lora-scaled FILE:0: such adapters wait for the 'lora' of requests"},
+     "use --lora-scaled FILE:0: such adapters apply only if a request sets 'lora'"},
     {"-cl --cache-list", "", Means::refused, "corral list shows the models"},
-    {"--completion-bash --list-devices", "", Means::refused, "there is no such thing here"},
+    {"--completion-bash --list-devices", "", Means::refused, "not supported"},
 };
 
 bool has_name(std::string_view names, std::string_view name) {
@@ -461,7 +466,7 @@ std::unexpected<Error> unknown(std::string_view name) {
   std::erase_if(known, [](const std::string& flag) { return flag.size() < 4; });  // close to everything
   const auto close = close_names(name, known, 1);
   const auto hint = close.empty() ? std::string() : fmt::format("; did you mean {}?", close.front());
-  return fail(errc::invalid_value, fmt::format("'{}' is no flag of serve{}", name, hint));
+  return fail(errc::invalid_value, fmt::format("'{}' is not a flag of serve{}", name, hint));
 }
 
 Result<> apply(const Row& row, std::string_view name, std::string_view value, Built& built) {
@@ -498,7 +503,7 @@ Result<> apply(const Row& row, std::string_view name, std::string_view value, Bu
       built.without_effect.emplace_back(name);
       return {};
     case Means::refused:
-      return fail(errc::invalid_value, fmt::format("it has no equal here: {}", row.to));
+      return fail(errc::invalid_value, fmt::format("no equivalent here: {}", row.to));
   }
   return {};
 }
@@ -525,7 +530,7 @@ Result<> finish(const Built& built, std::vector<std::string>& words) {
     if (text.empty()) return {};
     if (given(flag))
       return fail(errc::invalid_value,
-                  fmt::format("'{}' beside flags that it holds: say all in one of the ways", flag));
+                  fmt::format("'{}' conflicts with flags that it includes: give each setting once", flag));
     words.push_back(fmt::format("{}={}", flag, text));
     return {};
   };
@@ -562,7 +567,7 @@ std::string what_it_is(const Row& row) {
     case Means::text:
     case Means::list:
     case Means::json:
-      return fmt::format("the field `{}` of requests that don't say it", row.to);
+      return fmt::format("the default of the request field `{}`", row.to);
     case Means::special:
       return std::string(row.about);
     case Means::ignored:
@@ -581,8 +586,8 @@ Result<std::string> read_text_file(const fs::path& path) {
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (stream.bad() || (text.empty() && !stream.eof()))
-    return fail(errc::unreadable_file, fmt::format("'{}' can't be read", path.native()));
-  if (text.size() > kMost) return fail(errc::unreadable_file, fmt::format("'{}' is above 1 MiB", path.native()));
+    return fail(errc::unreadable_file, fmt::format("'{}' cannot be read", path.native()));
+  if (text.size() > kMost) return fail(errc::unreadable_file, fmt::format("'{}' is larger than 1 MiB", path.native()));
   return text;
 }
 
@@ -605,10 +610,10 @@ Result<ServerWords> translate_server_flags(const std::vector<std::string>& words
     const auto wrong = [&name](const std::string& why) {
       return fail(errc::invalid_value, fmt::format("'{}': {}", name, why));
     };
-    if (row->value.empty() && !alone) return wrong("it takes no value");
+    if (row->value.empty() && !alone) return wrong("takes no value");
     // Of what is refused anyway the reason says more than that a value is missing.
     const bool needed = !row->value.empty() && row->means != Means::refused;
-    if (needed && alone && at + 1 == words.size()) return wrong("it needs a value");
+    if (needed && alone && at + 1 == words.size()) return wrong("needs a value");
     std::string value;
     if (needed) value = alone ? words[++at] : word.substr(equals + 1);
     if (auto done = apply(*row, name, value, built); !done) return wrong(done.error().message);
@@ -619,8 +624,7 @@ Result<ServerWords> translate_server_flags(const std::vector<std::string>& words
 }
 
 std::string server_flags_help() {
-  std::string text =
-      "Flags of llama-server (0.5.0) are taken too; what each is here stands in docs/configuration.md:\n";
+  std::string text = "Flags of llama-server (0.5.0) also work; docs/configuration.md lists their equivalents:\n";
   std::string line = " ";
   for (const Row& row : kRows) {
     if (row.means == Means::ignored || row.means == Means::refused) continue;
@@ -633,10 +637,10 @@ std::string server_flags_help() {
 
 std::string server_flags_page() {
   std::string page =
-      "\n## Flags of llama-server\n\n`corral serve` takes the flags of llama.cpp's own server (release 0.5.0), so that "
-      "`llama-server -m FILE …` becomes\n`corral serve -m FILE …`. Variables `LLAMA_ARG_…` aren't read. Of what has no "
-      "effect here one line says so at the start; what would\nchange answers and has no equal is refused by name.\n\n"
-      "| flag | here |\n|---|---|\n";
+      "\n## Flags of llama-server\n\n`corral serve` accepts the flags of llama.cpp's own server (release 0.5.0), so "
+      "`llama-server -m FILE …` becomes\n`corral serve -m FILE …`. `LLAMA_ARG_…` variables are not read. At start, one "
+      "line lists flags without effect. A flag that would\nchange responses and has no equivalent is rejected by "
+      "name.\n\n| flag | equivalent |\n|---|---|\n";
   for (const Row& row : kRows) {
     std::string names;
     for (const auto& name : split(row.names)) names += fmt::format("{}`{}`", names.empty() ? "" : " ", name);

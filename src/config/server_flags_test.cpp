@@ -49,7 +49,7 @@ TEST(ServerFlags, BecomeFlagsOfTheEngine) {
               ElementsAre(R"(--llamacpp-args=-ngl "7" -fa "on" --no-mmap --lora "/x y.gguf,/z.gguf")"));
   EXPECT_THAT(translated({"--pooling", "last"}).words,
               ElementsAre("--model-type=embedding", R"(--llamacpp-args=--pooling "last")"));
-  EXPECT_THAT(refused({"-ngl", "7", "--llamacpp-args", "-fa on"}), HasSubstr("'--llamacpp-args' beside flags"));
+  EXPECT_THAT(refused({"-ngl", "7", "--llamacpp-args", "-fa on"}), HasSubstr("'--llamacpp-args' conflicts with flags"));
 }
 
 TEST(ServerFlags, OfRequestsTheLastOneCounts) {
@@ -58,12 +58,12 @@ TEST(ServerFlags, OfRequestsTheLastOneCounts) {
                           R"("temperature":0})"));
   EXPECT_THAT(translated({"--samplers", "top_k;min_p", "--grammar-file", "g"}, "root ::= \"a\"").words,
               ElementsAre(R"(--request-defaults={"grammar":"root ::= \"a\"","samplers":["top_k","min_p"]})"));
-  EXPECT_THAT(refused({"--temp", "warm"}), HasSubstr("'--temp': 'warm' is no value for it"));
+  EXPECT_THAT(refused({"--temp", "warm"}), HasSubstr("'--temp': invalid value 'warm'"));
 }
 
 TEST(ServerFlags, FilesAreRead) {
   EXPECT_THAT(translated({"--api-key-file", "k"}, "# mine\n\nsecret\n").words, ElementsAre("--api-key=secret"));
-  EXPECT_THAT(refused({"--api-key-file", "k"}), HasSubstr("2 keys in the file and one is taken"));
+  EXPECT_THAT(refused({"--api-key-file", "k"}), HasSubstr("the file has 2 keys, but only one is supported"));
   EXPECT_THAT(translated({"--chat-template-file", "t"}, "{{ x }}\n").words, ElementsAre("--chat-template={{ x }}\n"));
 }
 
@@ -74,16 +74,16 @@ TEST(ServerFlags, WhatHasNoEffectIsNamed) {
 }
 
 TEST(ServerFlags, WhatHasNoEqualIsRefusedWithTheReason) {
-  EXPECT_THAT(refused({"--mmproj", "x.gguf"}), HasSubstr("'--mmproj': it has no equal here: no images are taken"));
+  EXPECT_THAT(refused({"--mmproj", "x.gguf"}), HasSubstr("'--mmproj': no equivalent here: images are not supported"));
   EXPECT_THAT(refused({"--tools", "all"}), HasSubstr("no built-in tools and no MCP servers"));
-  EXPECT_THAT(refused({"--pooling", "none"}), HasSubstr("has no equal"));
+  EXPECT_THAT(refused({"--pooling", "none"}), HasSubstr("has no equivalent"));
 }
 
 TEST(ServerFlags, UnknownOnesNameACloseOne) {
-  EXPECT_THAT(refused({"--n-gpu-layer", "1"}), HasSubstr("no flag of serve; did you mean --n-gpu-layers?"));
+  EXPECT_THAT(refused({"--n-gpu-layer", "1"}), HasSubstr("not a flag of serve; did you mean --n-gpu-layers?"));
   EXPECT_THAT(refused({"--prot", "1"}), HasSubstr("did you mean --port?"));
-  EXPECT_THAT(refused({"-c"}), HasSubstr("'-c': it needs a value"));
-  EXPECT_THAT(refused({"--jinja=1"}), HasSubstr("it takes no value"));
+  EXPECT_THAT(refused({"-c"}), HasSubstr("'-c': needs a value"));
+  EXPECT_THAT(refused({"--jinja=1"}), HasSubstr("takes no value"));
 }
 
 // Also where a value looks like a flag of there.
@@ -104,8 +104,8 @@ TEST(RequestDefaults, AreFieldsWithRightValues) {
   };
   EXPECT_THAT(why(R"({"temperature":"hot"})"), HasSubstr("temperature"));
   EXPECT_THAT(why(R"({"heat":1})"), HasSubstr("requests have no field 'heat'"));
-  EXPECT_THAT(why(R"({"stream":true})"), HasSubstr("each request's own"));
-  EXPECT_THAT(why("[]"), HasSubstr("no JSON object"));
+  EXPECT_THAT(why(R"({"stream":true})"), HasSubstr("must be set in each request"));
+  EXPECT_THAT(why("[]"), HasSubstr("not a JSON object"));
 }
 
 TEST(RequestDefaults, NamesStandBetweenCommas) {

@@ -85,12 +85,11 @@ Result<Given> find_value(const Option& option, const Sources& sources) {
 Result<> check_bind(const ServeSettings& settings) {
   const bool keyed = !settings.api_key.empty() || settings.has_key_file;
   if (is_loopback(settings.host) || keyed || settings.allow_open) return {};
-  return fail(
-      errc::unsafe_bind,
-      fmt::format("{}: '{}' can be reached from other machines and no key is asked for; make one with corral "
-                  "key create, or set CORRAL_API_KEY, or give --allow-open if everybody who reaches it may use it",
-                  settings.origins.at("host").where, settings.host),
-      "host");
+  return fail(errc::unsafe_bind,
+              fmt::format("{}: '{}' is reachable from other machines, but no key is required: create one with corral "
+                          "key create, set CORRAL_API_KEY, or give --allow-open",
+                          settings.origins.at("host").where, settings.host),
+              "host");
 }
 
 Result<ServeSettings> resolve(const Sources& sources) {

@@ -274,7 +274,7 @@ TEST(Told, AnErrorEndsTheStreamInTheDialect) {
 
 TEST(Told, WhatBreaksOffIsAFailure) {
   const auto finish = http::sse_data(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})");
-  EXPECT_THAT(lines_of({delta(R"("content":"a")")}), ElementsAre("+a\n", "!the answer broke off\n"));
+  EXPECT_THAT(lines_of({delta(R"("content":"a")")}), ElementsAre("+a\n", "!the response was cut off\n"));
   EXPECT_THAT(lines_of({delta(R"("content":"a")"), finish}), ElementsAre("+a\n", ".stop\n")) << "nothing is missing";
   EXPECT_THAT(lines_of({R"({"choices":[{"message":{"content":"hello"}}]})"}), ElementsAre(HasSubstr("!the backend's")))
       << "a whole answer, where a stream was asked for";

@@ -54,7 +54,7 @@ std::string_view header(std::string_view lines, std::string_view name) {
 }
 
 std::unexpected<Error> no_form(std::string_view why) {
-  return fail(protocol::errc::bad_value, fmt::format("the body is no form (multipart/form-data): {}", why));
+  return fail(protocol::errc::bad_value, fmt::format("the body is not a form (multipart/form-data): {}", why));
 }
 
 // Parts of a form as they are sent: texts, and files between them.
@@ -147,8 +147,8 @@ class FormReading {
     fields_ += data.size();
     if (value.size() + data.size() > FormLimits::kField || fields_ > FormLimits::kFields)
       return fail(protocol::errc::bad_value,
-                  fmt::format("'{}' is too long: fields of a form that are no files have at most {} bytes, and {} "
-                              "together; send files with a filename",
+                  fmt::format("'{}' is too long: text fields of a form have at most {} bytes, and {} together; send "
+                              "files with a filename",
                               name, FormLimits::kField, FormLimits::kFields),
                   name);
     value.append(data);
@@ -186,10 +186,10 @@ Result<bool> FormParser::step(std::vector<Event>& events) {
     case State::start: {
       const auto first = std::string_view(delimiter_).substr(2);  // nothing stands before it, not even a line's end
       if (rest.size() < first.size() + 2) {
-        if (!first.starts_with(rest.substr(0, first.size()))) return no_form("it doesn't begin with its boundary");
+        if (!first.starts_with(rest.substr(0, first.size()))) return no_form("it does not start with its boundary");
         return false;
       }
-      if (!rest.starts_with(first)) return no_form("it doesn't begin with its boundary");
+      if (!rest.starts_with(first)) return no_form("it does not start with its boundary");
       const bool empty = rest.substr(first.size(), 2) == "--";
       at_ += first.size() + 2;
       state_ = empty ? State::ended : State::head;
@@ -223,7 +223,7 @@ Result<bool> FormParser::step(std::vector<Event>& events) {
       events.push_back({.what = What::end_of_part});
       const auto behind = rest.substr(end + delimiter_.size(), 2);
       at_ += end + delimiter_.size() + 2;
-      if (behind != "--" && behind != "\r\n") return no_form("something stands behind a boundary");
+      if (behind != "--" && behind != "\r\n") return no_form("there is text after a boundary");
       state_ = behind == "--" ? State::ended : State::head;
       if (state_ == State::ended) events.push_back({.what = What::end});
       return state_ == State::head;
@@ -291,7 +291,7 @@ async::Task<Result<Form>> read_form(std::string content_type, std::unique_ptr<ht
       if (!taken) co_return std::unexpected(taken.error());
     }
   }
-  if (!parser.ended()) co_return no_form("it ends in the middle, without its last boundary");
+  if (!parser.ended()) co_return no_form("it ends without its last boundary");
   co_return std::move(reading.form);
 }
 

@@ -102,12 +102,12 @@ TEST_F(FormTest, IsWrittenAsItWasAndCanBeSentTwice) {
 }
 
 TEST_F(FormTest, WhatIsNoFormIsRefused) {
-  EXPECT_THAT(message("no form at all"), HasSubstr("begin with its boundary"));
-  EXPECT_THAT(message(""), HasSubstr("ends in the middle"));
-  EXPECT_THAT(message(part("name=a", "b")), HasSubstr("ends in the middle"));
+  EXPECT_THAT(message("no form at all"), HasSubstr("start with its boundary"));
+  EXPECT_THAT(message(""), HasSubstr("ends without its last boundary"));
+  EXPECT_THAT(message(part("name=a", "b")), HasSubstr("ends without its last boundary"));
   EXPECT_THAT(message("--xyz\r\nContent-Disposition: form-data\r\n\r\nb\r\n--xyz--"), HasSubstr("no name"));
   EXPECT_THAT(message("--xyz\r\n" + std::string(9000, 'h')), HasSubstr("head of a part"));
-  EXPECT_THAT(message(part("name=a", "b") + "--xyzzz"), HasSubstr("behind a boundary"));
+  EXPECT_THAT(message(part("name=a", "b") + "--xyzzz"), HasSubstr("after a boundary"));
   EXPECT_EQ(message("--xyz--"), "fine");
   EXPECT_THAT(message("--xyz--", 5, "application/json"), HasSubstr("must be a form"));
 }

@@ -78,7 +78,7 @@ class ToldStream final : public http::BodySource {
   }
   void end_of_transfer() {
     if (finished_) return end();
-    fail(broken(begun_ ? "the answer broke off" : "the backend's answer isn't the stream that was asked for"));
+    fail(broken(begun_ ? "the response was cut off" : "the backend's response is not the requested stream"));
   }
   void fail(const Error& error) {
     ended_ = true;
@@ -119,7 +119,7 @@ http::Response told(http::Response canonical, std::unique_ptr<AnswerTeller> tell
     return canonical;
   }
   auto answer = protocol::read_answer(canonical.body.text());
-  if (!answer) return error_response(broken("the backend's answer isn't JSON: " + answer.error().message));
+  if (!answer) return error_response(broken("the backend's response is not JSON: " + answer.error().message));
   if (answer->failure) return error_response(renamed(*answer->failure, names.get()));
   for (auto& choice : answer->choices) {
     take_away(choice.content, begun.content);

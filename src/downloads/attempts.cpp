@@ -17,13 +17,13 @@ std::string place(const Asked& asked) {
 
 // Tools of the hub take a token from the environment of a shell, which the server does not see.
 constexpr std::string_view kSetToken =
-    "put a token into the file $HF_HOME/token (~/.cache/huggingface/token), or set HF_TOKEN for the server's process "
-    "and start it again";
+    "put a token into the file $HF_HOME/token (~/.cache/huggingface/token), or set HF_TOKEN for the server process and "
+    "restart it";
 
 Error error(errc code, std::string text) { return {make_error_code(code), std::move(text)}; }
 
 std::string token_advice(const Outcome& outcome) {
-  return outcome.with_token ? "the token that was sent has no access" : fmt::format("if it is private, {}", kSetToken);
+  return outcome.with_token ? "the token has no access" : fmt::format("if it is private, {}", kSetToken);
 }
 
 std::string other_server(const Asked& asked) {
@@ -47,34 +47,34 @@ Error fault_error(const Asked& asked, const Outcome& outcome) {
       return error(errc::unreachable, fmt::format("{}: the server stopped sending ({})", place(asked), detail));
     case Fault::no_connect:
       return error(errc::unreachable,
-                   fmt::format("{}: no connection to {} ({}). Check the network; HTTPS_PROXY names a proxy{}",
+                   fmt::format("{}: no connection to {} ({}). Check the network; HTTPS_PROXY sets a proxy{}",
                                place(asked), asked.endpoint, detail, other_server(asked)));
     case Fault::bad_tls:
       return error(errc::unreachable,
-                   fmt::format("{}: the certificate of {} can't be trusted ({}). A proxy that reads along needs its "
-                               "certificate in the system's store, or in SSL_CERT_FILE",
+                   fmt::format("{}: the certificate of {} is not trusted ({}). For a proxy that inspects TLS, add its "
+                               "certificate to the system's store or to SSL_CERT_FILE",
                                place(asked), asked.endpoint, detail));
     case Fault::too_large:
-      return error(errc::upstream_malformed, fmt::format("{}: the answer is too large ({})", place(asked), detail));
+      return error(errc::upstream_malformed, fmt::format("{}: the response is too large ({})", place(asked), detail));
     case Fault::not_taken:
       return error(errc::disk_failed, fmt::format("{}: {}", place(asked), detail));
     case Fault::none:
     case Fault::broken:
       break;
   }
-  return error(errc::unreachable, fmt::format("{}: the connection broke off ({})", place(asked), detail));
+  return error(errc::unreachable, fmt::format("{}: the connection was lost ({})", place(asked), detail));
 }
 
 // An answer that was read to its end but isn't what was asked for; nothing if it is.
 std::optional<Error> mismatch(const Asked& asked, const Outcome& outcome) {
   if (!asked.range) return std::nullopt;
   if (asked.size && outcome.total && *outcome.total != *asked.size) {
-    return error(errc::wrong_content, fmt::format("{}: the server has {} bytes of it, the repository promised {}",
+    return error(errc::wrong_content, fmt::format("{}: the server has {} bytes, but the repository lists {}",
                                                   place(asked), *outcome.total, *asked.size));
   }
   if (outcome.status == 206 && (!outcome.got_range || outcome.got_range->begin != asked.range->begin)) {
     return error(errc::upstream_malformed,
-                 fmt::format("{}: the server answered with another range than asked for", place(asked)));
+                 fmt::format("{}: the server sent another range than requested", place(asked)));
   }
   return std::nullopt;
 }
@@ -89,7 +89,7 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
   if (expired && outcome.redirected) return std::nullopt;
   if (code == "GatedRepo") {
     return error(errc::gated,
-                 fmt::format("'{0}' wants its conditions accepted: do so at {1}/{0}{2}, then {3}", asked.repo,
+                 fmt::format("you must accept the conditions of '{0}' at {1}/{0}{2}, then {3}", asked.repo,
                              asked.endpoint, outcome.with_token ? " with the account of the token" : "", kSetToken));
   }
   if (code == "RevisionNotFound")
@@ -98,33 +98,32 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
     return error(errc::file_not_found,
                  fmt::format("'{}' has no file '{}' at '{}'", asked.repo, asked.what, asked.revision));
   if (code == "RepoNotFound" || (status == 401 && !asked.repo.empty() && !outcome.with_token)) {
-    return error(errc::model_not_found, fmt::format("there is no repository '{}' at {}; {}", asked.repo, asked.endpoint,
-                                                    token_advice(outcome)));
+    return error(errc::model_not_found,
+                 fmt::format("unknown repository '{}' at {}; {}", asked.repo, asked.endpoint, token_advice(outcome)));
   }
   if (status == 407)
     return error(errc::token_refused,
-                 fmt::format("{}: the proxy wants a password (407): put it into HTTPS_PROXY", place(asked)));
+                 fmt::format("{}: the proxy requires a password (407): set it in HTTPS_PROXY", place(asked)));
   if ((status == 401 || status == 403) && !is_hub(asked) && !outcome.with_token)
-    return error(errc::token_refused,
-                 fmt::format("{}: {} gives no access ({}), and corral sends no password there: download the file "
-                             "yourself, then run corral import FILE",
-                             place(asked), asked.endpoint, status));
+    return error(errc::token_refused, fmt::format("{}: {} denies access ({}), and corral sends no password to it: "
+                                                  "download the file yourself, then run corral import FILE",
+                                                  place(asked), asked.endpoint, status));
   if (status == 401)
-    return error(errc::token_refused, fmt::format("{}: {} refused the token (401): make a new one, then {}",
+    return error(errc::token_refused, fmt::format("{}: {} rejected the token (401): create a new one, then {}",
                                                   place(asked), asked.endpoint, kSetToken));
   if (status == 403)
     return error(errc::token_refused,
-                 fmt::format("{}: {} gives no access (403); {}", place(asked), asked.endpoint, token_advice(outcome)));
+                 fmt::format("{}: {} denies access (403); {}", place(asked), asked.endpoint, token_advice(outcome)));
   if (status == 404 || status == 410) {
     if (asked.range || asked.repo.empty())
-      return error(errc::file_not_found, fmt::format("{} isn't there", place(asked)));
-    return error(errc::model_not_found, fmt::format("there is no repository '{}' at {}", asked.repo, asked.endpoint));
+      return error(errc::file_not_found, fmt::format("{} was not found", place(asked)));
+    return error(errc::model_not_found, fmt::format("unknown repository '{}' at {}", asked.repo, asked.endpoint));
   }
   if (status >= 400 && status < 500 && status != 408 && status != 416 && status != 425 && status != 429)
-    return error(errc::upstream_failed, fmt::format("{}: the server refuses with status {}", place(asked), status));
+    return error(errc::upstream_failed, fmt::format("{}: the server returned status {}", place(asked), status));
   if (status == 304 || (status >= 300 && status < 400))
     return error(errc::upstream_malformed,
-                 fmt::format("{}: the server leads nowhere (status {})", place(asked), status));
+                 fmt::format("{}: the redirect has no target (status {})", place(asked), status));
   return std::nullopt;
 }
 
@@ -141,28 +140,29 @@ Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint6
     if (all && (outcome.fault == Fault::none || asked.range)) return {};
     if (outcome.status == 200 && asked.range && outcome.received == 0) {
       // Once may be a cache on the way; a server that does it twice knows no ranges.
-      Decision next = again(asked, outcome, dice,
-                            error(errc::upstream_failed, fmt::format("{}: the server gives no ranges", place(asked))));
+      Decision next =
+          again(asked, outcome, dice,
+                error(errc::upstream_failed, fmt::format("{}: the server does not support ranges", place(asked))));
       if (next.step == Step::again && ++whole_answers_ >= 2) next.step = Step::one_piece;
       return next;
     }
     return again(asked, outcome, dice,
                  outcome.fault != Fault::none
                      ? fault_error(asked, outcome)
-                     : error(errc::unreachable, fmt::format("{}: the answer ended too early", place(asked))));
+                     : error(errc::unreachable, fmt::format("{}: the response ended too early", place(asked))));
   }
   if (outcome.status == 416 && asked.range) {
     const std::uint64_t size = outcome.total.value_or(asked.size.value_or(0));
     if (asked.range->empty() || (asked.size && outcome.total == asked.size && asked.range->begin >= size)) return {};
-    return again(asked, outcome, dice,
-                 error(errc::wrong_content,
-                       fmt::format("{}: the server has {} bytes of it, fewer than promised", place(asked), size)));
+    return again(
+        asked, outcome, dice,
+        error(errc::wrong_content, fmt::format("{}: the server has {} bytes, fewer than listed", place(asked), size)));
   }
   if (outcome.status == 429 || outcome.status == 503) {
     const auto rest = outcome.retry_after.value_or(std::chrono::seconds(0));
     const auto code = outcome.status == 429 ? errc::rate_limited : errc::upstream_failed;
     Error last = error(code, fmt::format("{}: {} {} (status {}): {}{}", place(asked), asked.endpoint,
-                                         outcome.status == 429 ? "limits how often it answers" : "is too busy",
+                                         outcome.status == 429 ? "limits the request rate" : "is too busy",
                                          outcome.status, when_again(outcome.retry_after),
                                          outcome.status == 429 && is_hub(asked) && !outcome.with_token
                                              ? "; with a token (HF_TOKEN) it allows more"
@@ -174,7 +174,7 @@ Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint6
   if (outcome.status == 0) return again(asked, outcome, dice, fault_error(asked, outcome));
   return again(asked, outcome, dice,
                error(outcome.redirected && outcome.status < 500 ? errc::token_refused : errc::upstream_failed,
-                     fmt::format("{}: the server answers with status {}", place(asked), outcome.status)));
+                     fmt::format("{}: the server returned status {}", place(asked), outcome.status)));
 }
 
 Decision Attempts::again(const Asked&, const Outcome& outcome, std::uint64_t dice, Error last) {

@@ -151,7 +151,7 @@ TEST(Attempts, RefusalsNameTheWayOn) {
   const Case cases[] = {
       {401, "RepoNotFound", false, errc::model_not_found, "set HF_TOKEN"},
       {401, "", false, errc::model_not_found, "set HF_TOKEN"},
-      {401, "", true, errc::token_refused, "'org/repo': https://hub refused the token (401): make a new one"},
+      {401, "", true, errc::token_refused, "'org/repo': https://hub rejected the token (401): create a new one"},
       {404, "RepoNotFound", true, errc::model_not_found, "has no access"},
       {404, "RevisionNotFound", false, errc::revision_not_found, "'v9'"},
       {404, "EntryNotFound", false, errc::model_not_found, "'org/repo'"},

@@ -110,8 +110,8 @@ Result<> remove_one(const fs::path& path, Removed& removed) {
 Error disk_error(int cause, std::string_view doing, const fs::path& path) {
   const bool full = cause == ENOSPC || cause == EDQUOT;
   return {make_error_code(full ? errc::disk_full : errc::disk_failed),
-          full ? fmt::format("the disk is full ({} {}): make room, then begin again; it goes on where it stopped",
-                             doing, path.native())
+          full ? fmt::format("the disk is full ({} {}): free some space, then start again; the download resumes", doing,
+                             path.native())
                : fmt::format("{} {} failed: {}", doing, path.native(), std::strerror(cause))};
 }
 

@@ -164,12 +164,13 @@ Result<Variant> choose(std::span<const TreeFile> tree, std::string_view repo, st
       return std::move(variant);
     }
     return fail(errc::file_not_found,
-                fmt::format("'{}' has no whole file '{}'; its quantisations are: {}", repo, file, listed(variants)));
+                fmt::format("'{}' has no complete file '{}'; its quantisations are: {}", repo, file, listed(variants)));
   }
   if (variants.empty())
     return fail(
         errc::file_not_found,
-        fmt::format("'{}' has no GGUF model; look for a repository of the same model whose name ends in -GGUF", repo));
+        fmt::format("'{}' has no GGUF model; search for a repository of the same model whose name ends in -GGUF",
+                    repo));
   if (!tag.empty()) {
     if (const Variant* found = find_tag(variants, tag)) return *found;
     return fail(errc::file_not_found, fmt::format("'{}' has no '{}'; it has: {}", repo, tag, listed(variants)));

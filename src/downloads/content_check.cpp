@@ -27,7 +27,7 @@ ContentCheck::ContentCheck(HashKind kind, std::uint64_t size) {
   context_.reset(EVP_MD_CTX_new());
   const EVP_MD* const method = kind == HashKind::sha256 ? EVP_sha256() : EVP_sha1();
   if (!context_ || EVP_DigestInit_ex(context_.get(), method, nullptr) != 1)
-    throw std::runtime_error("OpenSSL gives no hash");
+    throw std::runtime_error("OpenSSL computes no hash");
   if (kind == HashKind::git_sha1) {
     const std::string head = fmt::format("blob {}", size);
     EVP_DigestUpdate(context_.get(), head.c_str(), head.size() + 1);  // with its NUL
@@ -48,7 +48,7 @@ Result<> ContentCheck::read_to(int file, std::uint64_t end) {
     const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), end - hashed_));
     const ssize_t got = ::pread(file, piece.data(), want, static_cast<off_t>(hashed_));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return std::unexpected(disk_error(got < 0 ? errno : EIO, "reading back", "what was fetched"));
+    if (got <= 0) return std::unexpected(disk_error(got < 0 ? errno : EIO, "reading back", "the downloaded file"));
     EVP_DigestUpdate(context_.get(), piece.data(), static_cast<std::size_t>(got));
     hashed_ += static_cast<std::uint64_t>(got);
   }

@@ -117,12 +117,12 @@ struct CurlLoop::Impl {
       : executor(executor_), timers(timers_), options(std::move(options_)), polled(executor_), alarm(executor_) {}
 
   void begin(const std::shared_ptr<Impl>& self) {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) throw std::runtime_error("libcurl can't begin");
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) throw std::runtime_error("libcurl cannot start");
     multi = curl_multi_init();
     const int fd = ::epoll_create1(EPOLL_CLOEXEC);
     if (!multi || fd < 0) {
       if (multi) curl_multi_cleanup(multi);
-      throw std::runtime_error("libcurl can't begin");
+      throw std::runtime_error("libcurl cannot start");
     }
     polled.assign(fd);
     curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, &Impl::on_socket);
@@ -262,7 +262,7 @@ struct Handle {
   curl_slist* fields = nullptr;
 
   Handle() {
-    if (!easy) throw std::runtime_error("libcurl gives no handle");
+    if (!easy) throw std::runtime_error("libcurl returned no handle");
   }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -367,7 +367,7 @@ async::Task<FetchAnswer> CurlLoop::fetch(FetchRequest request) {
   FetchAnswer answer = std::move(transfer.answer);
   if (stalled) {
     answer.fault = Fault::stalled;
-    answer.detail = fmt::format("nothing came for {} s", static_cast<double>(impl->options.stall.count()) / 1000);
+    answer.detail = fmt::format("no data for {} s", static_cast<double>(impl->options.stall.count()) / 1000);
   } else if (transfer.refused) {
     answer.fault = Fault::not_taken;
   } else if (transfer.too_large) {

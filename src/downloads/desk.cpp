@@ -74,7 +74,7 @@ void DownloadDesk::go_on() {
     one.paused = one.paused || !may;
     const auto taken = downloader_.take_over(std::move(one));
     if (!taken) {
-      log::warning("downloads", "the download of '{}' can't go on: {}", name, taken.error().message);
+      log::warning("downloads", "the download of '{}' cannot resume: {}", name, taken.error().message);
       continue;
     }
     extras_[*taken].detached = detached;
@@ -103,7 +103,7 @@ void DownloadDesk::set_offline(bool offline) {
 Result<> DownloadDesk::may_begin() const {
   if (offline()) return std::unexpected(offline_error(options_.hub));
   if (options_.hub.cache.empty())
-    return fail(errc::disk_failed, "there is no folder for models: set HF_HUB_CACHE, or HOME, and start again");
+    return fail(errc::disk_failed, "there is no folder for models: set HF_HUB_CACHE or HOME, and start again");
   return {};
 }
 
@@ -123,9 +123,8 @@ template <typename T>
 async::Task<Result<T>> DownloadDesk::ask(async::Task<Result<T>> question) {
   if (auto may = may_begin(); !may) co_return std::unexpected(std::move(may.error()));
   if (asked_ >= options_.most_questions) {
-    Error error(make_error_code(errc::in_use), fmt::format("{} questions to the hub wait for answers: ask again when "
-                                                           "some of them have come",
-                                                           asked_));
+    Error error(make_error_code(errc::in_use),
+                fmt::format("{} requests to the hub are running: retry when some have finished", asked_));
     error.retry_after = std::chrono::seconds(1);
     co_return std::unexpected(std::move(error));
   }
@@ -230,7 +229,7 @@ async::Task<Result<DownloadRow>> DownloadDesk::order_here(std::string name, Down
   const auto all = downloader_.list();
   const auto found = std::ranges::find(all.rbegin(), all.rend(), name, &DownloadView::name);
   if (found == all.rend())
-    co_return fail(errc::file_not_found, fmt::format("there is no download of '{}'; see /v1/downloads", name));
+    co_return fail(errc::file_not_found, fmt::format("unknown download '{}'; see /v1/downloads", name));
   const std::uint64_t id = found->id;
   Result<> done;
   switch (what) {
@@ -251,7 +250,7 @@ async::Task<Result<DownloadRow>> DownloadDesk::order_here(std::string name, Down
   }
   if (!done) co_return std::unexpected(std::move(done.error()));
   auto view = downloader_.find(id);
-  if (!view) co_return fail(errc::file_not_found, fmt::format("the download of '{}' is gone", name));
+  if (!view) co_return fail(errc::file_not_found, fmt::format("the download of '{}' was removed", name));
   DownloadRow now = row(std::move(*view));
   if (what == DownloadOrder::remove) {
     if (auto gone = downloader_.forget(id); !gone) co_return std::unexpected(std::move(gone.error()));
@@ -307,7 +306,7 @@ void DownloadDesk::changed(const DownloadView& view) {
   ++extra.version;
   if (view.state == DownloadState::running) {
     extra.samples.clear();
-    if (!std::exchange(looking_, true)) tasks_.spawn("looking at downloads", look_now_and_then());
+    if (!std::exchange(looking_, true)) tasks_.spawn("checks of downloads", look_now_and_then());
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -378,7 +377,7 @@ async::Task<void> DownloadDesk::save_record() {
   while (std::exchange(save_again_, false)) {
     auto write = [file = options_.record, text = record_text()] { return write_state_file(file, text); };
     const Result<> written = co_await disk_.run(std::move(write));
-    if (!written) log::warning("downloads", "which downloads there are isn't kept: {}", written.error().message);
+    if (!written) log::warning("downloads", "the list of downloads cannot be saved: {}", written.error().message);
   }
   saving_ = false;
 }

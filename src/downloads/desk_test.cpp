@@ -253,7 +253,7 @@ TEST_F(DeskTest, OfflineNothingGoesOutAndWhatRunsIsPaused) {
     const auto plan = co_await desk.plan("org/repo");
     EXPECT_EQ(plan.error().code, errc::offline);
     EXPECT_EQ(plan.error().message,
-              "nothing is fetched: the setting offline is on. Turn it off with: corral config set offline=false");
+              "downloads are disabled: the setting offline is on. Turn it off with: corral config set offline=false");
     co_await desk.stop();
   }(*this));
 }

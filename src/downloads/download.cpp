@@ -155,8 +155,8 @@ Result<> Download::enough_room() const {
   const auto& name = listing_.source == SourceKind::address ? listing_.revision : listing_.repo;
   Error error{
       make_error_code(errc::disk_full),
-      fmt::format("not enough disk space for '{}': {} to fetch and {} to keep free, but {} has {} free. Make "
-                  "room, or set HF_HUB_CACHE to a folder on another disk",
+      fmt::format("not enough disk space for '{}': {} to download and {} to keep free, but {} has {} free. Free some "
+                  "space, or set HF_HUB_CACHE to a folder on another disk",
                   name, size_text(need), size_text(options_.keep_free), folder_.cache().native(), size_text(have))};
   error.memory.push_back({"disk", need + options_.keep_free, have});
   return std::unexpected(std::move(error));
@@ -184,9 +184,8 @@ Result<> Download::name_all() const {
   // What was whole first may have been removed while the rest came: no name may mean nothing.
   for (const File& file : files_) {
     if (has_blob(folder_, file.what.oid, file.what.size)) continue;
-    return fail(errc::in_use,
-                fmt::format("'{}' of '{}' was removed by another program while the rest came: begin again",
-                            file.what.path, listing_.repo));
+    return fail(errc::in_use, fmt::format("another program removed '{}' of '{}' during the download: start again",
+                                          file.what.path, listing_.repo));
   }
   for (const File& file : files_) {
     auto linked = link_file(folder_, listing_.at.commit, file.what.path, file.what.oid);
@@ -251,11 +250,9 @@ async::Task<Result<>> Download::bring(File& file) {
     Result<> forgotten = co_await tools_.disk.run(std::move(forget));
     if (!forgotten) co_return forgotten;
     if (last) {
-      co_return fail(
-          errc::wrong_content,
-          fmt::format("'{}' of '{}' came {} times with other bytes than the repository promises: the server, "
-                      "or something on the way, changes it. Nothing of it was kept",
-                      file.what.path, listing_.repo, fetches));
+      co_return fail(errc::wrong_content, fmt::format("'{}' of '{}' had wrong contents in {} attempts: the server or a "
+                                                      "proxy changes it. All of it was discarded",
+                                                      file.what.path, listing_.repo, fetches));
     }
     wake_workers();
   }
@@ -358,7 +355,7 @@ Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& hea
     if (!fits || head.total().value_or(file.what.size) != file.what.size) return Take::enough;  // see attempts.h
     if (!file.what.stamp.empty() && head.stamp() != file.what.stamp) {
       file.refused = {make_error_code(errc::wrong_content),
-                      fmt::format("'{}' was changed on its server while it came: begin again", file.what.path)};
+                      fmt::format("'{}' changed on its server during the download: start again", file.what.path)};
       file.useless = true;
       return Take::failed;
     }
@@ -370,7 +367,7 @@ Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& hea
   bytes = bytes.substr(static_cast<std::size_t>(over), static_cast<std::size_t>(part.range.size()));
   if (part.range.begin == 0 && !begins_as_model(file.what, bytes)) {
     file.refused = {make_error_code(errc::wrong_content),
-                    fmt::format("'{}' is no GGUF file: check the address", listing_.revision)};
+                    fmt::format("'{}' is not a GGUF file: check the URL", listing_.revision)};
     file.useless = true;
     return Take::failed;
   }

@@ -308,7 +308,7 @@ TEST_F(Downloading, TooLittleRoomIsSaidBeforehand) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, errc::disk_full);
   EXPECT_EQ(result.error().memory.at(0).have, 4'999u);
-  EXPECT_THAT(result.error().message, HasSubstr("4.9 KiB to fetch and 0.0 KiB to keep free"));
+  EXPECT_THAT(result.error().message, HasSubstr("4.9 KiB to download and 0.0 KiB to keep free"));
   EXPECT_EQ(hub_.sent, 0u);
 }
 
@@ -582,7 +582,7 @@ TEST_F(Downloading, APageAtAnAddressIsNoModelAndNothingOfItIsKept) {
   ASSERT_TRUE(id) << id.error().message;
   ASSERT_TRUE(run(until_it_failed(timers_, downloader, *id)));
   EXPECT_EQ(downloader.find(*id)->error->code, errc::wrong_content);
-  EXPECT_THAT(downloader.find(*id)->error->message, HasSubstr("/x.gguf' is no GGUF file"));
+  EXPECT_THAT(downloader.find(*id)->error->message, HasSubstr("/x.gguf' is not a GGUF file"));
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "hub"))
     EXPECT_TRUE(entry.is_directory() || entry.path().extension() == ".lock") << entry.path();
 }
@@ -680,7 +680,7 @@ TEST(Settings, ComeFromTheVariablesOfTheHubsTools) {
   EXPECT_TRUE(read().offline);
   EXPECT_EQ(
       offline_error(read()).message,
-      "nothing is fetched: HF_HUB_OFFLINE is set for the server's process. Start the server without HF_HUB_OFFLINE");
+      "downloads are disabled: HF_HUB_OFFLINE is set for the server process. Start the server without HF_HUB_OFFLINE");
   variables["HF_HUB_OFFLINE"] = "0";
   variables["TRANSFORMERS_OFFLINE"] = "1";
   EXPECT_EQ(read().offline_variable, "TRANSFORMERS_OFFLINE");

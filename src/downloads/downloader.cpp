@@ -60,7 +60,7 @@ Result<std::shared_ptr<Downloader::Job>> Downloader::add(std::string name) {
     const auto over = [](const auto& job) { return job->has_ended() || job->state == DownloadState::failed; };
     const auto old = std::ranges::find_if(jobs_, over);
     if (old == jobs_.end())
-      return fail(errc::in_use, fmt::format("there are {} downloads already: cancel some", jobs_.size()));
+      return fail(errc::in_use, fmt::format("there are already {} downloads: cancel some", jobs_.size()));
     jobs_.erase(old);
   }
   jobs_.push_back(std::make_shared<Job>(tools_.executor, ++last_id_, std::move(name), std::move(*source)));
@@ -212,21 +212,21 @@ async::Task<void> Downloader::end(std::shared_ptr<Job> job, DownloadState state)
 
 async::Task<Result<>> Downloader::pause(std::uint64_t id) {
   const auto job = job_of(id);
-  if (!job) co_return fail(errc::file_not_found, fmt::format("there is no download {}", id));
+  if (!job) co_return fail(errc::file_not_found, fmt::format("unknown download {}", id));
   if (job->state == DownloadState::paused) co_return Result<>();
   if (job->state != DownloadState::queued && job->state != DownloadState::running)
     co_return fail(errc::in_use,
-                   fmt::format("the download of '{}' is {}, and can't be paused", job->name, name_of(job->state)));
+                   fmt::format("the download of '{}' is {}, and cannot be paused", job->name, name_of(job->state)));
   co_await end(job, DownloadState::paused);
   if (job->has_ended() || job->state == DownloadState::failed)
     co_return fail(errc::in_use,
-                   fmt::format("the download of '{}' is {}, and can't be paused", job->name, name_of(job->state)));
+                   fmt::format("the download of '{}' is {}, and cannot be paused", job->name, name_of(job->state)));
   co_return Result<>();
 }
 
 Result<> Downloader::resume(std::uint64_t id) {
   const auto job = job_of(id);
-  if (!job) return fail(errc::file_not_found, fmt::format("there is no download {}", id));
+  if (!job) return fail(errc::file_not_found, fmt::format("unknown download {}", id));
   if (job->is_stopping() && job->wish == DownloadState::paused) job->wish = DownloadState::queued;
   if (job->state == DownloadState::queued || job->state == DownloadState::running) return {};
   if (job->has_ended())
@@ -238,7 +238,7 @@ Result<> Downloader::resume(std::uint64_t id) {
 
 async::Task<Result<>> Downloader::cancel(std::uint64_t id) {
   const auto job = job_of(id);
-  if (!job) co_return fail(errc::file_not_found, fmt::format("there is no download {}", id));
+  if (!job) co_return fail(errc::file_not_found, fmt::format("unknown download {}", id));
   if (job->state == DownloadState::cancelled) co_return Result<>();
   if (job->state == DownloadState::done)
     co_return fail(errc::in_use, fmt::format("the download of '{}' is done: delete the model instead", job->name));
@@ -250,7 +250,7 @@ async::Task<Result<>> Downloader::cancel(std::uint64_t id) {
 
 Result<> Downloader::forget(std::uint64_t id) {
   const auto job = job_of(id);
-  if (!job) return fail(errc::file_not_found, fmt::format("there is no download {}", id));
+  if (!job) return fail(errc::file_not_found, fmt::format("unknown download {}", id));
   if (!job->rested->is_set() || (!job->has_ended() && job->state != DownloadState::failed))
     return fail(errc::in_use,
                 fmt::format("the download of '{}' is {}: cancel it first", job->name, name_of(job->state)));

@@ -90,7 +90,7 @@ async::Task<Result<Listing>> Hub::list(std::string repo, std::string revision) {
   std::string page = fmt::format("{}/tree/{}?recursive=true", base, listing.at.commit);
   for (std::size_t pages = 0; !page.empty(); ++pages) {
     if (pages == kMostPages || listing.tree.size() > kMostFiles)
-      co_return fail(errc::upstream_malformed, fmt::format("'{}' has more files than can be listed", repo));
+      co_return fail(errc::upstream_malformed, fmt::format("'{}' has more files than corral can list", repo));
     FetchRequest next{.url = page};
     auto part = co_await ask(std::move(next), asked);
     if (!part) co_return std::unexpected(std::move(part.error()));
@@ -142,7 +142,7 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
     co_await timers_.sleep_for(next.pause);
   }
   if (!size || *size == 0)
-    co_return fail(errc::upstream_malformed, fmt::format("{} doesn't say how large it is", address));
+    co_return fail(errc::upstream_malformed, fmt::format("{} does not report its size", address));
   // Another file at the same address is another blob. Its name is too short to be taken for a hash of its content.
   const std::string id = to_hex(sha256({address, "\n", stamp}));
   std::string host(origin_of(address));

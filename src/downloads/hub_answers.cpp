@@ -10,7 +10,7 @@ namespace corral::downloads {
 namespace {
 
 std::unexpected<Error> malformed(std::string_view what) {
-  return fail(errc::upstream_malformed, fmt::format("the hub's answer makes no sense: {}", what));
+  return fail(errc::upstream_malformed, fmt::format("invalid response of the hub: {}", what));
 }
 
 std::uint64_t count_of(const json::View& value) {
@@ -55,7 +55,7 @@ Result<Revision> read_revision(std::string_view text) {
   if (!peek) return malformed(peek.error().message);
   const json::View root = peek->root();
   Revision revision{.commit = std::string(root.find("sha").as_string()), .gated = is_gated(root.find("gated"))};
-  if (!is_safe_oid(revision.commit)) return malformed("it names no commit");
+  if (!is_safe_oid(revision.commit)) return malformed("it has no commit");
   const json::View card = root.find("cardData");
   if (card.is_object()) revision.licence = card.find("license").as_string();
   return revision;
@@ -64,7 +64,7 @@ Result<Revision> read_revision(std::string_view text) {
 Result<std::vector<TreeFile>> read_tree(std::string_view text) {
   const auto peek = json::Peek::open(std::string(text));
   if (!peek) return malformed(peek.error().message);
-  if (!peek->root().is_array()) return malformed("the list of files is no list");
+  if (!peek->root().is_array()) return malformed("the list of files is not a list");
   std::vector<TreeFile> files;
   peek->root().each_element([&](const json::View& entry) {
     if (auto file = read_file(entry)) files.push_back(std::move(*file));
@@ -75,7 +75,7 @@ Result<std::vector<TreeFile>> read_tree(std::string_view text) {
 Result<std::vector<FoundRepo>> read_search(std::string_view text) {
   const auto peek = json::Peek::open(std::string(text));
   if (!peek) return malformed(peek.error().message);
-  if (!peek->root().is_array()) return malformed("what was found is no list");
+  if (!peek->root().is_array()) return malformed("the search result is not a list");
   std::vector<FoundRepo> found;
   peek->root().each_element([&](const json::View& entry) {
     FoundRepo repo{.repo = std::string(entry.find("id").as_string()),

@@ -13,7 +13,7 @@
 namespace corral::downloads {
 namespace {
 
-constexpr std::string_view kExamples = "say 'org/repo', 'org/repo:Q8_0', 'org/repo:file.gguf' or 'https://…/file.gguf'";
+constexpr std::string_view kExamples = "use 'org/repo', 'org/repo:Q8_0', 'org/repo:file.gguf' or 'https://…/file.gguf'";
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -36,7 +36,7 @@ std::string shown(std::string_view text) {
 }
 
 std::unexpected<Error> wrong(std::string_view text, std::string_view what) {
-  return fail(errc::bad_name, fmt::format("'{}' is no model that can be fetched: {}", shown(text), what));
+  return fail(errc::bad_name, fmt::format("'{}' is not a model to download: {}", shown(text), what));
 }
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
@@ -89,19 +89,19 @@ Result<SourceName> parse_repo(std::string_view text, std::string_view rest) {
   if (std::ranges::count(repo, '/') != 1)
     return wrong(text, fmt::format("a repository has the form org/repo; {}", kExamples));
   if (!is_repo(repo))
-    return wrong(text, "the parts of org/repo hold letters, digits, '-', '_' and '.', and neither is above 96 long");
+    return wrong(text, "both parts of org/repo consist of letters, digits, '-', '_' and '.', at most 96 each");
   name.repo = repo;
   name.revision = "main";
-  if (text.ends_with(':')) return wrong(text, "nothing follows its ':'");
+  if (text.ends_with(':')) return wrong(text, "the text after ':' is missing");
   if (rest.empty()) return name;
   if (lower(rest) == "latest") return name;  // as other programs write what no tag means
   if (is_gguf(rest)) {
-    if (!is_safe_path(rest)) return wrong(text, "the file behind its ':' is no path inside the repository");
+    if (!is_safe_path(rest)) return wrong(text, "the file after ':' is not a path in the repository");
     name.file = rest;
     return name;
   }
   if (rest.size() > 64 || !std::ranges::all_of(rest, is_word) || rest.find("..") != rest.npos)
-    return wrong(text, "behind the ':' comes a quantisation (Q4_K_M) or the name of a .gguf file");
+    return wrong(text, "after ':' give a quantisation (Q4_K_M) or the name of a .gguf file");
   name.tag = rest;
   return name;
 }
@@ -118,8 +118,8 @@ std::string file_shown(std::string_view address) {
 
 // A file of the repository, from an address.
 Result<SourceName> with_file(std::string_view text, SourceName name, std::string_view file) {
-  if (!is_gguf(file)) return wrong(text, "only .gguf files can be fetched");
-  if (!is_safe_path(file)) return wrong(text, "its file is no path inside the repository");
+  if (!is_gguf(file)) return wrong(text, "only .gguf files can be downloaded");
+  if (!is_safe_path(file)) return wrong(text, "its file is not a path in the repository");
   name.file = file;
   return name;
 }
@@ -135,19 +135,18 @@ Result<SourceName> parse_hub(std::string_view text, std::string_view rest) {
     return name && !file.empty() ? with_file(text, std::move(*name), file) : name;
   }
   const auto decoded = unescape(rest);
-  if (!decoded || std::ranges::any_of(*decoded, is_control))
-    return wrong(text, "its address has a '%' that means nothing");
+  if (!decoded || std::ranges::any_of(*decoded, is_control)) return wrong(text, "its URL has an invalid '%'");
   std::string_view left = *decoded;
   const std::string_view org = cut(left, '/');
   const std::string_view repo = cut(left, '/');
   const std::string_view behind = left;
   const std::string_view page = cut(left, '/');
   SourceName name{.repo = fmt::format("{}/{}", org, repo), .revision = "main"};
-  if (!is_repo(name.repo)) return wrong(text, fmt::format("it names no repository; {}", kExamples));
+  if (!is_repo(name.repo)) return wrong(text, fmt::format("it has no repository; {}", kExamples));
   if (page != "resolve" && page != "blob" && page != "raw" && page != "tree" && is_gguf(behind))
     return with_file(text, std::move(name), behind);
   if (page != "resolve" && page != "blob" && page != "raw" && page != "tree")
-    return wrong(text, "behind org/repo an address goes on with /resolve/REVISION/FILE, /blob/… or /tree/REVISION");
+    return wrong(text, "after org/repo the URL needs /resolve/REVISION/FILE, /blob/… or /tree/REVISION");
   // A reference may have slashes itself: refs/pr/1.
   if (left.starts_with("refs/")) {
     const auto second = left.find('/', 5);
@@ -157,13 +156,13 @@ Result<SourceName> parse_hub(std::string_view text, std::string_view rest) {
   } else {
     name.revision = cut(left, '/');
   }
-  if (!is_revision(name.revision)) return wrong(text, "it names no revision");
+  if (!is_revision(name.revision)) return wrong(text, "it has no revision");
   if (page != "tree") return left.empty() ? Result<SourceName>(name) : with_file(text, std::move(name), left);
   if (!file.empty()) return with_file(text, std::move(name), file);
   // A folder holds one quantisation, as a rule, and bears its name.
   const std::string_view folder = left.substr(left.rfind('/') + 1);
   if (folder.size() > 64 || !std::ranges::all_of(folder, is_word))
-    return wrong(text, "its folder has a name that no quantisation has: name the file");
+    return wrong(text, "its folder name is not a quantisation: give the file");
   name.tag = folder;
   return name;
 }
@@ -172,10 +171,10 @@ Result<SourceName> parse_ollama(std::string_view text, std::string_view rest) {
   SourceName name{.kind = SourceKind::ollama, .tag = "latest"};
   const std::string_view path = cut(rest, ':');
   name.repo = path.find('/') == path.npos ? fmt::format("library/{}", path) : std::string(path);
-  if (!is_repo(name.repo)) return wrong(text, "a model of Ollama's has the form ollama.com/library/name:tag");
+  if (!is_repo(name.repo)) return wrong(text, "a model of Ollama has the form ollama.com/library/name:tag");
   if (!rest.empty()) {
     if (rest.size() > 128 || !std::ranges::all_of(rest, is_word) || rest.front() == '.')
-      return wrong(text, "its tag holds letters, digits, '-', '_' and '.'");
+      return wrong(text, "its tag may have letters, digits, '-', '_' and '.'");
     name.tag = rest;
   }
   return name;
@@ -183,16 +182,16 @@ Result<SourceName> parse_ollama(std::string_view text, std::string_view rest) {
 
 Result<SourceName> parse_address(std::string_view text, std::string_view rest) {
   const std::string_view host = rest.substr(0, rest.find_first_of("/?#"));
-  if (host.empty()) return wrong(text, "its address has no host");
-  if (host.find('@') != host.npos) return wrong(text, "an address mustn't carry a password");
+  if (host.empty()) return wrong(text, "its URL has no host");
+  if (host.find('@') != host.npos) return wrong(text, "a URL must not contain a password");
   if (!std::ranges::all_of(host, [](char c) { return is_word(c) || c == ':' || c == '[' || c == ']'; }))
-    return wrong(text, "its host has characters that no host has");
-  if (rest.find('#') != rest.npos) return wrong(text, "an address of a file has no '#'");
+    return wrong(text, "its host has invalid characters");
+  if (rest.find('#') != rest.npos) return wrong(text, "the URL of a file has no '#'");
   std::string_view path = rest.substr(host.size());
   path = path.substr(0, path.find('?'));
-  if (!is_gguf(path)) return wrong(text, "only .gguf files can be fetched from an address");
+  if (!is_gguf(path)) return wrong(text, "only .gguf files can be downloaded from a URL");
   const auto decoded = unescape(path);
-  if (!decoded || !is_safe_path(decoded->substr(1))) return wrong(text, "its path holds '..' or characters of no path");
+  if (!decoded || !is_safe_path(decoded->substr(1))) return wrong(text, "its path has '..' or invalid characters");
   return SourceName{.kind = SourceKind::address, .address = std::string(text)};
 }
 
@@ -202,8 +201,8 @@ Result<SourceName> parse_source(std::string_view text) {
   if (text.empty()) return fail(errc::bad_name, fmt::format("the model's name is empty; {}", kExamples));
   if (text.size() > kMaxNameBytes) return wrong(text, fmt::format("it is longer than {} bytes", kMaxNameBytes));
   if (std::ranges::any_of(text, is_control)) return wrong(text, "it has control characters");
-  if (text.find_first_of(" \\") != text.npos) return wrong(text, "it has blanks or backslashes");
-  if (valid_utf8(text) != text) return wrong(text, "it is no UTF-8");
+  if (text.find_first_of(" \\") != text.npos) return wrong(text, "it has spaces or backslashes");
+  if (valid_utf8(text) != text) return wrong(text, "it is not UTF-8");
   std::string_view rest = text;
   if (take_prefix(rest, "ollama://")) return parse_ollama(text, rest);
   if (take_prefix(rest, "hf://")) return parse_hub(text, rest);
@@ -213,7 +212,7 @@ Result<SourceName> parse_source(std::string_view text) {
   for (const std::string_view host : {"ollama.com/", "registry.ollama.ai/"})
     if (take_prefix(rest, host)) return parse_ollama(text, rest);
   if (scheme) return parse_address(text, rest);
-  if (text.find("://") != text.npos) return wrong(text, "addresses begin with https://");
+  if (text.find("://") != text.npos) return wrong(text, "URLs start with https://");
   if (text.starts_with('/') || text.starts_with('~') || text.starts_with('.'))
     return wrong(text, fmt::format("it is a path on this machine; {}", kExamples));
   return parse_repo(text, rest);

@@ -37,7 +37,7 @@ constexpr std::array kLayers{
 };
 
 std::unexpected<Error> malformed(std::string_view name, std::string_view what) {
-  return fail(errc::upstream_malformed, fmt::format("the manifest of '{}' makes no sense: {}", name, what));
+  return fail(errc::upstream_malformed, fmt::format("the manifest of '{}' is invalid: {}", name, what));
 }
 
 // Of several of a kind (licences, say) each has a number but the first.
@@ -52,7 +52,7 @@ Result<std::vector<TreeFile>> read_manifest(std::string_view text, std::string_v
   const auto peek = json::Peek::open(std::string(text));
   if (!peek) return malformed(name, peek.error().message);
   const json::View layers = peek->root().find("layers");
-  if (!layers.is_array()) return malformed(name, "it lists no layers");
+  if (!layers.is_array()) return malformed(name, "it has no layers");
   const std::string stem = fmt::format("{}-{}", name.substr(name.rfind('/') + 1), tag);
   std::vector<TreeFile> files;
   std::map<std::string_view, std::size_t> seen;
@@ -81,11 +81,12 @@ Result<std::vector<TreeFile>> read_manifest(std::string_view text, std::string_v
   });
   if (!wrong.empty()) return malformed(name, wrong);
   if (seen["model"] != 1) {
-    const std::string_view why = tensors ? "it holds single tensors" : seen["model"] > 1 ? "it has several" : "none";
-    return fail(errc::file_not_found,
-                fmt::format("'{}:{}' of Ollama's registry has no GGUF file that could be served ({}): "
-                            "name a repository of the hub (org/repo) that has the model",
-                            name, tag, why));
+    const std::string_view why = tensors             ? "it consists of single tensors"
+                                 : seen["model"] > 1 ? "it has several"
+                                                     : "none";
+    return fail(errc::file_not_found, fmt::format("'{}:{}' of Ollama's registry has no supported GGUF file ({}): use a "
+                                                  "repository of the hub (org/repo) that has the model",
+                                                  name, tag, why));
   }
   const std::string model = stem + ".gguf";
   const auto at = std::ranges::find(files, model, &TreeFile::path);

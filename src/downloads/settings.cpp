@@ -95,10 +95,10 @@ HubSettings hub_settings(const Environment& environment) {
 
 Error offline_error(const HubSettings& settings) {
   constexpr std::string_view kSetting =
-      "nothing is fetched: the setting offline is on. Turn it off with: corral config set offline=false";
+      "downloads are disabled: the setting offline is on. Turn it off with: corral config set offline=false";
   if (!settings.offline) return {make_error_code(errc::offline), std::string(kSetting)};
   return {make_error_code(errc::offline),
-          fmt::format("nothing is fetched: {0} is set for the server's process. Start the server without {0}",
+          fmt::format("downloads are disabled: {0} is set for the server process. Start the server without {0}",
                       settings.offline_variable)};
 }
 

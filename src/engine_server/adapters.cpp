@@ -17,11 +17,12 @@ Result<engine::AdapterScales> adapter_scales(const engine::ModelFacts& facts, st
   engine::AdapterScales scales(facts.adapter_files.size(), 0);
   for (const auto& adapter : given) {
     if (adapter.id >= scales.size()) {
-      return fail(protocol::errc::bad_value,
-                  fmt::format("'{}' names the adapter {}, but this model was loaded with {}: they count from 0, see "
-                              "GET lora-adapters",
-                              param, adapter.id, scales.size()),
-                  std::string(param));
+      return fail(
+          protocol::errc::bad_value,
+          fmt::format(
+              "'{}' has the adapter {}, but this model was loaded with {}: they count from 0, see GET lora-adapters",
+              param, adapter.id, scales.size()),
+          std::string(param));
     }
     scales[adapter.id] = adapter.scale;
   }

@@ -66,8 +66,8 @@ Error no_cells(const engine::Finish& finish) {
   if (full == nullptr) return *finish.error;
   return protocol::context_exceeded(
       {.n_prompt_tokens = finish.usage.prompt_tokens, .n_ctx = full->n_ctx},
-      fmt::format("the prompt has {} tokens, with an answer it needs a context of at least {}, but there is memory for "
-                  "one of {} now: shorten it, unload another model, or load this one with a larger ctx_size",
+      fmt::format("the prompt has {} tokens and needs a context of at least {}, but there is memory for only {} now: "
+                  "shorten it, unload another model, or load this one with a larger ctx_size",
                   finish.usage.prompt_tokens, full->needed, full->n_ctx),
       {});
 }
@@ -77,7 +77,8 @@ Error no_cells(const engine::Finish& finish) {
 Result<std::string_view> finish_reason_of(const engine::Finish& finish) {
   const auto cut_off = [&](protocol::errc cause) {
     if (finish.error) return Result<std::string_view>(std::unexpected(*finish.error));
-    return Result<std::string_view>(fail(cause, fmt::format("the answer was cut off: {}", to_string(finish.reason))));
+    return Result<std::string_view>(
+        fail(cause, fmt::format("the generation was aborted: {}", to_string(finish.reason))));
   };
   switch (finish.reason) {
     case engine::FinishReason::stop:

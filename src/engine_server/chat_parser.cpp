@@ -154,7 +154,8 @@ Result<> ChatParser::finish(std::vector<protocol::ChatDelta>& deltas, bool cut_o
   try {
     impl_->parse_end(cut_off, deltas);
   } catch (const std::exception& thrown) {
-    return fail(errc::answer_unreadable, fmt::format("the model's answer can't be read: {}", excerpt(thrown.what())));
+    return fail(errc::answer_unreadable,
+                fmt::format("the output of the model cannot be parsed: {}", excerpt(thrown.what())));
   }
   const auto& known = impl_->known;
   impl_->message.content = known.render_content();

@@ -20,7 +20,7 @@ TEST(ChatParser, ABeginningThatFitsNoRuleIsToldAtTheEnd) {
     parser.push("more", deltas);
     const auto read = parser.finish(deltas, false);
     ASSERT_FALSE(read);
-    EXPECT_THAT(read.error().message, testing::HasSubstr("can't be read"));
+    EXPECT_THAT(read.error().message, testing::HasSubstr("cannot be parsed"));
     EXPECT_TRUE(deltas.empty());
   }
 }

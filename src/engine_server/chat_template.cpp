@@ -261,7 +261,8 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::load(const llama_model* mode
     }
     return std::unique_ptr<ChatTemplate>(new ChatTemplate(std::move(impl)));
   } catch (const std::exception& thrown) {
-    return fail(errc::invalid_template, fmt::format("the model's chat template can't be used: {}", thrown.what()));
+    return fail(errc::invalid_template,
+                fmt::format("the chat template of the model cannot be used: {}", thrown.what()));
   }
 }
 
@@ -303,18 +304,17 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
     const auto inputs = impl_->inputs_of(request);
     if (const auto calls = calls_of(inputs.messages); calls > kProbedCalls && calls > impl_->most_calls()) {
       return fail(errc::render_failed,
-                  fmt::format("'messages' have {} calls and answers of tools, at most {} are taken by this model: its "
-                              "chat template takes too long for more, so leave old ones out",
+                  fmt::format("'messages' have {} tool calls and results, but at most {} are allowed for this model: "
+                              "its chat template takes too long for more, so omit old ones",
                               calls, impl_->most_calls()),
                   "messages");
     }
     if (impl_->named && !inputs.tools.empty()) {
-      return fail(
-          errc::render_failed,
-          fmt::format("'tools' need a Jinja template, and chats have the format '{}' here, which knows no tools: "
-                      "leave them out, or start the server with a template",
-                      impl_->source),
-          "tools");
+      return fail(errc::render_failed,
+                  fmt::format("'tools' need a Jinja template, but chats use the format '{}', which does not support "
+                              "tools: omit them, or start the server with a template",
+                              impl_->source),
+                  "tools");
     }
     auto schemas = RequestSchemas::read(request);
     if (!schemas) return std::unexpected(std::move(schemas.error()));
@@ -348,7 +348,8 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
     return chat;
   } catch (const std::exception& thrown) {
     return fail(errc::render_failed,
-                fmt::format("'messages' don't fit this model's chat template: {}", excerpt(thrown.what())), "messages");
+                fmt::format("'messages' do not fit the chat template of this model: {}", excerpt(thrown.what())),
+                "messages");
   }
 }
 

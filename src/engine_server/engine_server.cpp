@@ -122,11 +122,10 @@ http::RouteTable EngineServer::Impl::make_routes() {
 Result<engine::ClientQuota::Held> EngineServer::Impl::enter(const std::string& client, std::uint64_t answers) {
   auto held = shares.enter(client, answers);
   if (held) return held;
-  Error full(
-      make_error_code(engine::errc::queue_full),
-      fmt::format("this client has {} answers under way and asks for {} more, but others need room too (there is "
-                  "room for {} in all): ask for fewer at a time, or try again",
-                  shares.held(client), answers, options.max_answers));
+  Error full(make_error_code(engine::errc::queue_full),
+             fmt::format("this client has {} running choices and requests {} more, but other clients wait too (limit "
+                         "{} in all): request fewer at a time, or retry",
+                         shares.held(client), answers, options.max_answers));
   full.retry_after = shares.until_free(client);
   return std::unexpected(std::move(full));
 }

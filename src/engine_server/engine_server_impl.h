@@ -95,7 +95,7 @@ struct EngineServer::Impl {
     const auto lane = lane_of(cause.bytes);
     auto job = [running = jobs, body = std::move(body), work = std::move(work)](const Stop& stop) mutable -> R {
       const std::shared_lock lock(running->running);
-      if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is going away");
+      if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is shutting down");
       return work(body, stop);
     };
     co_return co_await preparation.run(lane, std::move(cause), std::move(job));
@@ -123,7 +123,7 @@ struct EngineServer::Impl {
     auto job = [running = jobs, start = std::move(start),
                 request = std::get<Request>(std::move(*either))](const Stop& stop) mutable -> R {
       const std::shared_lock lock(running->running);
-      if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is going away");
+      if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is shutting down");
       return start(std::move(request), stop);
     };
     co_return co_await preparation.run(Lane::heavy, std::move(cause), std::move(job));

@@ -207,10 +207,10 @@ Result<> check_length(const InferenceEngine& service, std::size_t tokens, const 
   if (tokens < limit) return {};
   const auto way_out = limit < trained
                            ? fmt::format("shorten it or load the model with a larger ctx_size, up to {}", trained)
-                           : std::string("the model was trained with no more, so shorten it");
+                           : std::string("this is the trained context of the model, so shorten it");
   auto text = fmt::format(
-      "'{}' makes a prompt of {} tokens, with an answer at least {}, which exceeds the available context size of {}: "
-      "{}",
+      "'{}' makes a prompt of {} tokens and needs a context of at least {}, which exceeds the available context size "
+      "of {}: {}",
       param, tokens, tokens + 1, limit, way_out);
   return std::unexpected(
       protocol::context_exceeded({.n_prompt_tokens = tokens, .n_ctx = limit}, std::move(text), param));
@@ -240,7 +240,7 @@ bool takes_long(const protocol::CompletionRequest& request) {
 
 Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protocol::ChatRequest& request) {
   if (request.has_media)
-    return fail(errc::no_media, "'messages' must be text for this model: leave out images and audio", "messages");
+    return fail(errc::no_media, "'messages' must be text for this model: remove images and audio", "messages");
   return chat_template.render(request);
 }
 
@@ -255,8 +255,7 @@ Result<> share_grammar(const InferenceEngine& service, engine::GenerateOptions& 
   }
   if (own || shared.error().param != "grammar") return std::unexpected(std::move(shared.error()));
   return fail(protocol::errc::bad_value,
-              fmt::format("'{}' comes to a grammar that can't be used: {}", source, shared.error().message),
-              std::string(source));
+              fmt::format("'{}' gives an invalid grammar: {}", source, shared.error().message), std::string(source));
 }
 
 Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& chat_template,

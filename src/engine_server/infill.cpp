@@ -134,8 +134,8 @@ Result<std::vector<Token>> infill_tokens(const PromptTokens& tokens, const proto
   const auto& facts = tokens.service().facts();
   if (!facts.gap.complete()) {
     return fail(errc::no_infill,
-                fmt::format("'{}' can't be filled in by this model, whose vocabulary has no tokens around a gap: use "
-                            "one that was trained for code",
+                fmt::format("'{}' is not supported by this model, whose vocabulary has no infill tokens: use one that "
+                            "was trained for code",
                             gap.whole ? "suffix" : "input_suffix"),
                 gap.whole ? "suffix" : "input_suffix");
   }

@@ -50,26 +50,25 @@ void LlamaNumbers::write(protocol::MetricsText& out, const std::string& model, c
       out.sample(labels, family.value);
     }
   };
-  write_all(
-      protocol::MetricType::counter,
-      {{"llamacpp:prompt_tokens_total", "Prompt tokens computed", all.prompt},
-       {"llamacpp:prompt_tokens_cached_total", "Prompt tokens that were there already", all.cached},
-       {"llamacpp:prompt_seconds_total", "Time in prompts", all.prompt_ms / kSecond},
-       {"llamacpp:tokens_predicted_total", "Tokens of answers", all.predicted},
-       {"llamacpp:tokens_predicted_seconds_total", "Time in answers", all.predicted_ms / kSecond},
-       {"llamacpp:n_decode_total", "Forward passes", passes},
-       {"llamacpp:n_tokens_max", "Most tokens of a prompt and its answer", longest},
-       {"llamacpp:spec_decode_num_draft_tokens_total", "Tokens guessed ahead", static_cast<double>(now.drafted_tokens)},
-       {"llamacpp:spec_decode_num_accepted_tokens_total", "Guesses that were right",
-        static_cast<double>(now.accepted_tokens)}});
+  write_all(protocol::MetricType::counter,
+            {{"llamacpp:prompt_tokens_total", "Prompt tokens computed", all.prompt},
+             {"llamacpp:prompt_tokens_cached_total", "Prompt tokens that were cached", all.cached},
+             {"llamacpp:prompt_seconds_total", "Time for prompts", all.prompt_ms / kSecond},
+             {"llamacpp:tokens_predicted_total", "Generated tokens", all.predicted},
+             {"llamacpp:tokens_predicted_seconds_total", "Time for generated tokens", all.predicted_ms / kSecond},
+             {"llamacpp:n_decode_total", "Forward passes", passes},
+             {"llamacpp:n_tokens_max", "Maximum number of tokens of a prompt and its output", longest},
+             {"llamacpp:spec_decode_num_draft_tokens_total", "Draft tokens", static_cast<double>(now.drafted_tokens)},
+             {"llamacpp:spec_decode_num_accepted_tokens_total", "Accepted draft tokens",
+              static_cast<double>(now.accepted_tokens)}});
   write_all(protocol::MetricType::gauge,
-            {{"llamacpp:prompt_tokens_seconds", "Prompt tokens a second, since these numbers were asked for last",
+            {{"llamacpp:prompt_tokens_seconds", "Prompt tokens per second since the last scrape",
               rate(recent.prompt, recent.prompt_ms)},
-             {"llamacpp:predicted_tokens_seconds", "Answers' tokens a second, since these numbers were asked for last",
+             {"llamacpp:predicted_tokens_seconds", "Generated tokens per second since the last scrape",
               rate(recent.steps, recent.predicted_ms)},
-             {"llamacpp:requests_processing", "Requests that run", static_cast<double>(now.generating - now.waiting)},
-             {"llamacpp:requests_deferred", "Requests that wait", static_cast<double>(now.waiting)},
-             {"llamacpp:n_busy_slots_per_decode", "Sessions that share a forward pass, on average",
+             {"llamacpp:requests_processing", "Running requests", static_cast<double>(now.generating - now.waiting)},
+             {"llamacpp:requests_deferred", "Waiting requests", static_cast<double>(now.waiting)},
+             {"llamacpp:n_busy_slots_per_decode", "Average number of sessions per forward pass",
               passes > 0 ? now.step_sessions.sum() / passes : 0}});
 }
 

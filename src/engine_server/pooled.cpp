@@ -64,12 +64,11 @@ Result<> check_pairs(const protocol::RerankRequest& asked) {
   std::size_t bytes = asked.query.size() * asked.documents.size();
   for (const auto& document : asked.documents) bytes += document.size();
   if (bytes <= kMostPairBytes) return {};
-  return fail(
-      engine::errc::input_too_long,
-      fmt::format("'query' and 'documents' come to {} bytes, since each document is read with the query, at most "
-                  "{} are taken: send several requests",
-                  bytes, kMostPairBytes),
-      "documents");
+  return fail(engine::errc::input_too_long,
+              fmt::format("'query' and 'documents' have {} bytes, because each document is read with the query, at "
+                          "most {} are allowed: send several requests",
+                          bytes, kMostPairBytes),
+              "documents");
 }
 
 struct PreparedEmbedding {
@@ -91,17 +90,16 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
   const auto native = service.facts().n_embd;
   if (request->dimensions.value_or(0) > native) {
     return fail(protocol::errc::unsupported_value,
-                fmt::format("'dimensions' is {}, but this model's embeddings have {}: take that or less",
+                fmt::format("'dimensions' is {}, but the embeddings of this model have {}: use that or less",
                             *request->dimensions, native),
                 "dimensions");
   }
   if (const auto most = kMostValues / std::max<std::size_t>(1, native); request->inputs.size() > most) {
-    return fail(
-        protocol::errc::bad_value,
-        fmt::format("'input' has {} texts, at most {} are taken by this model, whose embeddings have {} numbers: "
-                    "send several requests",
-                    request->inputs.size(), most, native),
-        "input");
+    return fail(protocol::errc::bad_value,
+                fmt::format("'input' has {} texts, at most {} are allowed for this model, whose embeddings have {} "
+                            "numbers: send several requests",
+                            request->inputs.size(), most, native),
+                "input");
   }
   PreparedEmbedding prepared{std::move(*request), {}};
   for (const auto& input : prepared.request.inputs) {
@@ -113,7 +111,7 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
     if (!tokens) return std::unexpected(std::move(tokens.error()));
     if (tokens->empty()) {
       return fail(protocol::errc::bad_value,
-                  fmt::format("'input[{}]' is empty, there is nothing to embed: leave it out", prepared.inputs.size()),
+                  fmt::format("'input[{}]' is empty, there is nothing to embed: omit it", prepared.inputs.size()),
                   "input");
     }
     if (tokens->size() > service.facts().n_batch) {

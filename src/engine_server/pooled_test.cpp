@@ -116,7 +116,7 @@ TEST(Embeddings, RefuseWhatMakesNoSense) {
     EXPECT_THAT(answer.body, HasSubstr(said));
   };
   refused(R"({"input":["a",""]})", "'input[1]' is empty");
-  refused(R"({"input":"a","dimensions":65})", "'dimensions' is 65, but this model's embeddings have 64");
+  refused(R"({"input":"a","dimensions":65})", "'dimensions' is 65, but the embeddings of this model have 64");
   refused(R"({"input":[[999999]]})", "vocabulary");
   refused(R"({"input":"a","embd_normalize":-2})", "'embd_normalize' must be an integer between -1 and 64");
   std::string longer;
@@ -213,7 +213,7 @@ TEST(Rerank, ALongQueryAndManyDocumentsAreRefused) {
   for (int i = 0; i < 20'000; ++i) documents += R"(,"x")";
   const auto refused = server.post("/rerank", R"({"query":")" + query + R"(","texts":[)" + documents + "]}");
   EXPECT_EQ(refused.status, 400u) << refused.body;
-  EXPECT_THAT(refused.body, HasSubstr("since each document is read with the query"));
+  EXPECT_THAT(refused.body, HasSubstr("because each document is read with the query"));
 }
 
 TEST(Text, TokensThereAndBack) {

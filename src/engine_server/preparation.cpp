@@ -37,7 +37,7 @@ namespace {
 Error queue_full(const FairQueue::Full& full) {
   const auto& [jobs, bytes] = full.held;
   auto message =
-      fmt::format("{} requests of {} MiB in all are being made ready{}, more can't wait: try again in a second", jobs,
+      fmt::format("{} requests of {} MiB in all are being prepared{}, and no more can wait: retry in a second", jobs,
                   bytes >> 20, full.share ? " for this client" : "");
   Error error(make_error_code(engine::errc::queue_full), std::move(message));
   error.retry_after = std::chrono::seconds(1);

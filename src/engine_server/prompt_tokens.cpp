@@ -42,7 +42,7 @@ std::size_t piece_end(std::string_view text, std::size_t begin) {
 }  // namespace
 
 std::unexpected<Error> stopped() {
-  return fail(protocol::errc::remote_cancelled, "the client left before its request was ready");
+  return fail(protocol::errc::remote_cancelled, "the client disconnected before its request was ready");
 }
 
 std::size_t PromptTokens::longest_token() const {
@@ -88,7 +88,7 @@ Result<std::vector<engine::Token>> PromptTokens::plain(std::string_view text, bo
   auto tokens = service_.tokenize(text, add_special, parse_special);
   if (tokens || !tokens.error().param.empty()) return tokens;
   auto& error = tokens.error();
-  error.message = fmt::format("'{}' can't be made tokens: {}", param, error.message);
+  error.message = fmt::format("'{}' cannot be tokenized: {}", param, error.message);
   error.param = param;
   return tokens;
 }
@@ -120,13 +120,12 @@ Result<std::vector<engine::Token>> PromptTokens::read(const protocol::Input& inp
     all.insert(all.end(), more->begin(), more->end());
     first.add_special = false;
     if (reading.most == 0 || all.size() <= reading.most) continue;
-    return std::unexpected(protocol::context_exceeded(
-        {.n_prompt_tokens = all.size(), .n_ctx = reading.most},
-        fmt::format(
-            "'{}' comes to more than {} tokens, but this model's context holds {}: shorten it or load the model "
-            "with a larger ctx_size",
-            param, all.size() - 1, reading.most),
-        param));
+    return std::unexpected(
+        protocol::context_exceeded({.n_prompt_tokens = all.size(), .n_ctx = reading.most},
+                                   fmt::format("'{}' has more than {} tokens, but the context of this model has {}: "
+                                               "shorten it or load the model with a larger ctx_size",
+                                               param, all.size() - 1, reading.most),
+                                   param));
   }
   return all;
 }

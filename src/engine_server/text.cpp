@@ -122,7 +122,7 @@ async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
     if (!asked) return std::unexpected(asked.error());
     if (asked->text_bytes > kMostCounted) {
       return fail(protocol::errc::bad_value,
-                  fmt::format("'messages' have {} bytes of text, at most {} are counted: count them in parts",
+                  fmt::format("'messages' have {} bytes of text, at most {} are allowed: count them in parts",
                               asked->text_bytes, kMostCounted),
                   "messages");
     }

@@ -1,7 +1,7 @@
-// All that requests between nodes need, put together: lending from others, and the door for others. Made once beside
-// the router; in no mesh it costs nothing.
+// Connects the router to other nodes: leases at peers, and the handler for requests of peers. One object beside the
+// router; costs nothing while the node is in no mesh.
 //
-//   Traffic traffic({...});
+//   Traffic traffic(mesh_loop, loops, timers, router, shelf, newest);
 //   router::Forwarder forwarder(traffic.lender(), timers);      // instead of the router itself
 //   context.elsewhere = &traffic.elsewhere();
 //   ... on the mesh's loop, when this node becomes a member, and when it is one no more:

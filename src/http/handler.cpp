@@ -9,7 +9,7 @@ namespace corral::http {
 async::Task<Result<std::string>> Body::read_all(std::uint64_t limit) {
   const auto length = source_ ? source_->length() : text_.size();
   if (length && *length > limit)
-    co_return fail(errc::too_large, fmt::format("the body has {} bytes, at most {} are taken", *length, limit));
+    co_return fail(errc::too_large, fmt::format("the body has {} bytes, at most {} are allowed", *length, limit));
   if (!source_) co_return std::move(text_);
   std::string all;
   if (length) all.reserve(*length);

@@ -72,7 +72,7 @@ Result<> check_framing(const Headers& headers, int version, bool chunked) {
       rest.remove_prefix(std::min(comma + 1, rest.size()));
       if (coding.empty()) continue;
       if (!is_token(coding))
-        return fail(errc::malformed, fmt::format("'{}' is no transfer coding", shown(coding)),
+        return fail(errc::malformed, fmt::format("'{}' is not a transfer coding", shown(coding)),
                     std::string(kTransferEncoding));
       empty = false;
       is_last = same_name(coding, "chunked");
@@ -80,7 +80,7 @@ Result<> check_framing(const Headers& headers, int version, bool chunked) {
       unknown = unknown || !is_last;
     }
     if (empty)
-      return fail(errc::malformed, "the field Transfer-Encoding is empty; leave it out or send 'chunked'",
+      return fail(errc::malformed, "the field Transfer-Encoding is empty; omit it or send 'chunked'",
                   std::string(kTransferEncoding));
   }
   if (!any) return {};
@@ -93,8 +93,8 @@ Result<> check_framing(const Headers& headers, int version, bool chunked) {
   if (times > 1) return refuse(errc::malformed, "Transfer-Encoding names 'chunked' twice");
   if (times == 1 && !is_last) return refuse(errc::malformed, "'chunked' must be the last transfer coding");
   if (unknown)
-    return refuse(errc::unknown_coding, "the one transfer coding known here is 'chunked'; send the body uncompressed");
-  if (!chunked) return refuse(errc::malformed, "Transfer-Encoding isn't a list of codings");
+    return refuse(errc::unknown_coding, "only the transfer coding 'chunked' is supported; send the body uncompressed");
+  if (!chunked) return refuse(errc::malformed, "Transfer-Encoding is not a list of codings");
   return {};
 }
 
@@ -102,7 +102,7 @@ Result<> check_host(const Headers& headers, int version) {
   const std::string* host = nullptr;
   for (const auto& [name, value] : headers) {
     if (!same_name(name, "Host")) continue;
-    if (host) return fail(errc::malformed, "the field Host stands there twice; send it once", "Host");
+    if (host) return fail(errc::malformed, "the field Host is duplicated; send it once", "Host");
     host = &value;
   }
   if (!host) {
@@ -111,7 +111,7 @@ Result<> check_host(const Headers& headers, int version) {
   }
   if (!names_a_host(*host))
     return fail(errc::malformed,
-                fmt::format("'{}' is no host; send a name or an address, such as 'localhost:8000'", shown(*host)),
+                fmt::format("'{}' is not a host; send a name or an address, such as 'localhost:8000'", shown(*host)),
                 "Host");
   return {};
 }
@@ -125,8 +125,7 @@ Result<> take_target(RequestHead& head) {
     return fail(errc::malformed, fmt::format("the target '{}' is neither a path nor an http address", shown(target)));
   const auto rest = target.substr(mark + 3);
   const auto authority = rest.substr(0, rest.find_first_of("/?"));
-  if (!names_a_host(authority))
-    return fail(errc::malformed, fmt::format("the target '{}' names no host", shown(target)));
+  if (!names_a_host(authority)) return fail(errc::malformed, fmt::format("the target '{}' has no host", shown(target)));
   head.headers.set("Host", authority);
   std::string path(rest.substr(authority.size()));
   if (!path.starts_with('/')) path.insert(0, "/");

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kBookedAtOnce = 1 << 20;
 
 Error not_kept(std::string_view what, const std::filesystem::path& folder, int cause) {
-  return {make_error_code(errc::not_kept), fmt::format("the upload can't be kept in '{}': {}: {}", folder.native(),
+  return {make_error_code(errc::not_kept), fmt::format("the upload cannot be stored in '{}': {}: {}", folder.native(),
                                                        what, std::generic_category().message(cause))};
 }
 
@@ -31,7 +31,7 @@ Result<UniqueFd> nameless_file(const std::filesystem::path& folder) {
     file.reset(::mkostemp(name.data(), O_CLOEXEC));
     if (file) ::unlink(name.c_str());
   }
-  if (!file) return std::unexpected(not_kept("no file can be made", folder, errno));
+  if (!file) return std::unexpected(not_kept("a file cannot be created", folder, errno));
   return file;
 }
 
@@ -112,7 +112,7 @@ async::Task<Result<>> Spool::finish(std::string_view first) {
   if (const auto written = co_await std::move(writing); !written || mended.empty()) co_return written;
   head_.replace(0, mended.size(), mended);
   if (const int cause = write_at(file_->get(), mended, 0); cause != 0)
-    co_return std::unexpected(not_kept("it can't be written", room_.folder(), cause));
+    co_return std::unexpected(not_kept("it cannot be written", room_.folder(), cause));
   co_return Result<>();
 }
 
@@ -120,8 +120,8 @@ async::Task<Result<>> Spool::write_block() {
   if (written_ + block_.size() > booked_) {
     if (!room_.take(kBookedAtOnce)) {
       Error full(make_error_code(errc::uploads_full),
-                 fmt::format("uploads of all clients have the {} bytes on disk that they may have together; try again "
-                             "soon, send a smaller file, or raise max_uploads_bytes",
+                 fmt::format("uploads of all clients use the maximum of {} bytes on disk; retry soon, send a smaller "
+                             "file, or raise max_uploads_bytes",
                              room_.limit()));
       full.retry_after = std::chrono::seconds(5);
       co_return std::unexpected(std::move(full));
@@ -140,7 +140,7 @@ async::Task<Result<>> Spool::write_block() {
     return Block{std::move(bytes), cause};
   });
   auto done = co_await std::move(writing);
-  if (done.cause != 0) co_return std::unexpected(not_kept("it can't be written", room_.folder(), done.cause));
+  if (done.cause != 0) co_return std::unexpected(not_kept("it cannot be written", room_.folder(), done.cause));
   written_ += done.bytes.size();
   block_ = std::move(done.bytes);  // for its room
   block_.clear();
@@ -150,9 +150,9 @@ async::Task<Result<>> Spool::write_block() {
 Result<std::shared_ptr<const UniqueFd>> Spool::file() const {
   if (file_) return file_;
   UniqueFd memory(::memfd_create("corral-upload", MFD_CLOEXEC));
-  if (!memory) return std::unexpected(not_kept("no file can be made", "memory", errno));
+  if (!memory) return std::unexpected(not_kept("a file cannot be created", "memory", errno));
   if (const int cause = write_at(memory.get(), head_, 0); cause != 0)
-    return std::unexpected(not_kept("it can't be written", "memory", cause));
+    return std::unexpected(not_kept("it cannot be written", "memory", cause));
   return std::make_shared<const UniqueFd>(std::move(memory));
 }
 
@@ -171,7 +171,7 @@ class SpoolReader final : public KeptBody {
     auto block = co_await std::move(reading);
     if (block.cause != 0 || block.bytes.empty())
       co_return std::unexpected(
-          not_kept("it can't be read", spool_->room_.folder(), block.cause != 0 ? block.cause : EIO));
+          not_kept("it cannot be read", spool_->room_.folder(), block.cause != 0 ? block.cause : EIO));
     piece_ = std::move(block.bytes);
     at_ += piece_.size();
     co_return std::string_view(piece_);

@@ -16,7 +16,7 @@
 namespace corral::models {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "GGUF values are copied as they stand in the file");
+static_assert(std::endian::native == std::endian::little, "GGUF values are copied in the byte order of the file");
 
 // Big enough that a vocabulary of some MB takes few reads, small enough that a tiny header doesn't read much in vain.
 constexpr std::size_t kWindow = 128 * 1024;
@@ -38,7 +38,7 @@ class FileSource final : public ByteSource {
       const ssize_t got = ::pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
       if (got == 0) break;
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return fail(errc::unreadable, fmt::format("can't be read: {}", system_text(errno)));
+      if (got < 0) return fail(errc::unreadable, fmt::format("cannot be read: {}", system_text(errno)));
       done += static_cast<std::size_t>(got);
     }
     return done;
@@ -75,7 +75,7 @@ Result<std::unique_ptr<ByteSource>> open_file(const std::filesystem::path& path)
     const int error = errno;
     const bool absent = error == ENOENT || error == ENOTDIR;
     return fail(absent ? errc::file_not_found : errc::unreadable,
-                fmt::format("'{}' can't be opened: {}", printable(path.native(), 4096), system_text(error)));
+                fmt::format("'{}' cannot be opened: {}", printable(path.native(), 4096), system_text(error)));
   }
   struct stat status{};
   const bool known = ::fstat(fd, &status) == 0;
@@ -97,7 +97,7 @@ std::string ByteCursor::text(std::uint64_t length) {
   std::string out;
   if (error_) return out;
   if (length > remaining()) {
-    stop(Error(make_error_code(errc::truncated), "ends within a text"));
+    stop(Error(make_error_code(errc::truncated), "ends inside a string"));
     return out;
   }
   out.reserve(length);
@@ -117,20 +117,20 @@ void ByteCursor::skip(std::uint64_t bytes) {
     window_start_ = position() + bytes;
     at_ = filled_ = 0;
   } else {
-    stop(Error(make_error_code(errc::truncated), "ends within its header"));
+    stop(Error(make_error_code(errc::truncated), "ends inside its header"));
   }
 }
 
 bool ByteCursor::refill(std::size_t bytes) {
   if (error_) return false;
-  if (bytes > remaining()) return stop(Error(make_error_code(errc::truncated), "ends within its header"));
+  if (bytes > remaining()) return stop(Error(make_error_code(errc::truncated), "ends inside its header"));
   window_start_ = position();
   at_ = filled_ = 0;
   window_.resize(std::min<std::uint64_t>(kWindow, size_ - window_start_));
   Result<std::size_t> got = source_.read_at(window_start_, window_);
   if (!got) return stop(std::move(got).error());
   filled_ = *got;
-  if (filled_ < bytes) return stop(Error(make_error_code(errc::truncated), "became shorter while it was read"));
+  if (filled_ < bytes) return stop(Error(make_error_code(errc::truncated), "was truncated during the read"));
   return true;
 }
 

@@ -95,7 +95,7 @@ Result<Catalog::Model> Catalog::find(std::string_view name) const {
   std::string message = fmt::format("no model '{}'", printable(name));
   const std::vector<ModelName> close = close_names(names.back());
   if (models_.empty()) {
-    message += ": no models were found; name a directory that holds some with --models-dir";
+    message += ": no models were found; give a folder with models in --models-dir";
   } else if (!close.empty()) {
     std::vector<std::string> quoted;
     quoted.reserve(close.size());

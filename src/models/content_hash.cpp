@@ -307,7 +307,7 @@ std::optional<FileHash> ContentHashes::hash_of(const fs::path& path) {
   }
   auto hash = hasher_(path, [this] { return go_on_.load(); });
   if (!hash) {
-    log::warning("models", "{}: its content isn't known to other nodes", hash.error().message);
+    log::warning("models", "{}: other nodes do not see its content", hash.error().message);
     return std::nullopt;
   }
   if (!*hash) return std::nullopt;
@@ -325,7 +325,7 @@ void ContentHashes::read_file() {
     return;
   }
   const auto aside = set_aside(file_);
-  log::warning("models", "'{}' held no hashes and was moved to '{}'; they are computed anew", file_.native(),
+  log::warning("models", "'{}' had no hashes and was moved to '{}'; they are computed again", file_.native(),
                aside.native());
 }
 

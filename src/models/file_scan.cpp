@@ -28,7 +28,7 @@ std::optional<struct stat> stat_of(const fs::path& path) {
 
 // Why the stat just before this failed.
 errc cause_now() { return errno == ENOENT || errno == ENOTDIR ? errc::file_not_found : errc::unreadable; }
-std::string reason_now() { return "can't be read: " + std::generic_category().message(errno); }
+std::string reason_now() { return "cannot be read: " + std::generic_category().message(errno); }
 
 bool may_be_model(const fs::path& path) {
   return equal_folded(path.extension().native(), ".gguf") || may_be_whisper(path);
@@ -86,7 +86,7 @@ class Walk {
     if (!status || !entered_.emplace(status->st_dev, status->st_ino).second) return;
     if (depth > options_.max_depth) {
       problem(path, errc::limit_reached,
-              fmt::format("lies too deep to be searched (limit {} levels)", options_.max_depth));
+              fmt::format("is too deep in the folders (limit {} levels)", options_.max_depth));
       return;
     }
     std::vector<Entry> files;
@@ -96,7 +96,7 @@ class Walk {
       if (++looked_at_ > options_.max_files) {
         if (looked_at_ == options_.max_files + 1) {
           problem(path, errc::limit_reached,
-                  fmt::format("was not searched to its end (limit {} entries in all)", options_.max_files));
+                  fmt::format("was not scanned completely (limit {} entries in all)", options_.max_files));
         }
         break;
       }
@@ -109,7 +109,7 @@ class Walk {
         files.push_back({it->path(), link});
       }
     }
-    if (error) problem(path, errc::unreadable, "can't be read: " + error.message());
+    if (error) problem(path, errc::unreadable, "cannot be read: " + error.message());
 
     const auto order = [](const Entry& entry) { return std::pair(entry.link, entry.path); };
     std::ranges::sort(files, {}, order);

@@ -63,10 +63,10 @@ Result<> GgufReader::read_metadata() {
   tensor_count_ = cursor.read<std::uint64_t>();
   const auto pairs = cursor.read<std::uint64_t>();
   if (!cursor.ok()) return std::unexpected(cursor.error());
-  if (tensor_count_ > gguf_limits::kTensors) return malformed(fmt::format("it announces {} tensors", tensor_count_));
-  if (pairs > gguf_limits::kPairs) return malformed(fmt::format("it announces {} metadata pairs", pairs));
+  if (tensor_count_ > gguf_limits::kTensors) return malformed(fmt::format("it has {} tensors", tensor_count_));
+  if (pairs > gguf_limits::kPairs) return malformed(fmt::format("it has {} metadata pairs", pairs));
   if (tensor_count_ * kMinTensor + pairs * kMinPair > cursor.remaining()) {
-    return fail(errc::truncated, "ends within its header");
+    return fail(errc::truncated, "ends inside its header");
   }
 
   Result<GgufMetadata> metadata = parse_metadata(cursor, pairs);
@@ -95,7 +95,7 @@ Result<> GgufReader::each_tensor(const std::function<void(const GgufTensor&)>& v
   if (start > file_size() || end > file_size() - start) {
     return std::unexpected(labelled(
         Error(make_error_code(errc::truncated),
-              fmt::format("has {} bytes of {}: the download or copy is incomplete", file_size(), start + end))));
+              fmt::format("has {} of {} bytes: the download or copy is incomplete", file_size(), start + end))));
   }
   return {};
 }
@@ -103,7 +103,7 @@ Result<> GgufReader::each_tensor(const std::function<void(const GgufTensor&)>& v
 Result<std::uint64_t> GgufReader::read_tensor(ByteCursor& cursor, const std::function<void(const GgufTensor&)>& visit) {
   const auto name_length = cursor.read<std::uint64_t>();
   if (cursor.ok() && name_length > gguf_limits::kTensorNameLength) {
-    return malformed(fmt::format("a tensor's name of {} bytes", name_length));
+    return malformed(fmt::format("a tensor name of {} bytes", name_length));
   }
   const std::string name = cursor.text(name_length);
   GgufTensor tensor;
@@ -125,7 +125,8 @@ Result<std::uint64_t> GgufReader::read_tensor(ByteCursor& cursor, const std::fun
   std::uint64_t end = tensor.offset;
   if (const TensorType* type = tensor_type(tensor.type)) {
     if (tensor.dims[0] % type->block_length != 0) {
-      return malformed(fmt::format("tensor '{}' has rows that aren't whole blocks of {}", printable(name), type->name));
+      return malformed(
+          fmt::format("tensor '{}' has rows that are not whole blocks of {}", printable(name), type->name));
     }
     std::uint64_t bytes = 0;
     overflow |= __builtin_mul_overflow(tensor.elements / type->block_length, type->block_bytes, &bytes);
@@ -134,7 +135,7 @@ Result<std::uint64_t> GgufReader::read_tensor(ByteCursor& cursor, const std::fun
   }
   // Well below 2^64, so that adding where the weights start can't wrap.
   if (overflow || end > (1ULL << 62) || tensor.elements > (1ULL << 62)) {
-    return malformed(fmt::format("tensor '{}' is impossibly big", printable(name)));
+    return malformed(fmt::format("tensor '{}' is too big", printable(name)));
   }
   visit(tensor);
   return end;

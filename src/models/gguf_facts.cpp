@@ -31,19 +31,19 @@ constexpr std::array kSpecial{
     ArchitectureRow{"gemma4-assistant", FileKind::draft, "a draft model (Gemma 4 assistant)"},
     ArchitectureRow{"wavtokenizer-dec", FileKind::other, "a vocoder"},
     ArchitectureRow{"imatrix", FileKind::other, "an importance matrix"},
-    ArchitectureRow{"whisper", FileKind::other, "a speech model for another back end"},
-    ArchitectureRow{"sd1", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"sd2", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"sd3", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"sdxl", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"flux", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"aura", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"lumina2", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"qwen_image", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"hidream", FileKind::other, "an image model for another back end"},
-    ArchitectureRow{"wan", FileKind::other, "a video model for another back end"},
-    ArchitectureRow{"ltxv", FileKind::other, "a video model for another back end"},
-    ArchitectureRow{"hyvid", FileKind::other, "a video model for another back end"},
+    ArchitectureRow{"whisper", FileKind::other, "a speech model for another backend"},
+    ArchitectureRow{"sd1", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"sd2", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"sd3", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"sdxl", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"flux", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"aura", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"lumina2", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"qwen_image", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"hidream", FileKind::other, "an image model for another backend"},
+    ArchitectureRow{"wan", FileKind::other, "a video model for another backend"},
+    ArchitectureRow{"ltxv", FileKind::other, "a video model for another backend"},
+    ArchitectureRow{"hyvid", FileKind::other, "a video model for another backend"},
 };
 
 // Encoders: their output is a vector even when the file names no pooling.
@@ -181,7 +181,7 @@ Result<> read_split(const GgufMetadata& metadata, GgufFacts& facts) {
   facts.shard = *number;
   facts.shards = std::max<std::uint64_t>(*count, 1);
   if (facts.shards > kMaxShards || facts.shard >= facts.shards) {
-    return fail(errc::malformed, fmt::format("it says it is shard {} of {}", facts.shard + 1, facts.shards));
+    return fail(errc::malformed, fmt::format("its metadata has shard {} of {}", facts.shard + 1, facts.shards));
   }
   return {};
 }
@@ -211,7 +211,7 @@ Result<> read_kind(const GgufMetadata& metadata, const GgufReader& reader, GgufF
     facts.kind = row->kind;
     facts.what = row->what;
   } else if (!architecture && facts.shard == 0) {  // later shards don't repeat the metadata
-    return fail(errc::malformed, "it names no architecture (general.architecture)");
+    return fail(errc::malformed, "it has no architecture (general.architecture)");
   } else if (reader.tensor_count() == 0 && facts.shards == 1) {
     facts.kind = FileKind::vocabulary;
     facts.what = "a vocabulary without weights";
@@ -231,7 +231,7 @@ Result<> read_traits(const GgufMetadata& metadata, const TensorSums& tensors, Mo
   if (!layers) return std::unexpected(layers.error());
   const Result<std::uint64_t> width_out = own("embedding_length_out");
   if (!width_out) return std::unexpected(width_out.error());
-  if (tensors.overflow) return fail(errc::malformed, "its tensors are impossibly big");
+  if (tensors.overflow) return fail(errc::malformed, "its tensors are too big");
 
   traits.title = printable(metadata.text("general.name").value_or(""));
   traits.quantisation = quantisation_of(metadata, tensors);

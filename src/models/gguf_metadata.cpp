@@ -78,7 +78,7 @@ class MetadataParser {
       }
       std::string shown = printable(key);
       if (!metadata.insert(std::move(key), *std::move(value))) {
-        return malformed(fmt::format("key '{}' stands twice", shown));
+        return malformed(fmt::format("key '{}' is duplicated", shown));
       }
     }
     return metadata;

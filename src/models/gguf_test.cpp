@@ -164,7 +164,7 @@ TEST(Gguf, RefusesUnknownTypesAndNestedArrays) {
 TEST(Gguf, RefusesKeysThatStandTwice) {
   const Error error = error_of(GgufWriter::model("llama").u32("same", 1).u32("same", 2));
   EXPECT_EQ(error.code, errc::malformed);
-  EXPECT_THAT(error.message, HasSubstr("key 'same' stands twice"));
+  EXPECT_THAT(error.message, HasSubstr("key 'same' is duplicated"));
 }
 
 TEST(Gguf, RefusesImpossibleTensors) {

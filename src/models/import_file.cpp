@@ -85,7 +85,7 @@ Result<> copy_bytes(const fs::path& from, const fs::path& to, Copying& copying) 
     }
     if (got == 0) break;
     if (!copying.went_on(static_cast<std::uint64_t>(got)))
-      return std::unexpected(Error(std::make_error_code(std::errc::operation_canceled), "the copy was ended"));
+      return std::unexpected(Error(std::make_error_code(std::errc::operation_canceled), "the copy was aborted"));
   }
   if (::fsync(out.get()) != 0) return failed(errno, "writing", to);
   return {};
@@ -125,8 +125,7 @@ Result<std::string> stem_for(const ImportWish& wish) {
                      printable(name, 256) == name && !parse_shard(name);
   if (sound) return name;
   return fail(errc::malformed,
-              fmt::format("'{}' can't be the name of a model here: letters without '/', and no '.' at its beginning",
-                          printable(name, 256)),
+              fmt::format("invalid model name '{}': use letters without '/', and no leading '.'", printable(name, 256)),
               "name");
 }
 
@@ -161,7 +160,7 @@ Result<ImportedModel> import_file(const ImportWish& wish, const ImportProgress& 
     std::error_code ignored;
     if (fs::exists(model.files.back(), ignored) && !is_same(model.files.back(), sizes[i]))
       return fail(errc::name_in_use,
-                  fmt::format("there is another file '{}' already: choose another name", model.files.back().native()),
+                  fmt::format("another file '{}' already exists: choose another name", model.files.back().native()),
                   "name");
   }
   // The first part last: who sees it sees all.

@@ -48,13 +48,12 @@ TEST(Inspection, NamesTheFileThatIsWrong) {
   auto absurd = GgufWriter::model("llama");
   absurd.extra_pairs = 1ULL << 60;
   EXPECT_THAT(verdict_on({absurd}), HasSubstr("'file0'"));
-  EXPECT_THAT(verdict_on({projector()}), HasSubstr("'file0' is no model but a projector"));
+  EXPECT_THAT(verdict_on({projector()}), HasSubstr("'file0' is not a model but a projector"));
   EXPECT_THAT(verdict_on({GgufWriter::model("llama"), GgufWriter::model("llama")}),
-              HasSubstr("'file1' is no projector"));
+              HasSubstr("'file1' is not a projector"));
   EXPECT_THAT(verdict_on({part(1, 2), part(0, 2)}), HasSubstr("'file0'"));
-  EXPECT_THAT(verdict_on({part(0, 2)}), HasSubstr("2 parts, and there are 1 files"));
-  EXPECT_THAT(verdict_on({part(0, 3), part(2, 3), part(1, 3)}),
-              HasSubstr("'file1' is part 3 of 3, and should be part 2"));
+  EXPECT_THAT(verdict_on({part(0, 2)}), HasSubstr("2, but there are 1 files"));
+  EXPECT_THAT(verdict_on({part(0, 3), part(2, 3), part(1, 3)}), HasSubstr("'file1' is part 3 of 3, expected part 2"));
   EXPECT_THAT(verdict_on({GgufWriter::model("llama"), projector(), projector()}), HasSubstr("there are 3 files"));
 }
 

@@ -24,7 +24,7 @@ Result<json::Object> read_entries(const fs::path& file) {
   auto parsed = json::parse(**text);
   if (parsed && parsed->is_object()) return std::move(parsed->get_object());
   return fail(errc::malformed,
-              fmt::format("{} can't be read as an object of models: put it right, or move it away", file.native()));
+              fmt::format("{} is not an object of models: correct it, or move it away", file.native()));
 }
 
 Result<> write_entries(const fs::path& file, json::Object entries) {

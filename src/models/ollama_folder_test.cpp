@@ -80,7 +80,7 @@ TEST_F(OllamaFolder, WhatIsMissingIsAProblemOfThatName) {
            fmt::format(R"({{"layers":[{}]}})", layer("model", "sha256:" + std::string(64, 'd'))));
   const auto found = look()->find("gone:1b");
   ASSERT_FALSE(found);
-  EXPECT_THAT(found.error().message, testing::HasSubstr("can't be read"));
+  EXPECT_THAT(found.error().message, testing::HasSubstr("cannot be read"));
 }
 
 }  // namespace

@@ -35,10 +35,10 @@ std::string checkpoint_of(const json::Value& entry) {
 std::string wrong(const UserModel& model) {
   if (model.checkpoint.empty() && !model.configured) return "it needs a 'checkpoint': a file or the name of a model";
   const Recipe* const recipe = find_recipe(model.recipe);
-  if (!recipe) return fmt::format("there is no recipe '{}'; there are {}", model.recipe, recipe_names());
+  if (!recipe) return fmt::format("unknown recipe '{}'; known recipes: {}", model.recipe, recipe_names());
   for (const auto& label : model.labels) {
     const auto type = type_of_label(label);
-    if (type && !serves(*recipe, *type)) return fmt::format("recipe '{}' serves no '{}'", model.recipe, label);
+    if (type && !serves(*recipe, *type)) return fmt::format("recipe '{}' does not serve '{}'", model.recipe, label);
   }
   return {};
 }
@@ -126,7 +126,7 @@ class Merger {
     const auto at = std::ranges::find_if(found_.models(), has_it);
     if (at != found_.models().end()) return *at;
     return fail(errc::file_not_found,
-                fmt::format("'{}' is no model file; user_models.json names it for '{}'", path.native(), entry.name),
+                fmt::format("'{}' is not a model file; user_models.json has it for '{}'", path.native(), entry.name),
                 "model");
   }
 
@@ -172,7 +172,7 @@ UserModels read_user_models(const fs::path& file) {
     }
     auto reason = wrong(model);
     const auto same = [&model](const UserModel& other) { return other.name == model.name; };
-    if (std::ranges::any_of(user.models, same)) reason = "there is another entry of this name";
+    if (std::ranges::any_of(user.models, same)) reason = "there is another entry with this name";
     if (!reason.empty()) {
       user.problems.push_back(problem(file, model.name, fmt::format("'{}': {}", model.name, reason)));
     } else {

@@ -67,7 +67,7 @@ TEST_F(UserModelsTest, TwoEntriesOfOneNameAreAProblem) {
   write(R"({"mine":{"checkpoint":"chat"},"user.mine":{"checkpoint":"chat"}})");
   EXPECT_THAT(names(*scanned()), ElementsAre("mine"));
   ASSERT_EQ(scanned()->problems().size(), 1u);
-  EXPECT_THAT(scanned()->problems()[0].cause.message, HasSubstr("there is another entry of this name"));
+  EXPECT_THAT(scanned()->problems()[0].cause.message, HasSubstr("there is another entry with this name"));
 }
 
 // It was the last one here, and the first one in the rule that was tested.
@@ -112,9 +112,9 @@ TEST_F(UserModelsTest, TheUsersNameCountsMoreThanAFoundOne) {
 TEST_F(UserModelsTest, WhatIsWrongIsAProblemOfThatName) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"a":{"recipe":"flm"}})", "it needs a 'checkpoint'"},
-      {R"({"a":{"checkpoint":"x","recipe":"nope"}})", "there is no recipe 'nope'; there are llamacpp, "},
-      {R"({"a":{"checkpoint":"x","recipe":"flm","labels":["image"]}})", "recipe 'flm' serves no 'image'"},
-      {R"({"a":{"checkpoint":"/nowhere/x.gguf"}})", "'/nowhere/x.gguf' is no model file"},
+      {R"({"a":{"checkpoint":"x","recipe":"nope"}})", "unknown recipe 'nope'; known recipes: llamacpp, "},
+      {R"({"a":{"checkpoint":"x","recipe":"flm","labels":["image"]}})", "recipe 'flm' does not serve 'image'"},
+      {R"({"a":{"checkpoint":"/nowhere/x.gguf"}})", "'/nowhere/x.gguf' is not a model file"},
       {R"({"a":{"checkpoint":"nobody"}})", "nobody"},
       {R"({"a":7})", "it needs a 'checkpoint'"},
   };

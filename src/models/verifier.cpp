@@ -66,7 +66,7 @@ void Verifier::load() {
     return;
   }
   const auto aside = set_aside(record_);
-  log::warning("models", "'{}' held no hashes and was moved to '{}'", record_.native(), aside.native());
+  log::warning("models", "'{}' had no hashes and was moved to '{}'", record_.native(), aside.native());
 }
 
 std::optional<FileCheck> Verifier::check(const fs::path& file, const std::function<bool()>& go_on) {
@@ -116,8 +116,7 @@ Result<fs::path> quarantine(const fs::path& path) {
   std::error_code error;
   const auto target = fs::canonical(path, error);
   const auto refuse = [&](std::error_code code) {
-    return std::unexpected(
-        Error(code, fmt::format("'{}' can't be moved out of the way: {}", path.native(), code.message())));
+    return std::unexpected(Error(code, fmt::format("'{}' cannot be renamed: {}", path.native(), code.message())));
   };
   if (error) return refuse(error);
   constexpr int kMostNames = 100;

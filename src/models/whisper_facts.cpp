@@ -56,7 +56,7 @@ Result<GgufFacts> read_whisper_facts(ByteSource& source) {
   if (!is_whisper(head)) return other();
   // The table of tokens alone has half a byte for each of its numbers at least.
   if (source.size() / head.text_width < head.vocabulary / 2)
-    return fail(errc::truncated, "ends before its tensors: a download that broke off?");
+    return fail(errc::truncated, "ends before its tensors: probably an incomplete download");
 
   GgufFacts facts;
   facts.type = ModelType::transcription;

@@ -170,7 +170,7 @@ Result<> check_image(View source, const Path& path) {
   if (auto fine = table<kFields>().check(source, path); !fine) return fine;
   const auto type = source.find("type").as_string();
   if (type == "file")
-    return refuse(errc::unsupported_value, path, "type", "can't be \"file\": no files are kept here, send base64");
+    return refuse(errc::unsupported_value, path, "type", "cannot be \"file\": files are not stored, send base64");
   for (const auto* name : {"media_type", "data"}) {
     if (type == "base64" && source.find(name).is_null())
       return refuse(errc::missing_field, path, name, "is required: a string");
@@ -196,10 +196,9 @@ Result<> check_document(View source, const Path& path) {
   if (auto fine = table<kFields>().check(source, path); !fine) return fine;
   const auto type = source.find("type").as_string();
   if (type != "text" && type != "content") {
-    return refuse(errc::unsupported_value, path, "type",
-                  fmt::format("can't be \"{}\": documents are read as text here, so send the text of it with the type "
-                              "\"text\"",
-                              type));
+    return refuse(
+        errc::unsupported_value, path, "type",
+        fmt::format("cannot be \"{}\": documents are read as text, so send the text with the type \"text\"", type));
   }
   const auto* const needed = type == "text" ? "data" : "content";
   if (source.find(needed).is_null()) return refuse(errc::missing_field, path, needed, "is required: the text");
@@ -236,7 +235,7 @@ Result<> check_turns(View messages, const Path& path) {
   if (const auto values = messages.values(); values > kMaxMessageValues) {
     auto where = path.text();
     return fail(errc::bad_value,
-                fmt::format("'{}' has {} JSON values in all, at most {} are taken: leave old ones out", where, values,
+                fmt::format("'{}' has {} JSON values in all, at most {} are allowed: omit old ones", where, values,
                             kMaxMessageValues),
                 where);
   }

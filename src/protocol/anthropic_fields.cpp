@@ -19,9 +19,9 @@ constexpr auto kPrompt = std::to_array<Field>({
      .max_size = kMaxMessages,
      .elements = kObject,
      .inside = check_turns,
-     .about = "the conversation; messages of one role that follow each other are one; a last one of the assistant is "
-              "gone on with",
-     .instead = "leave old ones out or join them"},
+     .about =
+         "the conversation; consecutive messages of one role are joined; a last message of the assistant is continued",
+     .instead = "omit old ones or join them"},
     {.name = "system",
      .kinds = kString | kArray,
      .max_size = kMaxParts,
@@ -34,7 +34,7 @@ constexpr auto kPrompt = std::to_array<Field>({
      .max_size = kMaxTools,
      .elements = kObject,
      .inside = check_own_tools,
-     .about = "tools with `input_schema` that the client runs; other types are left out",
+     .about = "tools with `input_schema` that the client runs; other types are ignored",
      .instead = "offer those that this conversation needs"},
     {.name = "tool_choice",
      .kinds = kObject,
@@ -43,14 +43,13 @@ constexpr auto kPrompt = std::to_array<Field>({
     {.name = "thinking",
      .kinds = kObject,
      .inside = check_thinking,
-     .about = "`type`: `enabled`, `adaptive` and `between_tools` let the model think and show its thoughts, `disabled` "
-              "(as without the "
-              "field) lets it not, where its template can do without. `display`: `omitted` shows blocks without their "
-              "text. `budget_tokens` has no effect"},
+     .about = "`type`: `enabled`, `adaptive` and `between_tools` enable thinking and return it, `disabled` (the "
+              "default) disables it, if the template can. `display`: `omitted` returns blocks without text. "
+              "`budget_tokens` has no effect"},
     {.name = "output_config",
      .kinds = kObject,
      .inside = check_output_config,
-     .about = "`effort`, for templates that know one; `format`: `json_schema` with `schema`"},
+     .about = "`effort`, for templates that support it; `format`: `json_schema` with `schema`"},
     {.name = "output_format",
      .kinds = kObject,
      .inside = check_output_format,
@@ -63,20 +62,20 @@ constexpr auto kAnswer = std::to_array<Field>({
      .required = true,
      .min = 0,
      .max = kMaxUint32,
-     .about = "most tokens of an answer; 0: only the prompt is computed, for requests to come"},
+     .about = "maximum number of generated tokens; 0: only compute the prompt, for later requests"},
     kStreamField,
     {.name = "stop_sequences",
      .kinds = kArray,
      .max_size = kMaxStops,
      .max_bytes = kMaxStopBytes,
      .elements = kString,
-     .about = "the answer ends before the first of these",
-     .instead = "they are looked for at every token, so use few and short ones"},
+     .about = "generation ends before the first of these",
+     .instead = "they are searched at every token, so use few and short ones"},
     kTemperatureField,
     kTopPField,
     kTopKField,
     {.name = "metadata", .kinds = kObject, .inside = check_metadata, .about = "`user_id` has no effect"},
-    {.name = "service_tier", .kinds = kString, .about = "no effect: there is one"},
+    {.name = "service_tier", .kinds = kString, .about = "no effect: there is only one"},
 });
 
 }  // namespace

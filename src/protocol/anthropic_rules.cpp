@@ -96,19 +96,17 @@ Result<> check_chosen_own_tool(View body) {
     named = named || tool.find("name").as_string() == wanted;
   });
   if (type == "any" && !any) {
-    return fail(
-        errc::bad_value,
-        "'tool_choice' requires a call, but 'tools' has none to call (tools of Anthropic's types aren't known here): "
-        "add one with an 'input_schema'",
-        "tool_choice");
+    return fail(errc::bad_value,
+                "'tool_choice' requires a call, but 'tools' has no usable tool (tools of Anthropic's types are not "
+                "supported): add one with an 'input_schema'",
+                "tool_choice");
   }
   if (type == "tool" && !named) {
-    return fail(
-        errc::bad_value,
-        fmt::format("'tool_choice.name' is {}, which is not in 'tools' (those of Anthropic's types aren't known here): "
-                    "add it there with an 'input_schema'",
-                    choice.find("name").excerpt()),
-        "tool_choice.name");
+    return fail(errc::bad_value,
+                fmt::format("'tool_choice.name' is {}, which is not in 'tools' (tools of Anthropic's types are not "
+                            "supported): add it with an 'input_schema'",
+                            choice.find("name").excerpt()),
+                "tool_choice.name");
   }
   return {};
 }

@@ -60,7 +60,7 @@ Result<> check_biases(View biases, const Path& path, double most) {
   biases.each_element([&](View pair) { return fits_pair(pair, most, biased) || wrong(pair); });
   if (!result || biased <= kMaxBiased) return result;
   auto where = path.text();
-  auto message = fmt::format("'{}' is for {} tokens (a text counts its bytes), at most {} are taken: use a grammar",
+  auto message = fmt::format("'{}' is for {} tokens (a text counts its bytes), at most {} are allowed: use a grammar",
                              where, biased, kMaxBiased);
   return fail(errc::bad_value, std::move(message), std::move(where));
 }

@@ -30,22 +30,21 @@ Result<> check_nesting(std::string_view text, std::string_view name) {
   constexpr std::size_t kMaxNesting = 256;
   const auto depth = nesting(text);
   if (depth <= kMaxNesting) return {};
-  return fail(
-      errc::bad_value,
-      fmt::format("'{}' nests parentheses {} deep, at most {} are taken: use rules instead", name, depth, kMaxNesting),
-      std::string(name));
+  return fail(errc::bad_value,
+              fmt::format("'{}' nests parentheses {} deep, at most {} are allowed: use rules instead", name, depth,
+                          kMaxNesting),
+              std::string(name));
 }
 
 Result<> check_grammars(View body) {
   const auto grammar = body.find("grammar").as_string();
   const auto schema = answer_schema(body).text;
   if (!grammar.empty() && !schema.empty()) {
-    return fail(errc::bad_value, "'grammar' can't be used together with a JSON schema: leave one of them out",
-                "grammar");
+    return fail(errc::bad_value, "'grammar' cannot be combined with a JSON schema: omit one of them", "grammar");
   }
   if (!grammar.empty() && body.find("grammar_lazy").as_bool() && body.find("grammar_triggers").empty()) {
     return fail(errc::bad_value,
-                "'grammar_lazy' needs 'grammar_triggers': without one the grammar would never count, so name one",
+                "'grammar_lazy' needs 'grammar_triggers': without one the grammar would never apply, so add one",
                 "grammar_triggers");
   }
   if (auto fine = check_nesting(grammar, "grammar"); !fine) return fine;
@@ -79,10 +78,9 @@ Result<> check_chosen_tools(View body) {
                                : "'tool_choice' requires a call, but 'tools' has no function to call: add one");
   }
   if (callable && chosen.mode != ToolChoice::none && !body.find("grammar").as_string().empty()) {
-    return fail(
-        errc::bad_value,
-        "'grammar' can't be used together with 'tools', which bring a grammar of their own: leave one of them out",
-        "grammar");
+    return fail(errc::bad_value,
+                "'grammar' cannot be combined with 'tools', which have a grammar of their own: omit one of them",
+                "grammar");
   }
   return {};
 }
@@ -92,7 +90,7 @@ Result<> check_top_logprobs(View body) {
   if (top == 0 || body.find("logprobs").as_bool()) return {};
   return fail(
       errc::bad_value,
-      fmt::format("'top_logprobs' is {}, which needs 'logprobs' to be true: add it, or leave 'top_logprobs' out", top),
+      fmt::format("'top_logprobs' is {}, which needs 'logprobs' to be true: add it, or omit 'top_logprobs'", top),
       "top_logprobs");
 }
 
@@ -107,21 +105,21 @@ Result<> check_begun_answer(View body) {
   }
   if (answers(last) && (!last.find("tool_calls").empty() || !last.find("function_call").is_null())) {
     return fail(errc::bad_value,
-                "'messages' ends with an assistant message with tool calls, which can't be continued: add what the "
-                "tools answered",
+                "'messages' ends with an assistant message with tool calls, which cannot be continued: add the results "
+                "of the tools",
                 "messages");
   }
   const auto wanted = body.find("continue_final_message");
   if (!wanted.is_string() && !wanted.as_bool()) return {};
   const auto refuse = [&](std::string_view reason) {
-    return fail(errc::bad_value, fmt::format("'continue_final_message' can't be {}: {}", wanted.excerpt(), reason),
+    return fail(errc::bad_value, fmt::format("'continue_final_message' cannot be {}: {}", wanted.excerpt(), reason),
                 "continue_final_message");
   };
   if (!answers(last)) {
-    return refuse("the last of 'messages' is not the assistant's, so there is nothing to go on with; leave it out");
+    return refuse("the last of 'messages' is not from the assistant, so it cannot be continued; omit it");
   }
   if (body.find("add_generation_prompt").as_bool()) {
-    return refuse("'add_generation_prompt' is true, which begins a new message; leave one of them out");
+    return refuse("'add_generation_prompt' is true, which starts a new message; omit one of them");
   }
   return {};
 }
@@ -130,11 +128,12 @@ Result<> check_answers(View body) {
   const std::size_t prompts = input_count(body.find("prompt"));
   const auto n = answers_to_each(body);
   if (prompts * n <= kMaxRequestAnswers) return {};
-  return fail(errc::bad_value,
-              fmt::format("'prompt' has {} prompts with 'n' {} answers each, but one request gives at most {}: send "
-                          "several requests",
-                          prompts, n, kMaxRequestAnswers),
-              "prompt");
+  return fail(
+      errc::bad_value,
+      fmt::format(
+          "'prompt' has {} prompts with 'n' {} choices each, but one request returns at most {}: send several requests",
+          prompts, n, kMaxRequestAnswers),
+      "prompt");
 }
 
 using Rule = Result<> (*)(View body);
@@ -158,20 +157,21 @@ Result<> check_completion(View body) {
   const auto n = answers_to_each(body);
   if (const auto best = body.find("best_of"); !best.is_null() && best.as_integer() != n) {
     return fail(errc::unsupported_value,
-                fmt::format("'best_of' must be 'n' ({}) or left out, not {}: answers are not ranked here, ask for "
-                            "several with 'n' and choose",
+                fmt::format("'best_of' must be 'n' ({}) or omitted, not {}: choices are not ranked, so request several "
+                            "with 'n' and select one",
                             n, best.as_integer()),
                 "best_of");
   }
   if (const auto prompt = body.find("prompt"); !body.find("suffix").as_string().empty() && !is_one_prompt(prompt)) {
-    return fail(errc::unsupported_value,
-                fmt::format("'suffix' can't stand beside {} prompts: send one request for each gap", prompt.size()),
-                "suffix");
+    return fail(
+        errc::unsupported_value,
+        fmt::format("'suffix' cannot be combined with {} prompts: send one request for each gap", prompt.size()),
+        "suffix");
   }
   const bool logprobs = !body.find("logprobs").is_null() || body.find("n_probs").as_integer() > 0;
   if (body.find("echo").as_bool() && logprobs) {
-    return fail(errc::unsupported_value,
-                "'echo' must be false together with 'logprobs': the tokens of a prompt have none here", "echo");
+    return fail(errc::unsupported_value, "'echo' must be false together with 'logprobs': prompt tokens have none",
+                "echo");
   }
   return {};
 }

@@ -12,16 +12,15 @@ namespace {
 // To embed or to rank in one request; also the tokens of a text that is given as such.
 constexpr std::size_t kMaxTexts = 1 << 16;
 
-constexpr Field kTextsToEmbed{.name = "input",
-                              .kinds = kString | kArray | kObject,
-                              .min_size = 1,
-                              .max_size = kMaxTexts,
-                              .elements = kString | kInteger | kArray | kObject,
-                              .inside = check_texts_to_embed,
-                              .about =
-                                  "a text, tokens (texts may stand between them), an object with such "
-                                  "(`prompt_string`), or a list of these",
-                              .instead = "send several requests"};
+constexpr Field kTextsToEmbed{
+    .name = "input",
+    .kinds = kString | kArray | kObject,
+    .min_size = 1,
+    .max_size = kMaxTexts,
+    .elements = kString | kInteger | kArray | kObject,
+    .inside = check_texts_to_embed,
+    .about = "a text, tokens (optionally mixed with texts), an object with these (`prompt_string`), or a list of these",
+    .instead = "send several requests"};
 constexpr auto kEmbedding = std::to_array<Field>({
     kModelField,
     kContextField,
@@ -33,14 +32,13 @@ constexpr auto kEmbedding = std::to_array<Field>({
      .kinds = kInteger,
      .min = 1,
      .max = kMaxInt32,
-     .about = "at most as many as the model has; fewer are its first ones, divided by their length"},
-    {.name = "truncate", .kinds = kBoolean, .about = "true: a text that is too long for the model loses its end"},
+     .about = "at most the size of the model's embeddings; smaller: the first numbers, normalised"},
+    {.name = "truncate", .kinds = kBoolean, .about = "true: a text that is too long for the model is truncated"},
     {.name = "embd_normalize",
      .kinds = kInteger,
      .min = -1,
      .max = 64,
-     .about = "-1: as the model gives them; 0: the largest becomes 32760; 1, 2, …: this norm becomes 1. The default "
-              "is 2"},
+     .about = "-1: no normalisation; 0: the largest becomes 32760; 1, 2, …: this norm becomes 1. The default is 2"},
 });
 
 constexpr Field named(Field field, std::string_view name, std::string_view about) {
@@ -63,7 +61,7 @@ Result<> check_voice(json::View voice, const Path& path) {
 Result<> check_native_embedding(json::View body) {
   const bool given = !body.find("input").is_null() || !body.find("content").is_null();
   if (given) return {};
-  return fail(errc::missing_field, "'content' is required: a text, tokens, or a list of such", "content");
+  return fail(errc::missing_field, "'content' is required: a text, tokens, or a list of these", "content");
 }
 
 }  // namespace
@@ -76,8 +74,8 @@ const FieldTable& embedding_fields() {
 
 const FieldTable& native_embedding_fields() {
   static constexpr auto kFields =
-      kEmbedding +
-      std::to_array<Field>({kTextsToEmbed, named(kTextsToEmbed, "content", "the same as `input`, which counts first")});
+      kEmbedding + std::to_array<Field>(
+                       {kTextsToEmbed, named(kTextsToEmbed, "content", "the same as `input`, which takes precedence")});
   static const FieldTable table(kFields, check_native_embedding);
   return table;
 }
@@ -86,7 +84,11 @@ const FieldTable& rerank_fields() {
   static constexpr Field kFields[] = {
       kModelField,
       kContextField,
-      {.name = "query", .kinds = kString, .required = true, .min_size = 1, .about = "what documents are compared with"},
+      {.name = "query",
+       .kinds = kString,
+       .required = true,
+       .min_size = 1,
+       .about = "text that the documents are compared with"},
       {.name = "documents",
        .kinds = kArray,
        .min_size = 1,
@@ -100,17 +102,21 @@ const FieldTable& rerank_fields() {
        .min_size = 1,
        .max_size = kMaxTexts,
        .elements = kString,
-       .about = "instead of `documents`, as for text-embeddings-inference: the answer is a list of objects with "
+       .about = "alternative to `documents`, as in text-embeddings-inference: the response is a list of objects with "
                 "`index` and `score`",
        .instead = "send several requests"},
-      {.name = "top_n", .kinds = kInteger, .min = 1, .max = kMaxInt32, .about = "only so many, best first"},
-      {.name = "return_documents", .kinds = kBoolean, .about = "the texts come back with their scores"},
+      {.name = "top_n",
+       .kinds = kInteger,
+       .min = 1,
+       .max = kMaxInt32,
+       .about = "maximum number of results, best first"},
+      {.name = "return_documents", .kinds = kBoolean, .about = "return the texts with their scores"},
       {.name = "return_text", .kinds = kBoolean, .about = "the same"},
       {.name = "raw_scores",
        .kinds = kBoolean,
-       .about = "false, and always for `/v2/rerank`: scores between 0 and 1 (their logistic function); else as the "
-                "model gives them"},
-      {.name = "truncate", .kinds = kBoolean, .about = "texts are never cut; one that is too long is refused"},
+       .about = "false, and always for `/v2/rerank`: scores between 0 and 1 (logistic function); else the raw scores "
+                "of the model"},
+      {.name = "truncate", .kinds = kBoolean, .about = "no effect: a text that is too long is rejected"},
   };
   static const FieldTable table(kFields, check_documents_or_texts);
   return table;
@@ -124,26 +130,25 @@ const FieldTable& speech_fields() {
        .required = true,
        .min_size = 1,
        .max_bytes = 64 * 1024,
-       .about = "the text to be spoken",
+       .about = "the text to speak",
        .instead = "send it in pieces"},
       {.name = "voice",
        .kinds = kString | kObject,
        .max_bytes = 256,
        .inside = check_voice,
-       .about =
-           "one of those that GET audio/voices lists, or an object with its `id`; OpenAI's names stand for some of "
-           "them. Without one the model's first"},
+       .about = "a name from GET audio/voices, or an object with its `id`; OpenAI's names map to some of them. "
+                "Default: the first voice of the model"},
       {.name = "response_format",
        .kinds = kString,
        .choices = "mp3|opus|aac|flac|wav|pcm",
-       .about = "mp3 unless it is said. pcm: samples of 16 bits, 24,000 a second, one channel. opus, aac and flac "
-                "can be had of backends that make them"},
-      {.name = "speed", .kinds = kNumber, .min = 0.25, .max = 4, .about = "1 is how the voice speaks by itself"},
-      {.name = "instructions", .kinds = kString, .max_bytes = 64 * 1024, .about = "for backends that heed them"},
+       .about = "default: mp3. pcm: 16-bit samples, 24,000 per second, one channel. opus, aac and flac only with "
+                "backends that support them"},
+      {.name = "speed", .kinds = kNumber, .min = 0.25, .max = 4, .about = "1 is the normal speed"},
+      {.name = "instructions", .kinds = kString, .max_bytes = 64 * 1024, .about = "for backends that support them"},
       {.name = "stream_format",
        .kinds = kString,
        .choices = "audio",
-       .about = "sound comes as it is made; events with pieces of it can't be had"},
+       .about = "audio is sent as it is generated; events are not supported"},
   };
   static const FieldTable table(kFields);
   return table;
@@ -158,9 +163,9 @@ const FieldTable& tokenize_fields() {
        .max_bytes = 2 << 20,
        .about = "the text",
        .instead = "send it in pieces"},
-      {.name = "add_special", .kinds = kBoolean, .about = "with BOS and the like, as the model wants them"},
+      {.name = "add_special", .kinds = kBoolean, .about = "add BOS and other special tokens, as the model requires"},
       {.name = "parse_special", .kinds = kBoolean, .about = "false: control tokens in the text are plain text"},
-      {.name = "with_pieces", .kinds = kBoolean, .about = "each token with its text"},
+      {.name = "with_pieces", .kinds = kBoolean, .about = "return the text of each token"},
   };
   static const FieldTable table(kFields);
   return table;

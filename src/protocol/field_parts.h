@@ -18,32 +18,30 @@ inline constexpr Field kModelField = {
     .kinds = kString,
     .min_size = 1,
     .max_bytes = kLongestModelName,
-    .about =
-        "which model answers; see `models`. Without it the only one of the type that is loaded, else the only one "
-        "there is"};
+    .about = "the model; see `models`. Default: the only loaded model of the type, else the only one there is"};
 inline constexpr Field kContextField = {
     .name = "ctx_size",
     .kinds = kInteger,
     .min = -1,
     .max = 1 << 26,
-    .about =
-        "tokens that the model's context must have at least: it is loaded so, or loaded anew "
-        "if it has fewer; 0 or -1: whatever it has"};
+    .about = "minimum context of the model in tokens: a model with less is loaded again; 0 or -1: any context"};
 
 // What every dialect calls by the same name.
-inline constexpr Field kStreamField = {.name = "stream", .kinds = kBoolean, .about = "the answer comes in events"};
+inline constexpr Field kStreamField = {
+    .name = "stream", .kinds = kBoolean, .about = "return the response as a stream of events"};
 inline constexpr Field kTemperatureField = {
-    .name = "temperature", .kinds = kNumber, .min = 0, .max = 2, .about = "0: always the likeliest token"};
-inline constexpr Field kTopPField = {.name = "top_p",
-                                     .kinds = kNumber,
-                                     .min = 0,
-                                     .max = 1,
-                                     .about = "keeps the likeliest tokens that together have this probability; 1: all"};
+    .name = "temperature", .kinds = kNumber, .min = 0, .max = 2, .about = "0: always the most likely token"};
+inline constexpr Field kTopPField = {
+    .name = "top_p",
+    .kinds = kNumber,
+    .min = 0,
+    .max = 1,
+    .about = "keep the most likely tokens that together have this probability; 1: all"};
 inline constexpr Field kTopKField = {.name = "top_k",
                                      .kinds = kInteger,
                                      .min = -1,
                                      .max = kMaxInt32,
-                                     .about = "keeps so many of the likeliest tokens; 0 or -1: all"};
+                                     .about = "keep that many of the most likely tokens; 0 or -1: all"};
 
 template <std::size_t N, std::size_t M>
 constexpr auto operator+(const std::array<Field, N>& a, const std::array<Field, M>& b) {

@@ -103,8 +103,8 @@ Result<> check_size(std::size_t size, std::string_view what, std::size_t most, c
   if (size >= rule.min_size && size <= most) return {};
   auto where = path.text();
   auto message = size < rule.min_size ? fmt::format("'{}' must be {}, but it is empty", where, expectation(rule))
-                                      : fmt::format("'{}' has {} {}, at most {} are taken{}{}", where, size, what, most,
-                                                    rule.instead.empty() ? "" : ": ", rule.instead);
+                                      : fmt::format("'{}' has {} {}, at most {} are allowed{}{}", where, size, what,
+                                                    most, rule.instead.empty() ? "" : ": ", rule.instead);
   return fail(errc::bad_value, std::move(message), std::move(where));
 }
 
@@ -178,7 +178,7 @@ FieldTable::FieldTable(std::span<const Field> fields, Across across) : fields_(f
   for (std::size_t i = 0; i < fields.size(); ++i) {
     auto at = slot(fields[i].name);
     while (index_[at] != 0) {
-      if (fields[index_[at] - 1u].name == fields[i].name) throw std::logic_error("a field stands twice in a table");
+      if (fields[index_[at] - 1u].name == fields[i].name) throw std::logic_error("a field is twice in a table");
       at = (at + 1) % kSlots;
     }
     index_[at] = static_cast<std::uint8_t>(i + 1);
@@ -212,8 +212,7 @@ Result<> FieldTable::check(json::View object, const Path& path) const {
   Result<> result;
   object.each_member([&](std::string_view name, json::View value) {
     if (++members > kMaxMembers && path.root()) {
-      result = fail(errc::bad_value,
-                    fmt::format("the body has more than {} fields: leave out those that mean nothing", kMaxMembers));
+      result = fail(errc::bad_value, fmt::format("the body has more than {} fields: omit unused ones", kMaxMembers));
       return false;
     }
     const auto* field = find(name);
@@ -267,8 +266,8 @@ Error missing_model() {
 
 Error wrong_model_type(std::string_view model, ModelType type, std::string_view endpoint, ModelType needed) {
   return {make_error_code(errc::wrong_model_type),
-          fmt::format("'{}' is of type {}, but {} needs a model of type {}: name another 'model', see /v1/models",
-                      model, name_of(type), endpoint, name_of(needed)),
+          fmt::format("'{}' is of type {}, but {} needs a model of type {}: use another 'model', see /v1/models", model,
+                      name_of(type), endpoint, name_of(needed)),
           "model"};
 }
 

@@ -7,22 +7,22 @@ namespace {
 
 constexpr auto kHeard = std::to_array<FormField>({
     {"file", R"({"type":"string","format":"binary"})", "a file",
-     "the sound: wav, mp3, flac, ogg (Vorbis); where ffmpeg is installed beside the server, also webm, ogg (Opus), "
-     "m4a, mp4, aac and what else it reads. What it is, its bytes tell, not its name",
+     "the audio: wav, mp3, flac, ogg (Vorbis); if ffmpeg is installed on the server, also webm, ogg (Opus), m4a, mp4, "
+     "aac and its other formats. The format is detected from the contents",
      true},
     {"model", R"({"type":"string"})", "a text",
-     "Without it the only one of its type that is loaded, else the only one there is"},
+     "default: the only loaded model of its type, else the only one there is"},
     {"language", R"({"type":"string"})", "a code such as \"en\", \"de\", \"pt-BR\"",
-     "that is spoken; without it the model finds out"},
-    {"prompt", R"({"type":"string"})", "a text; at most 16384 bytes", "that the sound goes on from"},
+     "language of the audio; default: detected"},
+    {"prompt", R"({"type":"string"})", "a text; at most 16384 bytes", "text before the audio, as context"},
     {"response_format", R"({"type":"string","enum":["json","text","verbose_json","srt","vtt"]})",
-     "\"json\", \"text\", \"verbose_json\", \"srt\" or \"vtt\"", "json unless it is said"},
+     "\"json\", \"text\", \"verbose_json\", \"srt\" or \"vtt\"", "default: json"},
     {"temperature", R"({"type":"number","minimum":0,"maximum":1})", "a number between 0 and 1", ""},
     {"timestamp_granularities[]", R"({"type":"array","items":{"type":"string","enum":["word","segment"]}})",
-     "\"word\" or \"segment\", any number of times", "of verbose_json, which has segments unless it is said"},
+     "\"word\" or \"segment\", any number of times", "for verbose_json; default: segments"},
     {"stream", R"({"type":"boolean"})", "true or false",
-     "with json or text: events `transcript.text.delta` and `transcript.text.done`. Pings until then; most backends "
-     "tell the whole text at once"},
+     "with json or text: events `transcript.text.delta` and `transcript.text.done`, and pings before; most backends "
+     "return the whole text at once"},
 });
 
 constexpr auto kForms = std::to_array<EndpointForm>({

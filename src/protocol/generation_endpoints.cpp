@@ -16,8 +16,8 @@ constexpr auto kNativeGeneration = [] {
   }
   field("logit_bias").inside = check_wide_logit_bias;
   field("stream_options").about =
-      "`each_token`: tokens that are there together come in an event each, but for those that make one character; the "
-      "last event counts tokens anyway";
+      "`each_token`: one event per token, even if several are ready (except parts of one character); the last event "
+      "always has token counts";
   return fields;
 }();
 
@@ -27,8 +27,8 @@ constexpr Field kPrompt = {.name = "prompt",
                            .elements = kString | kInteger | kArray | kObject,
                            .inside = check_prompt,
                            .about =
-                               "a text, tokens (texts may stand between them), an object with such "
-                               "(`prompt_string`), or a list of these: one answer (or `n`) to each"};
+                               "a text, tokens (optionally mixed with texts), an object with these (`prompt_string`), "
+                               "or a list of these: one completion (or `n`) for each"};
 
 // What llama-server's endpoints for texts have beside that.
 constexpr auto kNative =
@@ -39,8 +39,8 @@ constexpr auto kNative =
          .kinds = kArray,
          .max_size = 256,
          .elements = kString,
-         .about = "only these members of the answer; `a/b`: the member `b` of `a`, under that name. What "
-                  "there isn't is left out; in a stream they count for the last event"},
+         .about = "only these fields of the response; `a/b`: the field `b` of `a`, under that name. Missing fields are "
+                  "ignored; in a stream they apply to the last event"},
     });
 
 }  // namespace
@@ -56,64 +56,63 @@ const FieldTable& chat_fields() {
            .max_size = kMaxMessages,
            .elements = kObject,
            .inside = check_messages,
-           .about = "the conversation; a last message of the assistant is gone on with",
-           .instead = "leave old ones out or join them"},
+           .about = "the conversation; a last message of the assistant is continued",
+           .instead = "omit old ones or join them"},
           {.name = "tools",
            .kinds = kArray,
            .max_size = kMaxTools,
            .elements = kObject,
            .inside = check_tools,
-           .about = "functions that may be called; `custom` is refused, other types of tools are left out",
+           .about = "functions that the model may call; `custom` is rejected, other types of tools are ignored",
            .instead = "offer those that this conversation needs"},
           {.name = "tool_choice",
            .kinds = kString | kObject,
            .choices = "auto|none|required",
            .inside = check_tool_choice,
-           .about = "or an object that names one function, or some (`allowed_tools`)"},
-          {.name = "parallel_tool_calls", .kinds = kBoolean, .about = "several calls in one answer"},
-          {.name = "logprobs", .kinds = kBoolean, .about = "log probabilities of the answer's tokens"},
+           .about = "or an object with the name of one function, or some (`allowed_tools`)"},
+          {.name = "parallel_tool_calls", .kinds = kBoolean, .about = "allow several calls in one response"},
+          {.name = "logprobs", .kinds = kBoolean, .about = "return log probabilities of generated tokens"},
           {.name = "top_logprobs",
            .kinds = kInteger,
            .min = 0,
            .max = 20,
-           .about = "so many alternatives to each token; needs `logprobs`"},
+           .about = "number of alternatives for each token; needs `logprobs`"},
           {.name = "chat_template_kwargs",
            .kinds = kObject,
            .inside = check_template_kwargs,
-           .about = "further variables of the chat template"},
+           .about = "additional variables of the chat template"},
           {.name = "add_generation_prompt", .kinds = kBoolean, .about = "false: the prompt ends with the last message"},
           {.name = "continue_final_message",
            .kinds = kBoolean | kString,
            .choices = "content|reasoning_content",
-           .about =
-               "a last message of the assistant is gone on with anyway; where it is said, a stream holds only what "
-               "is new. `content`, `reasoning_content`: this part of it; true: the part that is there"},
+           .about = "continue a last message of the assistant in any case; a stream then contains only the new text. "
+                    "`content`, `reasoning_content`: continue this part; true: the part that exists"},
           {.name = "echo",
            .kinds = kBoolean,
-           .about = "with `continue_final_message`: a stream begins with what it goes on with"},
+           .about = "with `continue_final_message`: a stream starts with the continued text"},
           {.name = "reasoning_effort",
            .kinds = kString,
            .max_bytes = 64,
-           .about = "for templates that know it; `none` switches thinking off"},
+           .about = "for templates that support it; `none` disables thinking"},
           {.name = "reasoning_format",
            .kinds = kString,
            .choices = "none|auto|deepseek|deepseek-legacy",
-           .about = "where thoughts go; `none`: they stay in the text"},
-          {.name = "enable_thinking", .kinds = kBoolean, .about = "false: no thoughts, if the template can do without"},
+           .about = "field for reasoning; `none`: it stays in the text"},
+          {.name = "enable_thinking", .kinds = kBoolean, .about = "false: no thinking, if the template supports that"},
           {.name = "thinking_budget_tokens",
            .kinds = kInteger,
            .inside = decline_budget,
-           .about = "refused but for -1"},
+           .about = "only -1 is supported"},
           {.name = "reasoning_budget_tokens",
            .kinds = kInteger,
            .inside = decline_budget,
-           .about = "refused but for -1"},
+           .about = "only -1 is supported"},
           {.name = "modalities",
            .kinds = kArray,
            .elements = kString,
            .inside = check_modalities,
-           .about = "anything but `text` is refused"},
-          {.name = "functions", .kinds = kArray, .inside = decline_functions, .about = "refused; use `tools`"},
+           .about = "only `text` is supported"},
+          {.name = "functions", .kinds = kArray, .inside = decline_functions, .about = "not supported: use `tools`"},
       });
   static const FieldTable table(kFields, check_chat);
   return table;
@@ -128,12 +127,12 @@ const FieldTable& completion_fields() {
            .kinds = kInteger,
            .min = 0,
            .max = 20,
-           .about = "log probabilities of the so many likeliest tokens, in the shape of completions"},
-          {.name = "echo", .kinds = kBoolean, .about = "the prompt stands before the answer; not with `logprobs`"},
+           .about = "log probabilities of that many most likely tokens, in the format of completions"},
+          {.name = "echo", .kinds = kBoolean, .about = "return the prompt before the completion; not with `logprobs`"},
           {.name = "suffix",
            .kinds = kString,
-           .about = "what stands behind the gap between it and `prompt`, which is filled; for models with tokens "
-                    "for that, and one text as `prompt`"},
+           .about = "the text after the gap between `prompt` and it; for models with infill tokens, and one text as "
+                    "`prompt`"},
           {.name = "best_of", .kinds = kInteger, .min = 1, .max = kMaxAnswers, .about = "must be `n`"},
       });
   static const FieldTable table(kFields, check_completion);
@@ -155,21 +154,21 @@ const FieldTable& infill_fields() {
                      .required = true,
                      .elements = kString | kInteger,
                      .inside = check_plain_prompt,
-                     .about = "what stands before the gap: a text, or tokens between which texts may stand"},
+                     .about = "the text before the gap, or tokens, optionally mixed with texts"},
                     {.name = "input_suffix",
                      .kinds = kString | kArray,
                      .required = true,
                      .elements = kString | kInteger,
                      .inside = check_plain_prompt,
-                     .about = "what stands behind it"},
+                     .about = "the text after the gap"},
                     {.name = "input_extra",
                      .kinds = kArray,
                      .max_size = kMaxExtra,
                      .elements = kObject,
                      .inside = check_extra,
-                     .about = "other pieces of the project: objects with `text`, and `filename` if it has one",
-                     .instead = "name those that are of use here"},
-                    {.name = "prompt", .kinds = kString, .about = "how the gap begins"},
+                     .about = "other files of the project: objects with `text`, and optionally `filename`",
+                     .instead = "select the relevant ones"},
+                    {.name = "prompt", .kinds = kString, .about = "the start of the text in the gap"},
                 });
   static const FieldTable table(kFields, check_native);
   return table;

@@ -138,8 +138,8 @@ std::string sse_error_event(const Error& error, Style style) {
 
 Error path_error(std::string_view method, std::string_view path, unsigned status) {
   if (status == 405)
-    return {make_error_code(errc::method_not_allowed), fmt::format("{} does not take {} requests", path, method)};
-  return {make_error_code(errc::unknown_path), fmt::format("there is nothing at {}", path)};
+    return {make_error_code(errc::method_not_allowed), fmt::format("{} does not support {} requests", path, method)};
+  return {make_error_code(errc::unknown_path), fmt::format("unknown path {}", path)};
 }
 
 Error parse_error_body(unsigned status, std::string_view body) {
@@ -147,7 +147,7 @@ Error parse_error_body(unsigned status, std::string_view body) {
   const auto foreign = [&] {
     const auto text = body.substr(0, std::min(body.size(), kMaxForeignText));
     return Error(remote_cause(kind),
-                 text.empty() ? fmt::format("the server answered with status {}", status) : std::string(text));
+                 text.empty() ? fmt::format("the server returned status {}", status) : std::string(text));
   };
   const auto parsed = json::parse(body);
   if (!parsed) return foreign();

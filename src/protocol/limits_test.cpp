@@ -43,12 +43,12 @@ TEST(Limits, MessagesPartsAndCalls) {
   };
   taken(talk(kMaxMessages));
   refused(talk(kMaxMessages + 1), "messages",
-          "has 4097 elements, at most 4096 are taken: leave old ones out or join them");
+          "has 4097 elements, at most 4096 are allowed: omit old ones or join them");
   const auto parts = [](std::size_t count) {
     return R"({"messages":[{"role":"user","content":[)" + repeated(count, R"({"type":"text","text":"x"})") + "]}]}";
   };
   taken(parts(kMaxParts));
-  refused(parts(kMaxParts + 1), "messages[0].content", "at most 1024 are taken: join them");
+  refused(parts(kMaxParts + 1), "messages[0].content", "at most 1024 are allowed: join them");
   const auto calls = [](std::size_t count) {
     return R"({"messages":[{"role":"assistant","tool_calls":[)" +
            repeated(count, R"({"type":"function","function":{"name":"f","arguments":"{}"}})") +
@@ -65,11 +65,11 @@ TEST(Limits, WhatMessagesHoldBesideTheirContent) {
   };
   const auto values = [](std::size_t count) { return R"(,"extra":[)" + repeated(count, "{}") + "]"; };
   taken(message("user", values(kMaxMessageValues - 5)));
-  refused(message("user", values(kMaxMessageValues)), "messages", "JSON values in all, at most 100000 are taken");
+  refused(message("user", values(kMaxMessageValues)), "messages", "JSON values in all, at most 100000 are allowed");
   const std::string long_text(kMaxMessageExtras, 'x');
   for (const auto* name : {"reasoning_content", "name", "extra"}) {
     refused(message("assistant", fmt::format(R"(,"{}":"{}")", name, long_text)), "messages",
-            "bytes beside the 'content' of messages, at most 4194304 are taken: leave old thoughts");
+            "bytes beside the 'content' of messages, at most 4194304 are allowed: omit old reasoning");
   }
   refused(message("assistant",
                   R"(,"tool_calls":[{"type":"function","function":{"name":"f","arguments":")" + long_text + R"("}}])"),
@@ -83,7 +83,7 @@ TEST(Limits, ArgumentsOfTemplates) {
   };
   taken(kwargs(kMaxTemplateBytes - 10));
   refused(kwargs(kMaxTemplateBytes), "chat_template_kwargs",
-          "at most 65536 are taken: put what is long into 'messages'");
+          "at most 65536 are allowed: put long text into 'messages'");
 }
 
 // Rules between fields look for many of them, each time in all.
@@ -105,7 +105,7 @@ TEST(Limits, Tools) {
         "]");
   };
   taken(tools(kMaxTools));
-  refused(tools(kMaxTools + 1), "tools", "at most 512 are taken: offer those that this conversation needs");
+  refused(tools(kMaxTools + 1), "tools", "at most 512 are allowed: offer those that this conversation needs");
   const auto wide =
       R"({"type":"object","properties":{)" + repeated(100, R"("p":{"type":"string"})") + R"(},"required":["p"]})";
   taken(tools(32, wide));
@@ -153,7 +153,7 @@ TEST(Limits, PropertiesOfSchemas) {
   taken(chat(R"("json_schema":)" + object(512, true)));
   taken(chat(R"("json_schema":)" + object(128, false)));
   schema_refused(object(513, true), "has 513 properties in one object, at most 512");
-  schema_refused(object(129, false), "129 properties that may be left out, at most 128");
+  schema_refused(object(129, false), "129 optional properties, at most 128");
   schema_refused(R"({"anyOf":[)" + repeated(3, object(120, false)) + "]}", "list more of them in 'required'");
   // Merged into one object.
   const std::string parts = R"({"$defs":{"a":)" + object(100, true) + R"(},"allOf":[)";
@@ -161,7 +161,7 @@ TEST(Limits, PropertiesOfSchemas) {
   schema_refused(parts + repeated(6, R"({"$ref":"#/$defs/a"})") + "]}", "has 600 properties in one object");
   schema_refused(R"({"$defs":{"a":)" + object(100, true) + R"(},"allOf":[{"anyOf":[)" +
                      repeated(2, R"({"$ref":"#/$defs/a"})") + "]}]}",
-                 "200 properties that may be left out");
+                 "200 optional properties");
 }
 
 TEST(Limits, SizeOfSchemas) {
@@ -170,7 +170,7 @@ TEST(Limits, SizeOfSchemas) {
   schema_refused(choice(4100), "more than 4096 parts");
   // Definitions that nobody needs, and values as long as one likes.
   refused(chat(R"("json_schema":{"$defs":{"a":{"const":")" + std::string(SchemaLimits::kBytes, 'x') + "\"}}}"),
-          "json_schema", "bytes, at most 524288 are taken: make it smaller");
+          "json_schema", "bytes, at most 524288 are allowed: make it smaller");
   schema_refused(R"({"enum":[)" + repeated(2049, "1") + "]}", "has 2049 values in its lists");
   schema_refused(R"({"type":"string","pattern":"^)" + std::string(1100, 'a') + R"($"})", "bytes in a pattern");
   schema_refused(R"({"type":[)" + repeated(9, R"("null")") + "]}", "has 9 types in one list");
@@ -187,7 +187,7 @@ TEST(Limits, ReferencesOfSchemas) {
   taken(chat(R"("json_schema":{"$defs":{"t":{"properties":{"next":{"$ref":"#/$defs/t"}}}},"$ref":"#/$defs/t"})"));
   // Followed for ever by what merges parts: a stack overflow.
   schema_refused(R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#/$defs/a"}]})",
-                 "leads to no schema");
+                 "never reaches a schema");
   schema_refused(R"({"$ref":"#/$defs/)" + std::string(300, 'a') + "\"}", "bytes in a '$ref'");
   std::string many;
   for (int i = 0; i < 129; ++i) many += fmt::format(R"({}{{"$ref":"#/$defs/a{}"}})", i > 0 ? "," : "", i);

@@ -12,7 +12,7 @@ namespace {
 
 std::unexpected<Error> decline(json::View value, const Path& path, std::string_view reason) {
   auto where = path.text();
-  auto message = fmt::format("'{}' must be left out, not {}: {}", where, value.excerpt(), reason);
+  auto message = fmt::format("'{}' must be omitted, not {}: {}", where, value.excerpt(), reason);
   return fail(errc::unsupported_value, std::move(message), std::move(where));
 }
 
@@ -34,7 +34,7 @@ Result<> check_trigger(json::View trigger, const Path& path) {
 Result<> check_samplers(json::View samplers, const Path& path) {
   Result<> result;
   const auto unknown = [&](std::string_view text, std::string where) {
-    auto message = fmt::format("'{}' must be a sampler, not \"{}\"; there are: {}", where, text, sampler_list());
+    auto message = fmt::format("'{}' must be a sampler, not \"{}\"; available: {}", where, text, sampler_list());
     result = fail(errc::bad_value, std::move(message), std::move(where));
     return false;
   };
@@ -73,7 +73,7 @@ Result<> check_triggers(json::View triggers, const Path& path) {
 Result<> check_modalities(json::View modalities, const Path& path) {
   Result<> result;
   modalities.each_element([&](json::View one) {
-    if (one.as_string() != "text") result = decline(modalities, path, "answers are text");
+    if (one.as_string() != "text") result = decline(modalities, path, "output is text");
   });
   return result;
 }
@@ -91,12 +91,12 @@ Result<> check_lora(json::View lora, const Path& path) {
 
 Result<> decline_indent(json::View indent, const Path& path) {
   if (indent.as_integer() == 0) return {};
-  return decline(indent, path, "lines are not cut by their indentation here, use 'stop' or a grammar");
+  return decline(indent, path, "lines are not cut by indentation; use 'stop' or a grammar");
 }
 
 Result<> decline_budget(json::View budget, const Path& path) {
   if (budget.as_integer() < 0) return {};
-  return decline(budget, path, "thinking can't be cut short, only switched off with 'enable_thinking'");
+  return decline(budget, path, "thinking has no budget; disable it with 'enable_thinking'");
 }
 
 Result<> decline_functions(json::View functions, const Path& path) {
@@ -107,8 +107,8 @@ Result<> decline_functions(json::View functions, const Path& path) {
 Result<> check_template_kwargs(json::View kwargs, const Path& path) {
   if (const auto bytes = kwargs.bytes(); bytes > kMaxTemplateBytes) {
     auto where = path.text();
-    auto message = fmt::format("'{}' has {} bytes, at most {} are taken: put what is long into 'messages'", where,
-                               bytes, kMaxTemplateBytes);
+    auto message = fmt::format("'{}' has {} bytes, at most {} are allowed: put long text into 'messages'", where, bytes,
+                               kMaxTemplateBytes);
     return fail(errc::bad_value, std::move(message), std::move(where));
   }
   const auto thinking = kwargs.find("enable_thinking");

@@ -58,7 +58,7 @@ Result<> check_prompt_object(View object, const Path& path) {
   if (auto fine = table.check(object, path); !fine) return fine;
   if (const auto media = object.find("multimodal_data"); !media.is_null()) {
     const Path place{&path, "multimodal_data"};
-    return refuse_prompt(errc::unsupported_value, place, "must be left out: prompts are text here");
+    return refuse_prompt(errc::unsupported_value, place, "must be omitted: prompts are text");
   }
   return {};
 }
@@ -91,7 +91,7 @@ Result<> check_plain_prompt(View part, const Path& path) {
                          fmt::format("must be a text or an array of tokens, not {}", part.excerpt()));
   if (!part.empty() && !holds_tokens(part)) {
     return refuse_prompt(errc::wrong_type, path,
-                         fmt::format("must hold tokens, between which texts may stand, not {}", part.excerpt()));
+                         fmt::format("must contain tokens, optionally mixed with texts, not {}", part.excerpt()));
   }
   return check_mixed(part, path);
 }
@@ -109,7 +109,7 @@ Result<> check_texts_to_embed(View value, const Path& path) {
   value.each_element([&](View text) {
     const Path place{&path, {}, at++};
     if (text.is_string() && text.as_string().empty())
-      result = refuse_prompt(errc::bad_value, place, "is empty, there is nothing to embed: leave it out");
+      result = refuse_prompt(errc::bad_value, place, "is empty, there is nothing to embed: omit it");
     return result.has_value();
   });
   return result;

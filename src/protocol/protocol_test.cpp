@@ -151,7 +151,7 @@ TEST(Requests, SeveralAnswersAndEchoes) {
     EXPECT_EQ(request.error().param, param);
     EXPECT_THAT(request.error().message, HasSubstr(said));
   };
-  refused(R"(,"best_of":3)", "best_of", "must be 'n' (1) or left out, not 3");
+  refused(R"(,"best_of":3)", "best_of", "must be 'n' (1) or omitted, not 3");
   refused(R"(,"n":2,"best_of":1)", "best_of", "must be 'n' (2)");
   refused(R"(,"echo":true,"logprobs":1)", "echo", "together with 'logprobs'");
   std::string many;

@@ -16,11 +16,12 @@ Result<> check_file(View part, const Path& path) {
   for (const auto* name : {"file_id", "file_url"}) {
     if (part.find(name).is_null()) continue;
     auto where = Path{&path, name}.text();
-    return fail(errc::unsupported_value,
-                fmt::format("'{}' names a file elsewhere, and no files are kept or fetched here: send its text in "
-                            "'file_data'",
-                            where),
-                where);
+    return fail(
+        errc::unsupported_value,
+        fmt::format(
+            "'{}' is a reference to a file, but files are not stored or downloaded: send its text in 'file_data'",
+            where),
+        where);
   }
   auto where = Path{&path, "file_data"}.text();
   const auto data = part.find("file_data");
@@ -50,7 +51,7 @@ Result<> check_part(View part, const Path& path) {
   const auto wanted = type == "input_image" ? "image_url" : type == "refusal" ? "refusal" : "text";
   if (!part.find(wanted).is_null()) return {};
   auto where = Path{&path, wanted}.text();
-  return fail(errc::missing_field, fmt::format("'{}' is required: it belongs to the type of this part", where), where);
+  return fail(errc::missing_field, fmt::format("'{}' is required for this type of part", where), where);
 }
 
 Result<> check_content(View content, const Path& path) {
@@ -82,7 +83,7 @@ Result<> check_message(View item, const Path& path) {
     auto where = Path{&place, "type"}.text();
     result = fail(
         errc::unsupported_value,
-        fmt::format("'{}' can't be \"input_image\" in a message of the {}: let the user send it", where, role), where);
+        fmt::format("'{}' cannot be \"input_image\" in a message of the {}: send it as the user", where, role), where);
     return false;
   });
   return result;
@@ -185,7 +186,7 @@ Result<> check_kept_item(View item, const Path& path) {
   if (item_of(item) != Item::reference) return check_item(item, path);
   auto where = Path{&path, "type"}.text();
   return fail(errc::unsupported_value,
-              fmt::format("'{}' can't be \"item_reference\" here: send the item itself", where), where);
+              fmt::format("'{}' cannot be \"item_reference\" here: send the item itself", where), where);
 }
 
 }  // namespace

@@ -139,12 +139,11 @@ Result<> check_response_metadata(View metadata, const Path& path) {
     return fail(errc::bad_value, fmt::format("'{}' {}", path.text(), reason), path.text());
   };
   if (metadata.size() > kMaxKeys)
-    return refuse(fmt::format("has {} keys, at most {} are taken: leave some out", metadata.size(), kMaxKeys));
+    return refuse(fmt::format("has {} keys, at most {} are allowed: omit some", metadata.size(), kMaxKeys));
   Result<> result;
   metadata.each_member([&](std::string_view name, View value) {
     if (name.size() > kMaxKey) {
-      result =
-          refuse(fmt::format("has a key of {} bytes, at most {} are taken: make it shorter", name.size(), kMaxKey));
+      result = refuse(fmt::format("has a key of {} bytes, at most {} are allowed: shorten it", name.size(), kMaxKey));
     } else if (!value.is_null()) {
       result = check_value(value, kValue, {&path, name});
     }
@@ -165,7 +164,7 @@ Result<> check_text_options(View text, const Path& path) {
     if (auto fine = table.check(format, place); !fine) return fine;
     if (format.find("type").as_string() != "json_schema" || !format.find("schema").is_null()) return {};
     auto where = Path{&place, "schema"}.text();
-    return fail(errc::missing_field, fmt::format("'{}' is required: what the answer must be like", where), where);
+    return fail(errc::missing_field, fmt::format("'{}' is required: the format of the response", where), where);
   };
   static constexpr Field kFields[] = {
       {.name = "format", .kinds = kObject, .inside = kCheckFormat},
@@ -195,8 +194,7 @@ Result<> check_conversation(View conversation, const Path& path) {
 
 Result<> decline_prompt(View, const Path& path) {
   return fail(errc::unsupported_value,
-              fmt::format("'{}' names a prompt that was saved, and there are none here: send its text in "
-                          "'instructions' and 'input'",
+              fmt::format("'{}' is a saved prompt, which is not supported: send its text in 'instructions' and 'input'",
                           path.text()),
               path.text());
 }
@@ -216,14 +214,13 @@ Result<> check_input(View body) {
 Result<> check_keeping(View body) {
   if (!body.find("previous_response_id").is_null() && !body.find("conversation").is_null()) {
     return fail(errc::bad_value,
-                "'conversation' and 'previous_response_id' both say what this goes on from: leave one of them out",
+                "'conversation' and 'previous_response_id' both select an earlier conversation: omit one of them",
                 "conversation");
   }
   const auto store = body.find("store");
   if (!body.find("background").as_bool() || store.is_null() || store.as_bool()) return {};
   return fail(errc::bad_value,
-              "'background' needs 'store': an answer that nobody waits for is got by its id. Leave 'store' out, or "
-              "'background'",
+              "'background' needs 'store', because the response is read by its ID. Omit 'store', or 'background'",
               "background");
 }
 
@@ -236,16 +233,15 @@ Result<> check_response(View body) {
   const auto type = choice.is_object() ? choice.find("type").as_string() : choice.as_string();
   if (type == "required" && !offers_any(body)) {
     return fail(errc::bad_value,
-                "'tool_choice' requires a call, but 'tools' has none to call (tools that OpenAI runs aren't here): "
+                "'tool_choice' requires a call, but 'tools' has no usable tool (tools of OpenAI are not available): "
                 "add one of type 'function'",
                 "tool_choice");
   }
   if (type != "function" && type != "custom") return {};
   if (offers(body, choice.find("name").as_string())) return {};
-  return fail(
-      errc::bad_value,
-      fmt::format("'tool_choice.name' is {}, which is not in 'tools': add it there", choice.find("name").excerpt()),
-      "tool_choice.name");
+  return fail(errc::bad_value,
+              fmt::format("'tool_choice.name' is {}, which is not in 'tools': add it", choice.find("name").excerpt()),
+              "tool_choice.name");
 }
 
 }  // namespace corral::protocol

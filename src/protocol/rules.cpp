@@ -44,7 +44,7 @@ Result<> check_part(json::View part, const Path& path) {
   static const FieldTable table(kFields);
   if (auto fine = table.check(part, path); !fine) return fine;
   const auto type = part.find("type").as_string();
-  if (part.find(type).is_null()) return required(path, type, "it belongs to the type of this part");
+  if (part.find(type).is_null()) return required(path, type, "it is part of this type");
   return {};
 }
 
@@ -112,16 +112,15 @@ Result<> check_message(json::View message, const Path& path) {
 Result<> check_extras(json::View messages, const Path& path) {
   const auto refuse = [&](std::string message) { return fail(errc::bad_value, std::move(message), path.text()); };
   if (const auto values = messages.values(); values > kMaxMessageValues) {
-    return refuse(fmt::format("'{}' has {} JSON values in all, at most {} are taken: leave old ones out", path.text(),
+    return refuse(fmt::format("'{}' has {} JSON values in all, at most {} are allowed: omit old ones", path.text(),
                               values, kMaxMessageValues));
   }
   std::size_t bytes = 0;
   messages.each_element([&](json::View message) { bytes += message.bytes() - message.find("content").bytes(); });
   if (bytes <= kMaxMessageExtras) return {};
-  return refuse(
-      fmt::format("'{}' has {} bytes beside the 'content' of messages, at most {} are taken: leave old thoughts and "
-                  "calls out",
-                  path.text(), bytes, kMaxMessageExtras));
+  return refuse(fmt::format(
+      "'{}' has {} bytes beside the 'content' of messages, at most {} are allowed: omit old reasoning and calls",
+      path.text(), bytes, kMaxMessageExtras));
 }
 
 }  // namespace
@@ -157,8 +156,8 @@ Result<> check_tool(json::View tool, const Path& path) {
   if (tool.find("type").as_string() == "custom") {
     const auto where = Path{&path, "type"}.text();
     return fail(errc::unsupported_value,
-                fmt::format("'{}' is \"custom\", which chats don't take here: offer a function with one text in its "
-                            "parameters, or use POST /v1/responses, which takes custom tools",
+                fmt::format("'{}' is \"custom\", which chats do not support: use a function with one string parameter, "
+                            "or POST /v1/responses, which supports custom tools",
                             where),
                 where);
   }
@@ -200,8 +199,8 @@ Result<> check_tools(json::View tools, const Path& path) {
   if (const auto bytes = tools.text().size(); bytes > kMaxToolBytes) {
     auto where = path.text();
     return fail(errc::bad_value,
-                fmt::format("'{}' has {} bytes, at most {} are taken: offer those that this conversation needs", where,
-                            bytes, kMaxToolBytes),
+                fmt::format("'{}' has {} bytes, at most {} are allowed: offer those that this conversation needs",
+                            where, bytes, kMaxToolBytes),
                 where);
   }
   return check_each(tools, path, check_tool);
@@ -270,7 +269,7 @@ Result<> check_documents_or_texts(json::View body) {
   if (!texts.is_null() && !body.find("documents").is_null()) {
     return fail(
         errc::bad_value,
-        fmt::format("'texts' can't stand beside 'documents', it is {}: they mean the same, leave one of them out",
+        fmt::format("'texts' cannot be combined with 'documents', it is {}: they are alternatives, omit one of them",
                     texts.excerpt()),
         "texts");
   }

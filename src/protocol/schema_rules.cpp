@@ -46,23 +46,23 @@ class Schema {
     result_ = fail(errc::bad_value, fmt::format("'{}' {}", where, reason), where);
   }
   void limit(std::string_view what, std::size_t have, std::size_t most, std::string_view instead) {
-    if (have > most) refuse(fmt::format("has {} {}, at most {} are taken: {}", have, what, most, instead));
+    if (have > most) refuse(fmt::format("has {} {}, at most {} are allowed: {}", have, what, most, instead));
   }
 
   void visit(View node, Place place) {
     if (!result_ || !node.is_object()) return;
     if (const auto types = node.find("type"); types.is_array()) {
-      limit("types in one list", types.size(), SchemaLimits::kTypes, "leave some out");
+      limit("types in one list", types.size(), SchemaLimits::kTypes, "omit some");
       place.copies *= std::max<std::size_t>(1, types.size());
     }
     nodes_ += place.copies;
     if (nodes_ > SchemaLimits::kNodes) {
-      return refuse(fmt::format(
-          "comes to more than {} parts (each type of a list counts what is inside it again): make it smaller",
-          SchemaLimits::kNodes));
+      return refuse(
+          fmt::format("expands to more than {} parts (each type of a list counts its contents again): make it smaller",
+                      SchemaLimits::kNodes));
     }
     if (place.depth > SchemaLimits::kDepth) {
-      return refuse(fmt::format("nests more than {} deep: name parts in '$defs' and use '$ref'", SchemaLimits::kDepth));
+      return refuse(fmt::format("nests more than {} deep: move parts to '$defs' and use '$ref'", SchemaLimits::kDepth));
     }
     ++place.depth;
     if (const auto ref = node.find("$ref"); !ref.is_null()) return refer(ref.as_string());
@@ -96,7 +96,7 @@ class Schema {
       auto inner = place;
       inner.names += name.size() + 1;
       limit("bytes in the names of properties, one inside the other,", inner.names, SchemaLimits::kNames,
-            "shorten them, or name parts in '$defs' and use '$ref'");
+            "shorten them, or move parts to '$defs' and use '$ref'");
       visit(value, inner);
       return result_.has_value();
     });
@@ -106,14 +106,13 @@ class Schema {
   void count(std::size_t all, std::size_t optional, std::size_t copies) {
     limit("properties in one object", all, SchemaLimits::kProperties, "split the object");
     if (optional > SchemaLimits::kOptional) {
-      return refuse(
-          fmt::format("has an object with {} properties that may be left out, at most {} are taken: list more of them "
-                      "in 'required'",
-                      optional, SchemaLimits::kOptional));
+      return refuse(fmt::format(
+          "has an object with {} optional properties, at most {} are allowed: list more of them in 'required'",
+          optional, SchemaLimits::kOptional));
     }
     optional_work_ += optional * optional * optional * copies;
     if (optional_work_ > SchemaLimits::kOptionalWork) {
-      refuse("has too many objects with many properties that may be left out: list more of them in 'required'");
+      refuse("has too many objects with many optional properties: list more of them in 'required'");
     }
   }
 
@@ -150,10 +149,7 @@ class Schema {
     targets_.push_back(at);
     for (std::size_t hops = 0; !at.find("$ref").is_null(); ++hops) {
       if (hops == SchemaLimits::kHops) {
-        return refuse(
-            fmt::format("has the '$ref' \"{}\", which leads to no schema, only from one '$ref' to the next: "
-                        "let it end",
-                        ref));
+        return refuse(fmt::format("has the '$ref' \"{}\", which never reaches a schema: correct it", ref));
       }
       at = target(at.find("$ref").as_string());
     }
@@ -164,7 +160,7 @@ class Schema {
     if (const auto known = refs_.find(ref); known != refs_.end()) return known->second;
     // Looking one up may mean going through the whole text, so their number is bounded before.
     limit("bytes in a '$ref'", ref.size(), SchemaLimits::kRef, "shorten it");
-    limit("different '$ref's", refs_.size() + 1, SchemaLimits::kRefs, "write some of them out");
+    limit("different '$ref's", refs_.size() + 1, SchemaLimits::kRefs, "inline some of them");
     if (!result_) return {};
     View at = root_;
     auto rest = ref;

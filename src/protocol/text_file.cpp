@@ -27,7 +27,7 @@ constexpr auto kDigits = [] {
 
 Result<std::string> from_base64(std::string_view text) {
   for (int i = 0; i < 2 && text.ends_with('='); ++i) text.remove_suffix(1);
-  const auto broken = [] { return fail(errc::bad_value, "has broken base64: encode the file again"); };
+  const auto broken = [] { return fail(errc::bad_value, "has invalid base64: encode the file again"); };
   if (text.size() % 4 == 1) return broken();
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3 + 2);
@@ -58,7 +58,7 @@ Result<std::string> text_of_file(std::string_view data_url) {
   if (!type.starts_with("text/") && type != "application/json") {
     type = type.substr(0, kShownType);
     return fail(errc::unsupported_value,
-                fmt::format("has the type \"{}\", but only text is read here: send the text of the document",
+                fmt::format("has the type \"{}\", but only text is supported: send the text of the document",
                             type.substr(0, complete_utf8_length(type))));
   }
   auto text = from_base64(data_url.substr(comma + 1));

@@ -86,7 +86,7 @@ void Journal::capture(const CaptureRow& row, std::int64_t now) {
 Result<CaptureRow> Journal::captured(std::string_view request) {
   auto rows = database_.ask("SELECT request, ended, doc FROM captures WHERE request = ?", request);
   if (rows.next()) return CaptureRow{.request = rows.text(0), .ended = rows.number(1), .doc = rows.text(2)};
-  return fail(errc::not_found, fmt::format("nothing is kept of what request '{}' said", request.substr(0, 100)));
+  return fail(errc::not_found, fmt::format("no bodies of request '{}' are stored", request.substr(0, 100)));
 }
 
 void Journal::tidy(std::int64_t now) {

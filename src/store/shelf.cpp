@@ -32,18 +32,17 @@ std::string shown(std::string_view id) { return fmt::format("'{}'{}", id.substr(
 
 std::unexpected<Error> missing(std::string_view what, std::string_view id) {
   return fail(errc::not_found,
-              fmt::format("there is no {} {}: it was never kept here, was deleted or was too old", what, shown(id)));
+              fmt::format("unknown {} {}: it was never stored, was deleted or has expired", what, shown(id)));
 }
 
 Error too_many(std::string_view id, std::size_t rows, std::string_view what) {
-  return {
-      make_error_code(errc::too_long),
-      fmt::format("{} goes on from more than {} {}: begin a new one with what matters of it", shown(id), rows, what)};
+  return {make_error_code(errc::too_long),
+          fmt::format("{} continues more than {} {}: start a new one with the relevant parts", shown(id), rows, what)};
 }
 Error too_much(std::string_view id, std::uint64_t bytes) {
   return {make_error_code(errc::too_large),
-          fmt::format("what is kept of {} has more than {} bytes: begin a new one with what matters of it", shown(id),
-                      bytes)};
+          fmt::format("the stored data of {} has more than {} bytes: start a new one with the relevant parts",
+                      shown(id), bytes)};
 }
 
 constexpr std::string_view kResponse = "SELECT id, owner, used, status, previous, doc, input FROM responses";
@@ -82,8 +81,9 @@ Result<> Shelf::put(const ResponseRow& row, std::int64_t now) {
   const auto size = size_of(row);
   const auto most = limits_.response_bytes / kLargestPart;
   if (static_cast<std::uint64_t>(size) > most) {
-    return fail(errc::too_large, fmt::format("{} has {} bytes with its input, and one may have {}: it isn't kept",
-                                             shown(row.id), size, most));
+    return fail(errc::too_large,
+                fmt::format("{} has {} bytes with its input, more than the limit of {}: it is not stored",
+                            shown(row.id), size, most));
   }
   {
     Transaction whole(database_);
@@ -119,9 +119,7 @@ Result<std::vector<ResponseRow>> Shelf::chain(std::string_view owner, std::strin
     auto row = response(owner, next, now);
     if (!row && !all.empty()) {
       row.error().message = fmt::format(
-          "{} goes on from {}, which isn't kept any more: send the whole conversation in "
-          "'input'",
-          shown(id), shown(next));
+          "{} continues {}, which is no longer stored: send the whole conversation in 'input'", shown(id), shown(next));
     }
     if (!row) return std::unexpected(row.error());
     bytes += row->doc.size() + row->input.size();

@@ -86,14 +86,14 @@ TEST_F(ShelfTest, AChainComesOldestFirstAndIsBounded) {
                                   testing::Field(&ResponseRow::id, "r2")));
   const auto all = shelf->chain("ann", "r9999", {.rows = 1'000}, now);
   EXPECT_EQ(all.error().code, errc::too_long);
-  EXPECT_THAT(all.error().message, HasSubstr("'r9999' goes on from more than 1000 responses"));
+  EXPECT_THAT(all.error().message, HasSubstr("'r9999' continues more than 1000 responses"));
   EXPECT_EQ(shelf->chain("ann", "r9999", {.rows = 20'000, .bytes = 1'000}, now).error().code, errc::too_large);
   EXPECT_THAT(shelf->chain("ann", "r999", {.rows = 1'000}, now).value(), SizeIs(1'000));
   // One of the middle has gone: nothing is left out silently.
   EXPECT_TRUE(shelf->erase_response("ann", "r500", now));
   const auto cut = shelf->chain("ann", "r999", {.rows = 1'000}, now);
   EXPECT_EQ(cut.error().code, errc::not_found);
-  EXPECT_THAT(cut.error().message, HasSubstr("'r999' goes on from 'r500', which isn't kept any more"));
+  EXPECT_THAT(cut.error().message, HasSubstr("'r999' continues 'r500', which is no longer stored"));
   put(row("ring", "ring"));
   EXPECT_EQ(shelf->chain("ann", "ring", {}, now).error().code, errc::too_long);
 }

@@ -91,7 +91,7 @@ Store::Damage Store::damage_of(const std::exception& failure) {
 Error Store::failed(const std::exception& failure, Damage damage) {
   ++failures_;
   Error cause(make_error_code(errc::unavailable),
-              fmt::format("nothing can be kept now: {}: {}", options_.file.native(), failure.what()));
+              fmt::format("storage is not available: {}: {}", options_.file.native(), failure.what()));
   if (damage == Damage::statement) {  // others aren't concerned
     log::warning("store", "{}", cause.message);
     return cause;
@@ -113,7 +113,7 @@ Error Store::failed(const std::exception& failure, Damage damage) {
     std::filesystem::remove(options_.file.native() + beside, ignored);
   }
   const auto aside = set_aside(options_.file);
-  log::warning("store", "{} is broken ({}): it was put aside as {}, and a new one is begun", options_.file.native(),
+  log::warning("store", "{} is damaged ({}): it was renamed to {}, and a new one is created", options_.file.native(),
                failure.what(), aside.native());
   if (!aside.empty()) try_again_ = MonoTime::min();
   return cause;
@@ -128,7 +128,7 @@ Result<Store::File*> Store::file() {
       std::error_code ignored;
       std::filesystem::create_directories(options_.file.parent_path(), ignored);
       file_ = std::make_unique<File>(options_, limits_, now());
-      if (cause_) log::info("store", "{} can be used again", options_.file.native());
+      if (cause_) log::info("store", "{} works again", options_.file.native());
       cause_.reset();
       return file_.get();
     } catch (const std::exception& failure) {
@@ -153,7 +153,7 @@ R Store::with_file(Work& work) {
 
 template <typename R, typename Work>
 async::Task<R> Store::ask(std::uint64_t bytes, Work work) {
-  if (!has_room(bytes)) co_return fail(errc::busy, "too much waits to be read and written: try again later");
+  if (!has_room(bytes)) co_return fail(errc::busy, "too many reads and writes wait: retry later");
   // Counted until it is done, not until its caller has gone on: who waited for it may ask for the room it had.
   auto job = [this, counted = Job(*this, bytes), work = std::move(work)]() mutable {
     const Job until_done = std::move(counted);
@@ -201,13 +201,12 @@ bool Store::finish_within(Millis limit) {
 
 Result<Store::Place> Store::reserve() {
   if (timers_.now() < try_again_.load()) {
-    Error error(make_error_code(errc::unavailable), "nothing can be kept now: the log says why; try again later");
+    Error error(make_error_code(errc::unavailable), "storage is not available, see the log: retry later");
     error.retry_after = std::chrono::ceil<std::chrono::seconds>(kPause);
     return std::unexpected(std::move(error));
   }
   if (!has_room(1)) {
-    Error error(make_error_code(errc::busy),
-                "more waits to be kept than the disk takes: try again later, or with 'store': false");
+    Error error(make_error_code(errc::busy), "too many writes wait for the disk: retry later, or with 'store': false");
     error.retry_after = std::chrono::seconds(1);
     return std::unexpected(std::move(error));
   }

@@ -16,7 +16,7 @@ const there = (program, ...words) => {
     return false;
   }
 };
-const skip = there("espeak-ng", "--version") ? false : "espeak-ng isn't installed";
+const skip = there("espeak-ng", "--version") ? false : "espeak-ng is not installed";
 const kText = "The horses are in the corral.";
 const kModel = "scripted-whisper";
 

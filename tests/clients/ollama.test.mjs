@@ -220,7 +220,7 @@ test("pull of what is there succeeds; what can't be done says why", async () => 
   assert.equal((await client.delete({ model: "other" })).status, "success");
   await assert.rejects(client.show({ model: "other" }), /other/);
   assert.ok((await client.show({ model: "tiny-llama" })).details, "it was a name");
-  await assert.rejects(client.create({ model: "mine", from: "tiny-llama" }), /aren't made here/);
+  await assert.rejects(client.create({ model: "mine", from: "tiny-llama" }), /not supported here/);
   await assert.rejects(client.push({ model: "tiny-llama" }), /registry/);
 });
 
@@ -289,7 +289,7 @@ test("a second port is where Ollama's clients look, unless somebody else has it"
   await new Promise((resolve) => taken.close(resolve));
   const both = await Server.start("--ollama-port", `${port}`);
   try {
-    await said(both, /clients of Ollama find it/);
+    await said(both, /Ollama clients can use/);
     const other = `http://127.0.0.1:${port}`;
     assert.equal(await (await fetch(other)).text(), "Ollama is running");
     assert.ok((await new Ollama({ host: other }).list()).models.length > 0);

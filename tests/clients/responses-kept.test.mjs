@@ -92,7 +92,7 @@ test("a conversation goes on from an answer: its prompt is that of the whole con
   await ann.responses.delete(first.id);
   const error = await failing(ann.responses.create({ ...hello, previous_response_id: second.id }));
   assert.equal(error.code, "previous_response_not_found");
-  assert.match(error.message, /isn't kept any more/);
+  assert.match(error.message, /is no longer stored/);
 });
 
 test("the result of a tool that was called in an answer before is understood", async () => {

@@ -154,7 +154,7 @@ test("a server on the network starts with keys of the file, and with none it ref
   writeFileSync(join(state, "keys.json"), "nonsense", { mode: 0o600 });
   const broken = spawnSync(program, serve(), { encoding: "utf8", timeout: 30_000 });
   assert.equal(broken.status, 2, "keys that can't be read aren't no keys");
-  assert.match(broken.stderr, /file of keys/);
+  assert.match(broken.stderr, /key file/);
   rmSync(state, { recursive: true });
 });
 

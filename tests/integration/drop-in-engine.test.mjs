@@ -112,7 +112,7 @@ describe("adapters", () => {
     }
     const refused = await both.server.post("/lora-adapters", [{ id: 3, scale: 1 }]);
     assert.equal(refused.status, 400);
-    assert.match(refused.body.error.message, /names the adapter 3, but this model was loaded with 1/);
+    assert.match(refused.body.error.message, /has the adapter 3, but this model was loaded with 1/);
   });
 });
 

@@ -86,12 +86,12 @@ async function ended(...flags) {
 test("a file that is no model ends the server", async () => {
   const { code, text } = await ended("-m", "/nowhere/gone.gguf");
   assert.equal(code, 1, text);
-  assert.match(text, /'\/nowhere\/gone.gguf' can't be served/);
+  assert.match(text, /'\/nowhere\/gone.gguf' cannot be served/);
 });
 
 test("what has no equal is refused by name, with the reason", async () => {
   for (const [flags, why] of [
-    [["--mmproj", "x.gguf"], /'--mmproj': it has no equal here: no images are taken/],
+    [["--mmproj", "x.gguf"], /'--mmproj': no equivalent here: images are not supported/],
     [["--tools", "all"], /no built-in tools and no MCP servers/],
     [["--n-gpu-layer", "1"], /did you mean --n-gpu-layers\?/],
   ]) {

@@ -266,8 +266,8 @@ test("ps, pin, unpin, stats and events on the command line", async () => {
   assert.match((await corral("ps")).stdout, /^tiny-llama +llm +ready +cpu +\S+ MiB +\d+ +0 +\S.* yes$/m);
   const full = await corral("load", "tiny-qwen3");
   assert.equal(full.code, 1);
-  assert.match(full.stderr, /warning: pinned models take all 1 slots of type llm/);
-  assert.match((await corral("unpin", "tiny-llama")).stdout, /not pinned any more/);
+  assert.match(full.stderr, /warning: pinned models hold all 1 slots of type llm/);
+  assert.match((await corral("unpin", "tiny-llama")).stdout, /is unpinned/);
   assert.doesNotMatch((await corral("ps")).stdout, /yes$/m);
   assert.match((await corral("stats")).stdout, /^last request {2}\S+: \d+ tokens in/);
 

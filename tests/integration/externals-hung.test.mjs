@@ -9,7 +9,7 @@ external("one that listens on another port is told so at its deadline", async (e
   const server = await externals.serve();
   const { status, body } = await ask(server, "m", "hi");
   assert.equal(status, 500);
-  assert.match(body.error.message, /nothing listens there; it listens on port \d+ instead/);
+  assert.match(body.error.message, /no process listens there; it listens on port \d+ instead/);
   assert.deepEqual(await server.loaded(), []);
 });
 

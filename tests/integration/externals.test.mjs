@@ -69,7 +69,7 @@ external("a program that isn't installed is refused before anybody is evicted, w
   externals.models('[models.here]\ncmd = "mine --port {port}"\n[models.gone]\nrecipe = "flm"\ncheckpoint = "x"\n[models.lost]\ncmd = "nobody-has-this {port}"\n');
   const server = await externals.serve();
   const { body } = await ask(server, "here", "hi");
-  for (const [model, words] of [["gone", /needs the program 'flm', which isn't installed; install it: see fastflowlm/], ["lost", /'nobody-has-this'/]]) {
+  for (const [model, words] of [["gone", /needs the program 'flm', which is not installed; install it: see fastflowlm/], ["lost", /'nobody-has-this'/]]) {
     const refused = await ask(server, model, "hi");
     assert.equal(refused.status, 422);
     assert.equal(refused.body.error.code, "backend_not_installed");
@@ -285,7 +285,7 @@ external("a server that should run and doesn't is a 503 that evicts nobody", asy
   const { status, body } = await ask(server, "far", "hi");
   assert.equal(status, 503);
   assert.equal(body.error.code, "backend_not_reachable");
-  assert.match(body.error.message, /can't be reached: start it first/);
+  assert.match(body.error.message, /is not reachable: start it first/);
   assert.equal((await server.loaded()).length, 1);
 });
 
@@ -298,5 +298,5 @@ external("files with mistakes are named with line and key, and the rest works", 
   assert.equal((await ask(server, "n", "hi")).status, 404);
   const log = server.lines.join("\n");
   assert.match(log, /bad\.toml:3: concurrency: "two" is not a whole number/);
-  assert.match(log, /models\.toml:3: command: nothing tells the program where to listen/);
+  assert.match(log, /models\.toml:3: command: the command does not set the address to listen on/);
 });

@@ -56,10 +56,10 @@ test("what can't be had is said, with the way on, and leaves nothing", async (co
     assert.deepEqual(pulls.leftovers(), [], "room that was reserved goes back");
   };
   repo.gated = "auto";
-  await refused(/accepted: do so at http:\S+\/org\/repo/);
+  await refused(/accept the conditions of 'org\/repo' at http:\S+\/org\/repo/);
   repo.gated = false;
   repo.hidden = true;
-  await refused(/no repository 'org\/repo'.*HF_TOKEN/);
+  await refused(/unknown repository 'org\/repo'.*HF_TOKEN/);
   repo.hidden = false;
   hub.limit = { left: 1, wait: 4000 };
   await refused(/status 429\): try again in \d+ min.*HF_TOKEN/);

@@ -125,7 +125,7 @@ describe("pinning", () => {
     assert.equal((await entry("tiny-llama")).pinned, true);
     await restart();
     const { stdout } = await promisify(execFile)(program, ["unpin", "tiny-llama", "--url", server.url]);
-    assert.match(stdout, /tiny-llama is not pinned any more/);
+    assert.match(stdout, /tiny-llama is unpinned/);
     assert.equal((await options("tiny-llama")).pinned, false);
     await load("tiny-llama");
     await load("tiny-qwen3");
@@ -255,7 +255,7 @@ describe("options", () => {
     const chat = { messages: [{ role: "user", content: "hi" }], max_tokens: 4, temperature: 0 };
     const refused = await server.post("/v1/chat/completions", chat);
     assert.equal(refused.status, 400);
-    assert.match(refused.body.error.message, /no model of type llm is loaded; there are '/);
+    assert.match(refused.body.error.message, /no model of type llm is loaded; available: '/);
     await load("tiny-llama");
     await load("tiny-embed");
     for (const path of ["/v1/chat/completions", "/chat/completions"]) {

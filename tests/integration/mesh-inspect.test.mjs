@@ -19,7 +19,7 @@ test("the process that looks at files takes all models, and refuses what is brok
   }
   const parts = [1, 2].map((part) => join(models, `tiny-split-0000${part}-of-00002.gguf`));
   assert.equal(look(...parts).status, 0);
-  assert.match(look(parts[0]).stdout, /refused .*2 parts, and there are 1 files/);
+  assert.match(look(parts[0]).stdout, /refused .*2, but there are 1 files/);
 
   const folder = mkdtempSync(join(tmpdir(), "corral-inspect-"));
   const hostile = (name, change) => {

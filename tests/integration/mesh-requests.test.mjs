@@ -96,18 +96,18 @@ test("a model of another machine is run by name, and who asks for what only that
     assert.equal(ran.err, "");
     const sized = await corral(b, ["run", "tiny-llama", "Hello", "--max-tokens", "4", "--ctx-size", "512"]);
     assert.equal(sized.code, 0, sized.err);
-    assert.match(sized.err, /warning: .*no effect: they are up to a/);
+    assert.match(sized.err, /warning: .*no effect here: set them at a/);
     assert.deepEqual(await b.loaded(), []);
     const loaded = await b.post("/v1/load", { model_name: "tiny-llama" });
     assert.equal(loaded.status, 200, JSON.stringify(loaded.body));
-    assert.match(loaded.body.warnings[0], /is at a, where the first request loads it/);
+    assert.match(loaded.body.warnings[0], /is at a, which loads it at the first request/);
     for (const [answer, status] of [
       [await b.post("/v1/estimate", { model_name: "tiny-llama" }), 404],
       [await b.get("/v1/models/tiny-llama/options"), 404],
       [await b.post("/internal/pin", { model_name: "tiny-llama", pinned: true }), 400],
     ]) {
       assert.equal(answer.status, status, JSON.stringify(answer.body));
-      assert.match(answer.body.error.message, /'tiny-llama' isn't on the disk of this machine but at a:/);
+      assert.match(answer.body.error.message, /'tiny-llama' is not on this machine but at a:/);
     }
   });
 });

@@ -86,7 +86,7 @@ describe("what the field tables take is answered", () => {
     assert.equal((await server.post("/v1/unload", {})).status, 200);
     const { status, body } = await server.post("/v1/chat/completions", chat);
     assert.deepEqual([status, body.error.param], [400, "model"]);
-    assert.match(body.error.message, /no model of type llm is loaded; there are '.*', '/);
+    assert.match(body.error.message, /no model of type llm is loaded; available: '.*', '/);
     assert.deepEqual(await server.loaded(), []);
     assert.equal((await server.chat("tiny-qwen3", "hi")).status, 200);
     assert.equal((await server.post("/v1/chat/completions", chat)).body.model, "tiny-qwen3");

@@ -107,7 +107,7 @@ test("SIGHUP reads the file again", async () => {
 test("config and config set show and change what the server is set to", async () => {
   const corral = (...words) => promisify(execFile)(program, [...words, "--url", server.url]);
   const { stdout } = await corral("config", "set", "max_loaded_models=2", "ctx_size=1024");
-  assert.equal(stdout, "ctx_size is 1024 for models that are loaded from now on\nmax_loaded_models is 2 from now on\n");
+  assert.equal(stdout, "ctx_size is 1024 from the next load on\nmax_loaded_models is 2 now\n");
   assert.match((await corral("config")).stdout, /max_loaded_models +2 +settings\.json/);
   await assert.rejects(corral("config", "set", "max_loaded_models=0"), /max_loaded_models/);
   assert.equal((await setting("max_loaded_models")).value, 2);

@@ -64,13 +64,13 @@ test("a server without models says which suit the machine, and run offers them",
   assert.equal(run.code, 2);
   assert.match(run.stderr, /these fit the machine:\n {2}corral run --yes little\n/);
   const list = await corral("list", "--all");
-  assert.match(list.stdout, /^little\s+llm\s+-\s+~1\.0 MiB\s+-\s+Q8_0\s+not here$/m);
+  assert.match(list.stdout, /^little\s+llm\s+-\s+~1\.0 MiB\s+-\s+Q8_0\s+not downloaded$/m);
 });
 
 test("run fetches what isn't here when it is told to, and answers", async () => {
   const refused = await corral("run", "little", "Say hello.");
   assert.equal(refused.code, 2);
-  assert.match(refused.stderr, /'little' isn't here, and nobody can be asked/);
+  assert.match(refused.stderr, /'little' is not downloaded, and there is no terminal/);
   assert.ok(!hub.requests.some(({ place }) => place === "files"));
 
   const answered = await corral("run", "little", "Say hello.", "--yes");
@@ -89,11 +89,11 @@ test("run fetches what isn't here when it is told to, and answers", async () => 
 
 test("pull says what else there is, downloads lists it, rm frees it", async () => {
   const show = await corral("show", "org/little-GGUF");
-  assert.match(show.stdout, /^Q8_0\s+356 KiB\s+.*fetched by the name alone/m);
+  assert.match(show.stdout, /^Q8_0\s+356 KiB\s+.*the default of the name/m);
   const pull = await corral("pull", "org/little-GGUF");
   assert.equal(pull.code, 0, pull.stderr);
-  assert.match(pull.stdout, /^org\/little-GGUF:Q8_0 is here \(356 KiB in /);
-  assert.match((await corral("pull", "org/little-GGUF:Q8_0")).stdout, /is here already/);
+  assert.match(pull.stdout, /^org\/little-GGUF:Q8_0 is downloaded \(356 KiB in /);
+  assert.match((await corral("pull", "org/little-GGUF:Q8_0")).stdout, /is already downloaded/);
   assert.match((await corral("downloads")).stdout, /completed\s+100 %/);
   assert.match((await corral("search", "little")).stdout, /^org\/little-GGUF\s+10\s+1$/m);
 
@@ -114,7 +114,7 @@ test("Ctrl-C pauses, and the same command goes on from what is here", async () =
   await new Promise((resolve) => child.stderr.on("data", (bytes) => /\d+ %/.test((text += bytes)) && resolve()));
   child.kill("SIGINT");
   assert.equal(await ended, 130);
-  assert.match(text, /paused: .* of 356 KiB are here; go on with: corral pull org\/little-GGUF:Q8_0/);
+  assert.match(text, /paused: .* of 356 KiB downloaded; resume with: corral pull org\/little-GGUF:Q8_0/);
   for (let state; state !== "paused";) state = (await server.get("/v1/downloads")).body[0].status;
   assert.match((await corral("list", "--all")).stdout, /org\/little-GGUF:Q8_0.*paused/);
 
@@ -132,7 +132,7 @@ test("what can't be fetched is told as the server says it", async () => {
   assert.equal(nonsense.code, 1);
   assert.ok(!existsSync(join(folder, "hub/models--org--nothing")));
   const models = await corral("list");
-  assert.match(models.stderr, /corral run offers some that fit the machine/);
+  assert.match(models.stderr, /corral run lists models that fit the machine/);
 });
 
 test("import lists another program's models on a server without keys: the owner's file has the setting", async () => {
@@ -141,7 +141,7 @@ test("import lists another program's models on a server without keys: the owner'
   copyFileSync(join(models, "tiny-llama.gguf"), join(theirs, "their-llama.gguf"));
   const imported = await corral("import", "lmstudio", "--dir", theirs);
   assert.equal(imported.code, 0, imported.stderr);
-  assert.match(imported.stdout, /the models of lmstudio=.* are listed where they are/);
+  assert.match(imported.stdout, /the models of lmstudio=.* are listed in place/);
   assert.match((await corral("list")).stdout, /^their-llama\s/m);
   assert.match(readFileSync(join(folder, "config/corral/config.toml"), "utf8"), /^import_folders = /m);
 });
@@ -154,7 +154,7 @@ test("a known model that came by its full name is used by its short one, without
   const show = await corral("show", "little");
   assert.match(show.stdout, /^name\s+org\/little-GGUF:Q8_0$/m);
   assert.match(show.stdout, /^FILE\s+SIZE\s+SHA-256\nlittle-Q8_0\.gguf\s+356 KiB\s+[0-9a-f]{64}$/m);
-  assert.match((await corral("pull", "little")).stdout, /^org\/little-GGUF:Q8_0 is here already$/m);
+  assert.match((await corral("pull", "little")).stdout, /^org\/little-GGUF:Q8_0 is already downloaded$/m);
   const elsewhere = await corral("pull", "org/little-GGUF:F16");
   assert.match(elsewhere.stderr, /the setting offline is on\. Turn it off with: corral config set offline=false/);
   assert.equal((await corral("config", "set", "offline=false")).code, 0);
@@ -172,10 +172,10 @@ test("rm of a registered name takes the name and leaves the model", async () => 
 
 test("wrong names get a way on", async () => {
   const close = await corral("pull", "littl");
-  assert.match(close.stderr, /no known name\. Did you mean 'little'\? Look for others with: corral search littl\./);
+  assert.match(close.stderr, /not a known name\. Did you mean 'little'\? Search with: corral search littl\./);
   assert.match((await corral("pull", "llama3.2:1b")).stderr, /ollama\.com\/library\/llama3\.2:1b/);
   const run = await corral("run", "littl", "hi");
-  assert.match(run.stderr, /Known models with close names: 'little'\. Look for others with: corral search littl/);
+  assert.match(run.stderr, /Known models with similar names: 'little'\. Search for others with: corral search littl/);
   const alias = await corral("alias", "x", "org/missing");
   assert.equal(alias.code, 0);
   assert.match(alias.stderr, /warning: no model 'org\/missing'/);

@@ -41,7 +41,7 @@ test("a repository with conditions says so, and its token opens it", async () =>
   hub.repo("org/gated").gated = "auto";
   const refused = await pulls.run("org/gated");
   assert.deepEqual([refused.code, refused.lines.at(-1)], [1, "model_gated"]);
-  assert.match(refused.errors, /accepted: do so at http:\S+\/org\/gated/);
+  assert.match(refused.errors, /accept the conditions of 'org\/gated' at http:\S+\/org\/gated/);
   assert.equal((await pulls.run("org/gated", { HF_TOKEN: "poor" })).lines.at(-1), "model_gated");
   assert.equal((await pulls.run("org/gated", { HF_TOKEN: "bad" })).lines.at(-1), "hub_token_refused");
   assert.deepEqual(pulls.leftovers(), []);

@@ -68,7 +68,7 @@ test("a page at an address is no model, and nothing of it stays", async () => {
   hub.add("org/page", "page.gguf", `<!doctype html>${"sorry ".repeat(10_000)}`);
   const { status, body } = await pull(`${hub.url}/org/page/resolve/main/page.gguf`);
   assert.equal(status, 502, JSON.stringify(body));
-  assert.match(body.error.message, /page\.gguf' is no GGUF file: check the address/);
+  assert.match(body.error.message, /page\.gguf' is not a GGUF file: check the URL/);
   assert.deepEqual(leftovers(), []);
   assert.deepEqual(await ids(), []);
 });

@@ -91,7 +91,7 @@ test("a model whose file was overwritten is refused, at once, and evicts nobody"
     const refused = await server.post("/api/v1/load", { model_name: "spoilt" });
     assert.equal(refused.status, 500);
     assert.equal(refused.body.error.code, "model_load_error");
-    assert.match(refused.body.error.message, /isn't GGUF any more/);
+    assert.match(refused.body.error.message, /is no longer GGUF/);
     assert.deepEqual((await server.loaded()).map((entry) => entry.pid), [pid]);
   } finally {
     await server.stop();

@@ -88,7 +88,7 @@ describe("what a draft's or adapter's file shows", () => {
       assert.equal(loaded.status, 400, JSON.stringify(loaded.body));
       assert.equal(loaded.body.error.code, "invalid_option");
       assert.equal(loaded.body.error.param, option);
-      assert.doesNotMatch(loaded.body.error.message, /names no GGUF file/);
+      assert.doesNotMatch(loaded.body.error.message, /is not a GGUF file/);
       const dry = await server.post("/v1/models/tiny-qwen3/options", { dry_run: true, ...wish });
       assert.deepEqual([dry.status, dry.body.error?.code], [400, "invalid_option"], JSON.stringify(dry.body));
       const estimate = await server.post("/v1/estimate", { model_name: "tiny-qwen3", ...wish });

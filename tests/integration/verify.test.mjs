@@ -52,10 +52,10 @@ async function corral(...args) {
 
 const names = async () => (await server.get("/v1/models?rescan=true")).body.data.map((model) => model.id);
 
-test("a flipped byte in a file of the hub is damage at the first look; quarantine takes it off the list", async () => {
+test("a flipped byte in a file of the hub is damage at the first check; quarantine takes it off the list", async () => {
   const sound = await corral("verify");
   assert.equal(sound.code, 0, sound.stderr);
-  assert.match(sound.stdout, /plain\.gguf .* first look/);
+  assert.match(sound.stdout, /plain\.gguf .* first check/);
   assert.match(sound.stdout, /hubbed\.gguf .* ok/);
   const blob = join(folder, "hub", "models--org--repo", "blobs", hash);
   flip(blob);

@@ -69,7 +69,7 @@ async::Task<Result<http::Response>> send_child(Context& context, ModelName model
   auto asking = exchange(std::move(residents.back()), std::move(head), std::move(body));
   auto answer = co_await async::with_timeout(context.timers, patience, std::move(asking));
   if (answer && *answer) co_return std::move(*answer);
-  co_return fail(router::errc::backend_unreachable, fmt::format("the engine of '{}' doesn't answer", model.value()));
+  co_return fail(router::errc::backend_unreachable, fmt::format("the engine of '{}' does not respond", model.value()));
 }
 
 async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string path, Millis patience) {

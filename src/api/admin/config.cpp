@@ -63,13 +63,11 @@ Result<> check_rights(const http::Caller& caller, const config::SetValues& value
   for (const auto& [key, value] : values) {
     const Option* const option = config::find_option(key);
     if (option == nullptr || !option->guarded) continue;
-    return fail(
-        config::errc::needs_admin_key,
-        fmt::format(
-            "'{}' is changed over HTTP only with a key that has the scope admin: make one with corral key create "
-            "--scope admin, or write the setting into the configuration file, which is read again at once",
-            key),
-        key);
+    return fail(config::errc::needs_admin_key,
+                fmt::format("'{}' can be changed over HTTP only with a key that has the scope admin: create one with "
+                            "corral key create --scope admin, or edit the configuration file, which is reread at once",
+                            key),
+                key);
   }
   return {};
 }
@@ -83,7 +81,7 @@ async::Task<http::Response> set(Context& context, http::Request request) {
   const auto* object = parsed->if_object();
   if (!object || object->empty()) {
     const Error error(make_error_code(protocol::errc::wrong_type),
-                      "the body must be an object of settings and their new values; null takes one back");
+                      "the body must be an object of settings and their new values; null removes a set value");
     co_return dialects::error_response(error);
   }
   const auto values = config::flat_values(*object);

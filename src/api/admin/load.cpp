@@ -198,9 +198,9 @@ bool flag(json::View body, std::string_view name) {
 http::Response load_far(const fleet::FarModel& model, bool wishes, bool streams) {
   const auto places = fmt::format("{}", fmt::join(model.at, ", "));
   std::vector<std::string> warnings = {
-      fmt::format("'{}' is at {}, where the first request loads it", model.name.value(), places)};
+      fmt::format("'{}' is at {}, which loads it at the first request", model.name.value(), places)};
   if (wishes)
-    warnings.push_back(fmt::format("options, 'pinned' and 'save_options' have no effect: they are up to {}", places));
+    warnings.push_back(fmt::format("options, 'pinned' and 'save_options' have no effect here: set them at {}", places));
   auto body = far_body(model, warnings);
   if (!streams) return http::Response::json(200, std::move(body));
   auto response = http::Response::event_stream(nullptr);
@@ -215,10 +215,10 @@ async::Task<Result<bool>> run_split(std::shared_ptr<SplitLoad> split) { co_retur
 async::Task<http::Response> load_split(Context& context, http::Request& request, json::View body,
                                        backends::ModelPtr model, bool wishes) {
   if (wishes) {
-    const Error error = Error(make_error_code(protocol::errc::unsupported_value),
-                              "'split' goes with no other option: the node that hosts the model loads it with the "
-                              "options that are saved for it there",
-                              "split");
+    const Error error =
+        Error(make_error_code(protocol::errc::unsupported_value),
+              "'split' cannot be combined with other options: the host loads the model with the options saved there",
+              "split");
     co_return dialects::error_response(error);
   }
   std::vector<std::string> nodes;
@@ -349,7 +349,7 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
     co_await context.node->unloaded_here(std::move(models));
   }
   out.field("message", unloaded->draining.empty() ? "All models unloaded successfully"
-                                                  : "Models that still answer requests unload when they are done");
+                                                  : "Models with running requests unload when these are finished");
   write_names(out, "unloaded", unloaded->unloaded);
   write_names(out, "draining", unloaded->draining);
   out.end_object();

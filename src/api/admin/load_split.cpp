@@ -49,7 +49,7 @@ async::Task<Result<fleet::Node::Split>> SplitLoad::order() {
 
 async::Task<Result<bool>> SplitLoad::run() {
   if (context_.node == nullptr)
-    co_return fail(fleet::errc::no_mesh, "this server is in no mesh: a model can't be split here", "split");
+    co_return fail(fleet::errc::no_mesh, "this server is in no mesh: it cannot split a model", "split");
   auto split = co_await order();
   if (!split) {
     auto error = split.error();
@@ -80,12 +80,12 @@ async::Task<Result<bool>> SplitLoad::run() {
 
 std::optional<Result<bool>> SplitLoad::look(const fleet::Node::Split& split) {
   const auto view = context_.node->view();
-  if (!view->in_mesh() || !view->catalog) return fail(fleet::errc::no_mesh, "this node has left its mesh", "split");
+  if (!view->in_mesh() || !view->catalog) return fail(fleet::errc::no_mesh, "this node left its mesh", "split");
   std::string trouble;
   const auto* host = view->catalog->node(split.host);
   const mesh::GroupReport* group = nullptr;
   if (host == nullptr || !host->said || !mesh::is_routable(host->reach)) {
-    trouble = "the node that is to host it can't be reached";
+    trouble = "the host of the split is not reachable";
   } else {
     const auto at = std::ranges::find(host->said->groups, split.model, &mesh::GroupReport::model);
     // One that stands over others has still to be made anew.
@@ -110,14 +110,13 @@ std::optional<Result<bool>> SplitLoad::look(const fleet::Node::Split& split) {
     forgotten_ = std::ranges::none_of(host->said->split_orders, [&](const mesh::SplitOrder& order) {
       return order.model == split.model && order.nodes == split.nodes;
     });
-    if (forgotten_)
-      trouble = fmt::format("{}, which was to host it, was started again, or told otherwise", host->said->name);
+    if (forgotten_) trouble = fmt::format("the host {} was restarted, or got another order", host->said->name);
   }
   const auto now = context_.timers.now();
   if (trouble.empty()) {
     if (group != nullptr) troubled_.reset();
     if (group != nullptr) return std::nullopt;
-    trouble = "nobody has begun to make it";
+    trouble = "the split was not started";
   }
   if (!troubled_) troubled_ = now;
   if (now - *troubled_ < (forgotten_ ? kForgotten : kPatience)) return std::nullopt;

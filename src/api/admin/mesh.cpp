@@ -250,7 +250,7 @@ async::Task<http::Response> why(Context& context, std::string model) {
   // One that looks for its mesh knows of others that may speak soon, and isn't with them yet.
   const bool outside = view->phase == fleet::MeshPhase::none || view->phase == fleet::MeshPhase::joining;
   if (!view->catalog || outside) {
-    const Error error(make_error_code(fleet::errc::no_mesh), "this node is in no mesh: requests are answered here");
+    const Error error(make_error_code(fleet::errc::no_mesh), "this node is in no mesh: it serves all requests itself");
     co_return dialects::error_response(error);
   }
   const auto found = view->catalog->find(model);
@@ -325,7 +325,7 @@ class CopyEvents final : public http::BodySource {
 
  private:
   std::string given_up() const {
-    const auto text = fmt::format("the copy of '{}' was given up", copy_.model);
+    const auto text = fmt::format("the copy of '{}' was cancelled", copy_.model);
     return protocol::error_body({make_error_code(fleet::errc::copy_failed), text});
   }
   std::string_view end(std::string_view event, const std::string& body) {

@@ -77,8 +77,8 @@ Result<fleet::AllotWish> wish_of(json::View body) {
   const bool named = model.found() && !model.is_null(), nothing = flag(body, "nothing"), any = flag(body, "auto");
   if (named + nothing + any != 1) {
     return fail(protocol::errc::missing_field,
-                "say one of these: 'model', the name of what the node is to have; \"nothing\": true, to have nothing "
-                "of the mesh's; \"auto\": true, to have what the mesh gives it",
+                "give one of these: 'model', the name of a model; \"nothing\": true, for no model of the mesh; "
+                "\"auto\": true, for the model of the plan",
                 "model");
   }
   return named ? fleet::AllotWish::assign : nothing ? fleet::AllotWish::nothing : fleet::AllotWish::release;

@@ -58,30 +58,30 @@ void write_each(MetricsText& out, const std::string& model, const ModelMetrics& 
 }
 
 constexpr CountedFamily kCounted[] = {
-    {"corral_requests_total", MetricType::counter, "Inference requests, by how they ended",
+    {"corral_requests_total", MetricType::counter, "Inference requests, by result",
      write_each<&ModelMetrics::requests, router::Outcome>},
-    {"corral_input_tokens_total", MetricType::counter, "Tokens of prompts and inputs, cached ones included",
+    {"corral_input_tokens_total", MetricType::counter, "Tokens of prompts and inputs, including cached ones",
      write_number<&ModelMetrics::input_tokens>},
-    {"corral_cached_tokens_total", MetricType::counter, "Tokens of prompts that were not computed again",
+    {"corral_cached_tokens_total", MetricType::counter, "Prompt tokens that were cached",
      write_number<&ModelMetrics::cached_tokens>},
-    {"corral_output_tokens_total", MetricType::counter, "Tokens of answers",
-     write_number<&ModelMetrics::output_tokens>},
+    {"corral_output_tokens_total", MetricType::counter, "Generated tokens", write_number<&ModelMetrics::output_tokens>},
     {"corral_time_to_first_token_seconds", MetricType::histogram,
-     "From the arrival of a request at its model to the first token", write_number<&ModelMetrics::first_token_seconds>},
-    {"corral_tokens_per_second", MetricType::histogram, "Of the output of a request",
+     "Time from the arrival of a request at its model to the first token",
+     write_number<&ModelMetrics::first_token_seconds>},
+    {"corral_tokens_per_second", MetricType::histogram, "Generation rate of a request",
      write_number<&ModelMetrics::tokens_per_second>},
-    {"corral_queue_wait_seconds", MetricType::histogram,
-     "From the arrival of a request to its model being ready for it", write_number<&ModelMetrics::queue_seconds>},
-    {"corral_load_duration_seconds", MetricType::histogram, "Of loads that succeeded",
+    {"corral_queue_wait_seconds", MetricType::histogram, "Time from the arrival of a request until its model is ready",
+     write_number<&ModelMetrics::queue_seconds>},
+    {"corral_load_duration_seconds", MetricType::histogram, "Duration of successful loads",
      write_number<&ModelMetrics::load_seconds>},
-    {"corral_loads_total", MetricType::counter, "Loads, by how they ended",
+    {"corral_loads_total", MetricType::counter, "Loads, by result",
      write_each<&ModelMetrics::loads, router::LoadOutcome>},
-    {"corral_evictions_total", MetricType::counter, "Models told to leave memory, by reason",
+    {"corral_evictions_total", MetricType::counter, "Evicted and unloaded models, by reason",
      write_each<&ModelMetrics::stops, residency::StopReason>},
-    {"corral_crashes_total", MetricType::counter, "Processes that ended by themselves",
+    {"corral_crashes_total", MetricType::counter, "Processes that ended unexpectedly",
      write_number<&ModelMetrics::crashes>},
-    {"corral_requests_kept_off_total", MetricType::counter, "Requests not sent, as they had ended processes before",
-     write_number<&ModelMetrics::kept_off>},
+    {"corral_requests_kept_off_total", MetricType::counter,
+     "Requests rejected by the quarantine, because they ended processes before", write_number<&ModelMetrics::kept_off>},
 };
 
 // What is known of each model in memory.
@@ -91,15 +91,15 @@ struct ServerFamily {
   double (*value)(const router::ServerReport& server);
 };
 constexpr ServerFamily kServers[] = {
-    {"corral_model_pinned", "1: never evicted for others",
+    {"corral_model_pinned", "1: never evicted automatically",
      [](const router::ServerReport& server) { return server.view.pinned ? 1.0 : 0.0; }},
     {"corral_model_memory_bytes", "Resident memory of the process",
      [](const router::ServerReport& server) { return static_cast<double>(server.facts.memory_bytes); }},
     {"corral_model_context_tokens", "Context of one request",
      [](const router::ServerReport& server) { return static_cast<double>(server.facts.context_window); }},
-    {"corral_model_active_requests", "Requests that run on it",
+    {"corral_model_active_requests", "Running requests",
      [](const router::ServerReport& server) { return static_cast<double>(server.view.leases); }},
-    {"corral_model_last_use_timestamp_seconds", "When its last request began or ended",
+    {"corral_model_last_use_timestamp_seconds", "Time of the start or end of its last request",
      [](const router::ServerReport& server) { return static_cast<double>(epoch_millis(server.view.last_use)) / 1000; }},
 };
 
@@ -110,7 +110,7 @@ struct TypeFamily {
   double (*value)(const residency::Snapshot& snapshot, ModelType type);
 };
 constexpr TypeFamily kTypes[] = {
-    {"corral_loaded_models", "Models in memory, those that load or leave included",
+    {"corral_loaded_models", "Models in memory, including those that load or unload",
      [](const residency::Snapshot& snapshot, ModelType type) {
        return static_cast<double>(snapshot.taken[index_of(type)]);
      }},
@@ -150,7 +150,7 @@ void write_process(MetricsText& out, const Context& context, Millis uptime) {
   const double seconds = std::chrono::duration<double>(uptime).count();
   const double now = static_cast<double>(epoch_millis(context.timers.wall_now())) / 1000;
   write_gauge(out, "process_start_time_seconds", "When the router started", now - seconds);
-  write_gauge(out, "corral_uptime_seconds", "Since the router started", seconds);
+  write_gauge(out, "corral_uptime_seconds", "Time since the router started", seconds);
   write_gauge(out, "process_resident_memory_bytes", "Resident memory of the router", resident_bytes());
   write_gauge(out, "process_open_fds", "File descriptors of the router", open_descriptors());
 }
@@ -166,18 +166,17 @@ void write_house(MetricsText& out, Context& context, const router::Report& repor
   }
   std::size_t waiters = 0;
   for (const auto& queued : snapshot.queue) waiters += queued.waiters;
-  write_gauge(out, "corral_load_queue_length", "Models that wait to be loaded",
-              static_cast<double>(snapshot.queue.size()));
-  write_gauge(out, "corral_load_queue_waiters", "Requests that wait for these", static_cast<double>(waiters));
+  write_gauge(out, "corral_load_queue_length", "Models in the load queue", static_cast<double>(snapshot.queue.size()));
+  write_gauge(out, "corral_load_queue_waiters", "Requests that wait for these models", static_cast<double>(waiters));
   std::array<double, 2> requests{};
   for (const auto& request : context.forwarder.requests().list())
     if (request.kind == router::RequestKind::inference) requests[request.running ? 1 : 0] += 1;
-  out.family("corral_requests", MetricType::gauge, "Inference requests under way");
+  out.family("corral_requests", MetricType::gauge, "Running inference requests");
   for (const std::size_t running : {0, 1}) {
     const MetricLabel labels[] = {{"status", running == 1 ? "running" : "queued"}};
     out.sample(labels, requests[running]);
   }
-  out.family("corral_load_progress", MetricType::gauge, "Of the load that runs, 0 to 1");
+  out.family("corral_load_progress", MetricType::gauge, "Progress of the current load, 0 to 1");
   if (snapshot.loading) {
     const MetricLabel labels[] = {{"model", snapshot.loading->spec->name.value()}};
     out.sample(labels, report.load_progress.value_or(0));
@@ -212,28 +211,27 @@ struct StoreFamily {
   std::uint64_t store::StoreCounts::* count;
 };
 constexpr StoreFamily kStore[] = {
-    {"corral_store_kept_bytes", MetricType::gauge, "Of stored responses and conversations",
+    {"corral_store_kept_bytes", MetricType::gauge, "Size of stored responses and conversations",
      &store::StoreCounts::kept_bytes},
-    {"corral_store_waiting", MetricType::gauge, "What is to be read from the file, or written to it",
-     &store::StoreCounts::waiting},
-    {"corral_store_waiting_bytes", MetricType::gauge, "Of texts that are to be written",
+    {"corral_store_waiting", MetricType::gauge, "Pending reads and writes of the file", &store::StoreCounts::waiting},
+    {"corral_store_waiting_bytes", MetricType::gauge, "Size of texts to be written",
      &store::StoreCounts::waiting_bytes},
-    {"corral_store_lost_activity_total", MetricType::counter,
-     "Rows of activity and captures that there was no room for", &store::StoreCounts::lost_activity},
-    {"corral_store_failures_total", MetricType::counter, "Of the file", &store::StoreCounts::failures},
+    {"corral_store_lost_activity_total", MetricType::counter, "Dropped records of requests and captures",
+     &store::StoreCounts::lost_activity},
+    {"corral_store_failures_total", MetricType::counter, "Size of the file", &store::StoreCounts::failures},
 };
 
 void write_downloads(MetricsText& out, const downloads::DownloadDesk& desk,
                      const std::vector<downloads::DownloadRow>& rows) {
   using downloads::DownloadState;
-  out.family("corral_downloads", MetricType::gauge, "Downloads that are listed, by status");
+  out.family("corral_downloads", MetricType::gauge, "Downloads in the list, by status");
   for (const auto state : {DownloadState::queued, DownloadState::running, DownloadState::paused, DownloadState::done,
                            DownloadState::failed, DownloadState::cancelled}) {
     const MetricLabel labels[] = {{"status", std::string(download_status(state))}};
     out.sample(labels, static_cast<double>(std::ranges::count(
                            rows, state, [](const downloads::DownloadRow& row) { return row.view.state; })));
   }
-  out.family("corral_download_bytes_total", MetricType::counter, "Of models that were fetched, as they came");
+  out.family("corral_download_bytes_total", MetricType::counter, "Downloaded bytes of models");
   out.sample({}, static_cast<double>(desk.bytes_fetched()));
 }
 
@@ -252,19 +250,19 @@ struct NodeFamily {
   double (*value)(const fleet::NodeView& node);
 };
 constexpr NodeFamily kNodes[] = {
-    {"corral_mesh_node_routable", MetricType::gauge, "1: requests can go to the node",
+    {"corral_mesh_node_routable", MetricType::gauge, "1: requests can be sent to the node",
      [](const fleet::NodeView& node) { return mesh::is_routable(node.reach) ? 1.0 : 0.0; }},
     {"corral_mesh_link_up", MetricType::gauge, "1: the link to the node is up",
      [](const fleet::NodeView& node) { return node.reach == mesh::Reach::linked ? 1.0 : 0.0; }},
-    {"corral_mesh_link_round_trip_seconds", MetricType::gauge, "Of the last heartbeat",
+    {"corral_mesh_link_round_trip_seconds", MetricType::gauge, "Round trip of the last heartbeat",
      [](const fleet::NodeView& node) {
        return static_cast<double>(node.round_trip.value_or(Millis(0)).count()) / 1000;
      }},
-    {"corral_mesh_bytes_received_total", MetricType::counter, "Of requests and files, from the node",
+    {"corral_mesh_bytes_received_total", MetricType::counter, "Bytes of requests and files, from the node",
      [](const fleet::NodeView& node) { return static_cast<double>(node.bytes_in); }},
-    {"corral_mesh_bytes_sent_total", MetricType::counter, "Of requests and files, to the node",
+    {"corral_mesh_bytes_sent_total", MetricType::counter, "Bytes of requests and files, to the node",
      [](const fleet::NodeView& node) { return static_cast<double>(node.bytes_out); }},
-    {"corral_mesh_requests_served", MetricType::gauge, "Requests of the node that are here now",
+    {"corral_mesh_requests_served", MetricType::gauge, "Running requests of the node at this node",
      [](const fleet::NodeView& node) { return static_cast<double>(node.held); }},
 };
 
@@ -275,11 +273,11 @@ struct GroupFamily {
   double (*value)(const fleet::GroupView& group);
 };
 constexpr GroupFamily kGroups[] = {
-    {"corral_mesh_group_ready", "1: the model stands over several nodes, hosted by this one",
+    {"corral_mesh_group_ready", "1: the model is split over several nodes, and this node is the host",
      [](const fleet::GroupView& group) { return group.status == "ready" ? 1.0 : 0.0; }},
-    {"corral_mesh_group_nodes", "That hold the model together",
+    {"corral_mesh_group_nodes", "Nodes that hold the split model",
      [](const fleet::GroupView& group) { return static_cast<double>(group.parts.size()); }},
-    {"corral_mesh_group_predicted_tokens_per_second", "Of one request",
+    {"corral_mesh_group_predicted_tokens_per_second", "Latency of one request",
      [](const fleet::GroupView& group) { return group.tokens_per_second; }},
 };
 
@@ -292,7 +290,7 @@ void write_groups(MetricsText& out, const fleet::MeshView& view) {
         out.sample(labels, family.value(group));
       }
     }
-    out.family("corral_mesh_group_share_bytes", MetricType::gauge, "Memory that a node is to give for the model");
+    out.family("corral_mesh_group_share_bytes", MetricType::gauge, "Memory that a node gives for the model");
     for (const auto& group : view.groups) {
       for (const auto& part : group.parts) {
         const MetricLabel labels[] = {{"model", group.model}, {"node", mesh::short_text(part.node)}};
@@ -300,16 +298,16 @@ void write_groups(MetricsText& out, const fleet::MeshView& view) {
       }
     }
   }
-  write_gauge(out, "corral_mesh_share_bytes", "Memory of this node that another one has for layers of its model",
+  write_gauge(out, "corral_mesh_share_bytes", "Memory of this node for layers of another node's model",
               view.share ? static_cast<double>(view.share->bytes) : 0);
 }
 
 void write_mesh(MetricsText& out, const fleet::MeshView& view) {
   if (view.phase == fleet::MeshPhase::none) return;
-  write_gauge(out, "corral_mesh_members", "Nodes of the mesh, this one included",
+  write_gauge(out, "corral_mesh_members", "Nodes of the mesh, including this one",
               static_cast<double>(view.nodes.size()));
   out.family("corral_mesh_copies", MetricType::gauge,
-             "Copies of models to this node, by state; of those that ended some");
+             "Copies of models to this node, by state, including some finished ones");
   for (const auto state :
        {fleet::CopyState::waiting, fleet::CopyState::copying, fleet::CopyState::done, fleet::CopyState::failed}) {
     const MetricLabel labels[] = {{"state", std::string(fleet::name_of(state))}};
@@ -327,7 +325,7 @@ void write_mesh(MetricsText& out, const fleet::MeshView& view) {
 }
 
 void write_engines(MetricsText& out, std::string& text, const std::vector<ChildAnswer>& answers) {
-  out.family("corral_engine_up", MetricType::gauge, "1: the engine of this model answered in time");
+  out.family("corral_engine_up", MetricType::gauge, "1: the engine of this model responded in time");
   protocol::MetricsMerge merge;
   for (const auto& answer : answers) {
     const MetricLabel label{"model", answer.model.value()};

@@ -95,7 +95,7 @@ const protocol::FieldTable& option_fields() {
 Result<router::OptionChange> read_change(json::View body) {
   if (body.find("pinned").found())
     return fail(protocol::errc::unsupported_value,
-                "'pinned' is no option of a load: use /internal/pin, or 'pinned' of load", "pinned");
+                "'pinned' is not a load option: use /internal/pin, or 'pinned' of load", "pinned");
   if (auto fine = check_members(body, option_fields()); !fine) return std::unexpected(fine.error());
   auto wish = option_wish_of(body);
   if (!wish) return std::unexpected(wish.error());

@@ -56,8 +56,8 @@ async::Task<http::Response> cancel(Context& context, http::Caller caller, std::s
   const auto owner = has(caller, kAdmin) ? std::nullopt : std::optional<std::string_view>(caller.key);
   const auto found = context.forwarder.requests().cancel(RequestId(id), owner);
   if (found == 0) {
-    const Error error(make_error_code(errc::request_not_found),
-                      fmt::format("no request with the id '{}' is under way", id), "id");
+    const Error error(make_error_code(errc::request_not_found), fmt::format("no running request has the ID '{}'", id),
+                      "id");
     co_return dialects::error_response(error);
   }
   std::string body;

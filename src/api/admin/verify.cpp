@@ -43,16 +43,15 @@ std::string advice(const models::FileCheck& file, bool from_hub) {
   using models::Verdict;
   switch (file.verdict) {
     case Verdict::damaged:
-      if (file.moved_to.empty())
-        return "move it out of the way (corral verify --quarantine), then get it anew from where it came";
-      return from_hub ? "get it anew by the model's name from the hub, then remove the damaged one"
-                      : "get it anew from where it came, then remove the damaged one";
+      if (file.moved_to.empty()) return "rename it (corral verify --quarantine), then restore it from its source";
+      return from_hub ? "download the model again from the hub by its name, then remove the damaged file"
+                      : "restore it from its source, then remove the damaged file";
     case Verdict::changed:
-      return "somebody wrote to it since it was verified last; from now on it counts as it is";
+      return "it was modified since the last verification; its new hash is now the reference";
     case Verdict::unsettled:
-      return "it was written to meanwhile: verify it again when that is done";
+      return "it was modified during the verification: verify it again";
     case Verdict::unreadable:
-      return "see that the server may read it, and that the disk is sound";
+      return "check that the server may read it, and that the disk works";
     default:
       return {};
   }

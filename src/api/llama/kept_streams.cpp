@@ -135,8 +135,9 @@ async::Task<Result<std::string>> KeptStreams::next(SessionPtr session, std::uint
   const Waiting waiting(*session, &news);
   while (true) {
     if (from < session->dropped) {
-      co_return fail(errc::stream_lost, fmt::format("the first {} bytes of the stream are gone: ask with from={}",
-                                                    session->dropped, session->dropped));
+      co_return fail(errc::stream_lost,
+                     fmt::format("the first {} bytes of the stream are no longer stored: use from={}", session->dropped,
+                                 session->dropped));
     }
     const auto at = static_cast<std::size_t>(from - session->dropped);
     if (at < session->bytes.size()) co_return session->bytes.substr(at, kReadAtOnce);
@@ -240,18 +241,19 @@ Result<http::Response> KeptStreams::read(const Name& name, std::uint64_t from) {
     if (const auto found = state_->sessions.find(name); found != state_->sessions.end()) session = found->second;
   }
   if (!session)
-    return fail(errc::stream_not_found, fmt::format("there is no stream of the conversation '{}'", name.second),
-                "conv_id");
+    return fail(errc::stream_not_found, fmt::format("the conversation '{}' has no stream", name.second), "conv_id");
   if (!session->streams) {
-    Error early(make_error_code(errc::stream_not_begun), "the stream hasn't begun yet: ask again");
+    Error early(make_error_code(errc::stream_not_begun), "the stream has not started yet: retry");
     early.retry_after = std::chrono::seconds(1);
     return std::unexpected(std::move(early));
   }
   if (from < session->first) {
-    return fail(errc::stream_lost,
-                fmt::format("the first {} bytes of the stream are gone: begin the conversation's turn anew",
-                            session->first.load()),
-                "from");
+    return fail(
+        errc::stream_lost,
+        fmt::format(
+            "the first {} bytes of the stream are no longer stored: repeat the last request of the conversation",
+            session->first.load()),
+        "from");
   }
   return http::Response::event_stream(std::make_unique<Reader>(std::move(session), from));
 }

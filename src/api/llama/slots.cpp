@@ -62,7 +62,7 @@ async::Task<http::Response> all_slots(Context& context) {
     auto numbers = write_slots(out, answer);
     if (!numbers) {
       out.begin_object().field("model", answer.model.value());
-      out.field("error", "the engine did not answer in time").end_object();
+      out.field("error", "the engine did not respond in time").end_object();
       continue;
     }
     // Others have no sessions.
@@ -116,7 +116,7 @@ async::Task<http::Response> slots_of_one(Context& context) {
   const auto seen = sessions->text ? json::parse(*sessions->text) : Result<json::Value>();
   const auto* settings = known ? json::find(*known, "default_generation_settings") : nullptr;
   if (settings == nullptr || !seen) {
-    const Error error(make_error_code(router::errc::backend_unreachable), "the engine did not answer in time");
+    const Error error(make_error_code(router::errc::backend_unreachable), "the engine did not respond in time");
     co_return dialects::error_response(error);
   }
   const auto places = places_in(*seen, count_in(*known, "total_slots"));

@@ -16,7 +16,7 @@ constexpr std::size_t kMostLookedUp = 1024;
 Result<KeptStreams::Name> asked_stream(const http::Request& request) {
   auto id = http::query_value(request.head.query(), "conv_id").value_or("");
   if (!id.empty()) return KeptStreams::Name(request.caller.key, std::move(id));
-  return fail(protocol::errc::missing_field, "'conv_id' is required: the name that X-Conversation-Id had", "conv_id");
+  return fail(protocol::errc::missing_field, "'conv_id' is required: the value of X-Conversation-Id", "conv_id");
 }
 
 Result<std::uint64_t> asked_byte(const http::Request& request) {
@@ -67,13 +67,13 @@ async::Task<http::Response> look_up_streams(Context& context, http::Request requ
 }  // namespace
 
 const protocol::FieldTable& lookup_fields() {
-  static constexpr protocol::Field kFields[] = {{.name = "conversation_ids",
-                                                 .kinds = protocol::kArray,
-                                                 .required = true,
-                                                 .max_size = kMostLookedUp,
-                                                 .elements = protocol::kString,
-                                                 .about = "names that X-Conversation-Id had; one without its `::` and "
-                                                          "what follows stands for all that begin with it"}};
+  static constexpr protocol::Field kFields[] = {
+      {.name = "conversation_ids",
+       .kinds = protocol::kArray,
+       .required = true,
+       .max_size = kMostLookedUp,
+       .elements = protocol::kString,
+       .about = "values of X-Conversation-Id; a value without its `::` suffix matches all suffixes"}};
   static const protocol::FieldTable table(kFields);
   return table;
 }

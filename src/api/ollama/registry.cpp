@@ -84,7 +84,7 @@ async::Task<http::Response> copy(Context& context, http::Request request) {
   const auto there = co_await find_model(context, *to);
   if (there && (*there)->name == (*model)->name) co_return http::Response::json(200, "");
   if (context.supply == nullptr)
-    co_return refused("names can't be given here", "make a link of that name beside its file");
+    co_return refused("creating names is not supported here", "create a hard link of that name beside its file");
   const auto put = co_await put_alias(context, without_latest(*to), (*model)->name.value());
   if (!put) co_return dialects::error_response(put.error());
   co_return http::Response::json(200, "");
@@ -97,19 +97,18 @@ async::Task<http::Response> remove(Context& context, http::Request request) {
   if (!name) co_return dialects::error_response(name.error());
   const auto model = co_await find_model(context, *name);
   if (!model) co_return dialects::error_response(model.error());
-  if (context.supply == nullptr) co_return refused("models aren't deleted from here", "delete the file");
+  if (context.supply == nullptr) co_return refused("deleting models is not supported here", "delete the file");
   const auto removed = co_await remove_model(context, {.name = without_latest(*name)});
   if (!removed) co_return dialects::error_response(removed.error());
   co_return http::Response::json(200, "");
 }
 
 async::Task<http::Response> no_create() {
-  co_return refused("models aren't made here",
-                    "put a GGUF file into a folder of models_dir, and options with corral load "
-                    "--save-options");
+  co_return refused("creating models is not supported here",
+                    "add a GGUF file to a folder of models_dir, and set options with corral load --save-options");
 }
 async::Task<http::Response> no_push() {
-  co_return refused("models aren't sent to a registry from here", "upload the file yourself");
+  co_return refused("pushing models to a registry is not supported", "upload the file yourself");
 }
 
 // "sha256:..." or "sha256-..." of a file whose bytes have been hashed.

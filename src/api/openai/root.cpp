@@ -87,7 +87,7 @@ async::Task<http::Response> props(Context& context, http::Request request) {
   }
   if (!answer->text) {
     const Error error(make_error_code(router::errc::backend_unreachable),
-                      fmt::format("the engine of '{}' doesn't answer", name.value()));
+                      fmt::format("the engine of '{}' does not respond", name.value()));
     co_return dialects::error_response(error);
   }
   if (context.one_model) context.kept_props.keep(*answer->text);
@@ -124,12 +124,13 @@ async::Task<http::Response> change_slot(http::Request request, http::PathParams 
     const json::Object body{{"id_slot", id}, {"n_erased", 0}};
     co_return http::Response::json(200, json::serialize(body));
   }
-  Error error(make_error_code(protocol::errc::unsupported_value),
-              fmt::format("'action' can't be \"{}\": there are no slots that stay. The beginning of a prompt that was "
-                          "computed before is found by itself, in memory (park_mib) and with --park-on-disk after a "
-                          "restart, too; 'cache_prompt': false keeps a request out of that",
-                          action.substr(0, kMostShown)),
-              "action");
+  Error error(
+      make_error_code(protocol::errc::unsupported_value),
+      fmt::format(
+          "'action' cannot be \"{}\": slots are not persistent. Cached prefixes are found automatically, in memory "
+          "(park_mib) and with --park-on-disk also after a restart; 'cache_prompt': false excludes a request",
+          action.substr(0, kMostShown)),
+      "action");
   co_return dialects::error_response(error);
 }
 

@@ -110,30 +110,30 @@ async::Task<Result<std::string>> BackgroundDesk::start(BackgroundWork work) {
 }
 
 async::Task<Result<std::string>> BackgroundDesk::begin(BackgroundWork work) {
-  if (stopping_) co_return fail(errc::server_stopping, "the server is about to end: nothing new is begun");
+  if (stopping_) co_return fail(errc::server_stopping, "the server is shutting down: it starts no new responses");
   const auto under_way = [](const auto& entry) { return !entry.second->ended; };
   const auto all = static_cast<std::size_t>(std::ranges::count_if(runs_, under_way));
   const auto own = static_cast<std::size_t>(std::ranges::count_if(
       runs_, [&](const auto& entry) { return under_way(entry) && entry.second->work.owner == work.owner; }));
   if (own >= limits_.of_owner || all >= limits_.all) {
-    co_return too_many_runs(fmt::format(
-        "{} responses are under way in the background, {} of them of this key, and no more than {} and {} may be: wait "
-        "for one to end, or cancel it",
-        all, own, limits_.all, limits_.of_owner));
+    co_return too_many_runs(
+        fmt::format("too many background responses: {} are running, {} of them of this key; the limits are {} and {}: "
+                    "wait for one to end, or cancel it",
+                    all, own, limits_.all, limits_.of_owner));
   }
   if (bytes_ + work.bytes > limits_.request_bytes) {
-    co_return too_many_runs(fmt::format(
-        "the requests of the responses in the background have {} bytes, with this one's {} more than the {} that they "
-        "may have: wait for one to end",
-        bytes_, work.bytes, limits_.request_bytes));
+    co_return too_many_runs(
+        fmt::format("the running background responses have requests of {} bytes; this one has {}, more than the limit "
+                    "of {} bytes: wait for one to end",
+                    bytes_, work.bytes, limits_.request_bytes));
   }
-  if (runs_.contains(work.id)) co_return too_many_runs(fmt::format("'{}' is under way already", work.id));
+  if (runs_.contains(work.id)) co_return too_many_runs(fmt::format("'{}' is already running", work.id));
   forget_ended();
   auto run = std::make_shared<Run>(std::move(work), home_.executor());
   bytes_ += run->work.bytes;
   runs_[run->work.id] = run;
   auto doc = responses::response_document(*run->work.asked, "queued");
-  tasks_.spawn("response in the background", carry(run));
+  tasks_.spawn("background response", carry(run));
   co_return doc;
 }
 
@@ -145,7 +145,7 @@ async::Task<void> BackgroundDesk::carry(RunPtr run) {
     if (!done || !*done) end(run, "cancelled", responses::response_document(*run->work.asked, "cancelled"));
   } catch (...) {
     // Nobody else ends it, and its readers wait.
-    const Error error({}, "something went wrong here: the log says what");
+    const Error error({}, "internal error: see the log of the server");
     const bool lost = !run->ended && !stopping_;
     if (lost) end(run, "failed", responses::response_document(*run->work.asked, "failed", &error));
     throw;
@@ -188,7 +188,7 @@ async::Task<bool> BackgroundDesk::answer(RunPtr run) {
       end(run, status, std::move(doc));
       co_return true;
     }
-    if (!failure) failure = Error(make_error_code(errc::server_stopping), "the answer broke off");
+    if (!failure) failure = Error(make_error_code(errc::server_stopping), "the response was cut off");
   }
   if (kind_of(failure->code) == ErrorKind::cancelled && !stopping_) co_return false;
   if (run->streams() && run->events.empty()) {
@@ -295,9 +295,9 @@ async::Task<std::unique_ptr<http::BodySource>> BackgroundDesk::events(std::strin
 async::Task<Result<std::string>> BackgroundDesk::next(RunPtr run, std::uint64_t from) {
   while (true) {
     if (from < run->first) {
-      co_return fail(errc::response_events_gone,
-                     fmt::format("the events before number {} aren't kept any more: get the response without 'stream'",
-                                 run->first));
+      co_return fail(
+          errc::response_events_gone,
+          fmt::format("events before number {} are no longer stored: get the response without 'stream'", run->first));
     }
     std::string text;
     for (auto at = from - run->first; at < run->events.size() && text.size() < kEventPiece; ++at)
@@ -339,7 +339,7 @@ async::Task<void> BackgroundDesk::close(Millis limit) {
     run->work.answer = nullptr;
     run->changed();
   }
-  if (!done) log::info("api", "responses in the background were interrupted: the server ends");
+  if (!done) log::info("api", "background responses were interrupted: the server shuts down");
 }
 
 }  // namespace corral::api

@@ -47,12 +47,12 @@ Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageWish&
   const auto find = [&](const std::string& id) { return std::ranges::find(all, id, &store::ItemRow::id); };
   if (!wish.page.after.empty()) {
     const auto found = find(wish.page.after);
-    if (found == all.end()) return wrong_query("after", "the id of an item of this list", wish.page.after);
+    if (found == all.end()) return wrong_query("after", "the ID of an item of this list", wish.page.after);
     begin = std::next(found);
   }
   if (!wish.before.empty()) {
     const auto found = find(wish.before);
-    if (found == all.end()) return wrong_query("before", "the id of an item of this list", wish.before);
+    if (found == all.end()) return wrong_query("before", "the ID of an item of this list", wish.before);
     end = std::max(begin, found);
   }
   store::ItemPage page;

@@ -80,11 +80,10 @@ store::Store* response_store(const Context& context) {
 }
 
 Error nothing_kept(std::string_view what) {
-  return {
-      make_error_code(errc::nothing_kept),
-      fmt::format("{} needs what is kept of earlier requests, and this server keeps nothing: set store_responses, or "
-                  "send the whole conversation in 'input'",
-                  what)};
+  return {make_error_code(errc::nothing_kept),
+          fmt::format("{} needs stored data of earlier requests, but this server stores nothing: enable "
+                      "store_responses, or send the whole conversation in 'input'",
+                      what)};
 }
 
 Keeping::Keeping(store::Store* store, const http::Request& request)
@@ -168,7 +167,7 @@ async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& befo
   }
   if (is_under_way(rows->back().status)) {
     co_return fail(errc::previous_response_not_found,
-                   fmt::format("'{}' is still under way: wait for its end, or cancel it", wish_->previous),
+                   fmt::format("'{}' is still running: wait for its end, or cancel it", wish_->previous),
                    "previous_response_id");
   }
   for (auto& row : *rows) {
@@ -189,8 +188,7 @@ async::Task<Result<>> Keeping::look_for_items(std::uint64_t most, Before& before
   if (answers.size() > limits.rows) {
     co_return fail(
         store::errc::too_long,
-        fmt::format("'input' refers to items of {} answers, and {} may be looked for at once: send the items "
-                    "themselves",
+        fmt::format("'input' refers to items of {} responses, but at most {} are allowed: send the items themselves",
                     answers.size(), limits.rows),
         "input");
   }

@@ -23,7 +23,7 @@ namespace responses = dialects::responses;
 // Nothing is found where nothing is kept.
 Error no_response(std::string_view id) {
   return {make_error_code(store::errc::not_found),
-          fmt::format("there is no response '{}': this server keeps none (store_responses)", id.substr(0, 100))};
+          fmt::format("unknown response '{}': this server stores none (store_responses is off)", id.substr(0, 100))};
 }
 
 http::Response response_json(std::string doc) { return http::Response::json(200, std::move(doc)); }
@@ -60,11 +60,12 @@ async::Task<http::Response> response_events(Context& context, std::string owner,
     events = co_await std::move(listening);
   }
   if (events) co_return http::Response::event_stream(std::move(events));
-  const Error error(make_error_code(errc::response_events_gone),
-                    fmt::format("'{}' has no events: it wasn't made with 'background' and 'stream', or ended long ago. "
-                                "Leave 'stream' out",
-                                id.substr(0, 100)),
-                    "stream");
+  const Error error(
+      make_error_code(errc::response_events_gone),
+      fmt::format(
+          "'{}' has no events: it was created without 'background' and 'stream', or ended long ago. Omit 'stream'",
+          id.substr(0, 100)),
+      "stream");
   co_return dialects::error_response(error);
 }
 
@@ -117,10 +118,10 @@ async::Task<http::Response> cancel_response(Context& context, http::Request requ
   auto doc = kept_document(std::move(*row));
   const auto peek = json::Peek::open(doc);
   if (peek && peek->root().find("background").as_bool()) co_return response_json(std::move(doc));
-  const Error error(make_error_code(errc::response_not_in_background),
-                    fmt::format("'{}' wasn't made with 'background': it has ended, and one under way ends when its "
-                                "client leaves",
-                                id.substr(0, 100)));
+  const Error error(
+      make_error_code(errc::response_not_in_background),
+      fmt::format("'{}' was created without 'background': it has ended. A running one ends when its client disconnects",
+                  id.substr(0, 100)));
   co_return dialects::error_response(error);
 }
 

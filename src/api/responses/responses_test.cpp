@@ -348,7 +348,7 @@ TEST_F(ResponsesTest, InTheBackgroundAnAnswerIsMadeWhoeverWaits) {
   EXPECT_EQ(as("bob", "GET", path).status, 404u);
   const auto early =
       as("ann", "POST", "/v1/responses", body(R"("input":"x","previous_response_id":")" + id_of(queued) + "\""));
-  EXPECT_THAT(early.error("message"), HasSubstr("still under way"));
+  EXPECT_THAT(early.error("message"), HasSubstr("still running"));
   engine().request().answer(200, answer_saying("Done"));
   settle();
   const auto done = as("ann", "GET", path);

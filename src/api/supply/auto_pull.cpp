@@ -93,7 +93,7 @@ bool fetches(Context& context, const http::Caller& caller, const std::string& na
   if (!source || source->kind != downloads::SourceKind::hub) return false;
   if (context.supply->auto_pull && has(caller, kAdmin) && !context.supply->desk.offline()) return true;
   if (!why.message.ends_with('?')) why.message += '.';
-  why.message += fmt::format(" Fetch it from the hub with: corral pull {}", models::printable(name, 256));
+  why.message += fmt::format(" Download it from the hub with: corral pull {}", models::printable(name, 256));
   return false;
 }
 

@@ -67,7 +67,7 @@ async::Task<http::Response> order_download(Context& context, http::Request reque
   const auto name = name_in(peek->root());
   if (name.empty()) {
     const Error error(make_error_code(protocol::errc::missing_field),
-                      "'id' is required: of a download, see /v1/downloads", "id");
+                      "'id' is required: the ID of a download, see /v1/downloads", "id");
     co_return dialects::error_response(error);
   }
   const auto what = order_of(peek->root().find("action").as_string());
@@ -118,7 +118,7 @@ async::Task<http::Response> search_hub(Context& context, http::Request request) 
   if (words.empty() || words.size() > kMostWords || !whole || limit == 0 || limit > kMostFound) {
     const bool bad_words = words.empty() || words.size() > kMostWords;
     const Error error(make_error_code(protocol::errc::unsupported_value),
-                      bad_words ? fmt::format("'query' must be what to look for, at most {} bytes", kMostWords)
+                      bad_words ? fmt::format("'query' must be a search text of at most {} bytes", kMostWords)
                                 : fmt::format("'limit' must be a number between 1 and {}", kMostFound),
                       bad_words ? "query" : "limit");
     co_return dialects::error_response(error);

@@ -49,11 +49,11 @@ Error shown_to(const http::Caller& caller, Error error, const std::string& path)
   const bool about_file = error.code.category() == models::error_category() &&
                           error.code != models::errc::name_in_use && error.param != "name";
   if (has(caller, kOwner) || !about_file) return error;
-  return Error(make_error_code(models::errc::file_not_found),
-               fmt::format("'{}' is no model file that can be read whole: a GGUF file of this machine is wanted, with "
-                           "all parts of its set",
-                           models::printable(path, 4096)),
-               "path");
+  return Error(
+      make_error_code(models::errc::file_not_found),
+      fmt::format("'{}' is not a complete model file: give a GGUF file of this machine, with all parts of its set",
+                  models::printable(path, 4096)),
+      "path");
 }
 
 // A name that finds another model would not be the name of this one.
@@ -62,7 +62,7 @@ Result<> check_free(Context& context, const models::ImportWish& wish) {
   if (!known || *known == nullptr || !models::equal_folded((*known)->name.value(), wish.name)) return {};
   const auto& files = (*known)->paths;
   if (!files.empty() && is_within(files.front(), wish.folder)) return {};  // the import says whether it is the same
-  return fail(errc::name_taken, fmt::format("there is a model '{}' already: choose another name", wish.name),
+  return fail(errc::name_taken, fmt::format("a model named '{}' already exists: choose another name", wish.name),
               "model_name");
 }
 
@@ -77,7 +77,7 @@ async::Task<http::Response> import_model(Context& context, http::Request request
   wish.copy = body.find("copy").found() && body.find("copy").as_bool();
   if (!wish.file.is_absolute()) {
     const Error error(make_error_code(protocol::errc::unsupported_value),
-                      fmt::format("'path' must begin with '/': '{}' isn't where it seems to be for the server",
+                      fmt::format("'path' must be an absolute path: '{}' is relative to the server's folder",
                                   models::printable(path, 256)),
                       "path");
     co_return dialects::error_response(error);

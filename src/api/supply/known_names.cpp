@@ -53,10 +53,10 @@ Error with_way_on(const Context& context, Error error, std::string_view name) {
   auto close = close_names(name, candidates, kMaxHints);
   for (auto& one : close) one = fmt::format("'{}'", one);
   const auto shown = models::printable(name, 128);
-  error.message = fmt::format("'{}' is no model that can be fetched, and no known name.", shown);
+  error.message = fmt::format("'{}' is not a model to download, and not a known name.", shown);
   if (!close.empty()) error.message += fmt::format(" Did you mean {}?", fmt::join(close, " or "));
   if (tagged) error.message += fmt::format(" For a model of Ollama's library: ollama.com/library/{}.", shown);
-  error.message += fmt::format(" Look for others with: corral search {}. Or name a repository: org/repo:QUANT.",
+  error.message += fmt::format(" Search with: corral search {}. Or name a repository: org/repo:QUANT.",
                                shown.substr(0, shown.find(':')));
   return error;
 }

@@ -50,10 +50,10 @@ Result<> check_name(std::string_view name, std::string_view field) {
   const bool fine = !name.empty() && models::printable(name, kMostName) == name && !name.ends_with(":latest") &&
                     !name.starts_with(' ') && !name.ends_with(' ');
   if (fine) return {};
-  return fail(protocol::errc::unsupported_value,
-              fmt::format("'{}' can't be the name of a model: it needs letters that can be seen, and no ':latest'",
-                          models::printable(name, 64)),
-              std::string(field));
+  return fail(
+      protocol::errc::unsupported_value,
+      fmt::format("invalid model name '{}': use visible characters, without ':latest'", models::printable(name, 64)),
+      std::string(field));
 }
 
 Result<models::UserModel> wanted_model(json::View body) {
@@ -72,14 +72,14 @@ Result<models::UserModel> wanted_model(json::View body) {
   if (recipe == nullptr)
     return fail(
         protocol::errc::unsupported_value,
-        fmt::format("there is no recipe '{}'; there are {}", models::printable(model.recipe, 64), recipe_names()),
+        fmt::format("unknown recipe '{}'; known recipes: {}", models::printable(model.recipe, 64), recipe_names()),
         "recipe");
   body.find("labels").each_element([&](json::View label) { model.labels.emplace_back(label.as_string()); });
   for (const auto& label : model.labels) {
     const auto type = type_of_label(label);
     if (type && !serves(*recipe, *type))
-      return fail(protocol::errc::unsupported_value, fmt::format("recipe '{}' serves no '{}'", model.recipe, label),
-                  "labels");
+      return fail(protocol::errc::unsupported_value,
+                  fmt::format("recipe '{}' does not serve '{}'", model.recipe, label), "labels");
   }
   return model;
 }
@@ -93,7 +93,7 @@ bool is_taken(Context& context, const std::string& name) {
 }
 
 std::unexpected<Error> taken(std::string_view name, std::string_view field) {
-  return fail(errc::name_taken, fmt::format("there is a model '{}' already: choose another name", name),
+  return fail(errc::name_taken, fmt::format("a model named '{}' already exists: choose another name", name),
               std::string(field));
 }
 
@@ -158,7 +158,7 @@ async::Task<Result<>> put_alias(Context& context, std::string alias, std::string
   auto& names = context.supply->names;
   const auto all = names.aliases();
   if (all.size() >= kMostAliases && !all.contains(alias)) {
-    const auto text = fmt::format("there are {} aliases already: take some away", all.size());
+    const auto text = fmt::format("there are already {} aliases: remove some", all.size());
     co_return fail(protocol::errc::unsupported_value, text, "alias");
   }
   // Of an alias of an alias the model is meant.
@@ -178,8 +178,8 @@ async::Task<http::Response> add_alias(Context& context, http::Request request) {
   auto target = text_in(peek->root(), "target");
   if (target.empty()) target = text_in(peek->root(), "model");
   if (target.empty()) {
-    const Error error(make_error_code(protocol::errc::missing_field),
-                      "'target' is required: the model that the alias means", "target");
+    const Error error(make_error_code(protocol::errc::missing_field), "'target' is required: the model of the alias",
+                      "target");
     co_return dialects::error_response(error);
   }
   const auto put = co_await put_alias(context, alias, target);
@@ -189,7 +189,7 @@ async::Task<http::Response> add_alias(Context& context, http::Request request) {
   json::Writer out(body);
   out.begin_object().field("status", "ok").field("alias", alias).field("target", target);
   if (!meant)
-    out.field("warning", fmt::format("{}. The alias finds nothing until that model is here", meant.error().message));
+    out.field("warning", fmt::format("{}. The alias has no model until you download it", meant.error().message));
   out.end_object();
   co_return http::Response::json(200, std::move(body));
 }
@@ -198,7 +198,7 @@ async::Task<http::Response> remove_alias(Context& context, std::string alias) {
   const auto removed = context.supply->names.remove_alias(alias);
   if (!removed) co_return dialects::error_response(removed.error());
   if (!*removed) {
-    const auto text = fmt::format("there is no alias '{}'; see /internal/aliases", models::printable(alias, 64));
+    const auto text = fmt::format("unknown alias '{}'; see /internal/aliases", models::printable(alias, 64));
     const Error error(make_error_code(errc::alias_not_found), text, "alias");
     co_return dialects::error_response(error);
   }

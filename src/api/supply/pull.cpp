@@ -87,7 +87,7 @@ Result<> check_projector(const std::string& projector, const downloads::Plan& pl
   std::vector<std::string> files;
   for (const auto& file : plan.files) files.push_back(fmt::format("'{}'", models::printable(file.path, 256)));
   return fail(protocol::errc::unsupported_value,
-              fmt::format("'mmproj' can't be '{}': this pull fetches {}. Leave 'mmproj' out",
+              fmt::format("'mmproj' cannot be '{}': this pull downloads {}. Omit 'mmproj'",
                           models::printable(projector, 256), fmt::join(files, ", ")),
               "mmproj");
 }
@@ -98,7 +98,7 @@ Result<> check_checkpoints(json::View body) {
     if ((name == "main" || name == "mmproj") && (value.is_string() || value.is_null())) return true;
     fine =
         fail(protocol::errc::unsupported_value,
-             fmt::format("'checkpoints' takes 'main' and 'mmproj', each a text, not '{}'", models::printable(name, 64)),
+             fmt::format("'checkpoints' has 'main' and 'mmproj', each a string, not '{}'", models::printable(name, 64)),
              "checkpoints");
     return false;
   });
@@ -110,7 +110,7 @@ Result<PullWish> pull_wish_of(const Context& context, json::View body) {
   if (name.empty()) name = text_said(body, "model");
   if (name.empty())
     return fail(protocol::errc::missing_field,
-                "'model_name' is required: what to fetch, such as org/repo:Q4_K_M or an address", "model_name");
+                "'model_name' is required: the model to download, such as org/repo:Q4_K_M or a URL", "model_name");
   PullWish wish{.detached = !flag_said(body, "subscribe", true)};
   auto checkpoint = text_said(body, "checkpoint");
   if (checkpoint.empty()) checkpoint = text_said(body.find("checkpoints"), "main");

@@ -161,7 +161,7 @@ TEST_F(PullTest, CheckpointsAreTakenAndAnotherProjectorIsRefused) {
   const auto refused = post("/v1/pull", R"({"model_name":"org/repo:Q8_0","mmproj":"mmproj-F16.gguf"})");
   EXPECT_EQ(refused.status, 400u);
   EXPECT_EQ(refused.error("message"),
-            "'mmproj' can't be 'mmproj-F16.gguf': this pull fetches 'x-Q8_0.gguf'. Leave 'mmproj' out");
+            "'mmproj' cannot be 'mmproj-F16.gguf': this pull downloads 'x-Q8_0.gguf'. Omit 'mmproj'");
   EXPECT_EQ(post("/v1/pull", R"({"model_name":"m","checkpoints":{"vae":"x/y"}})").error("param"), "checkpoints");
 }
 
@@ -169,10 +169,10 @@ TEST_F(PullTest, AWrongNameGetsAWayOn) {
   const auto close = post("/v1/pull", R"({"model_name":"little-4"})");
   EXPECT_EQ(close.status, 400u);
   EXPECT_EQ(close.error("message"),
-            "'little-4' is no model that can be fetched, and no known name. Did you mean 'little-4b'? Look for others "
+            "'little-4' is not a model to download, and not a known name. Did you mean 'little-4b'? Search "
             "with: corral search little-4. Or name a repository: org/repo:QUANT.");
   EXPECT_THAT(post("/v1/pull", R"({"model_name":"llama3.2:1b"})").error("message"),
-              HasSubstr("For a model of Ollama's library: ollama.com/library/llama3.2:1b. Look for others with: corral "
+              HasSubstr("For a model of Ollama's library: ollama.com/library/llama3.2:1b. Search with: corral "
                         "search llama3.2."));
 }
 
@@ -197,7 +197,8 @@ TEST_F(PullTest, ARequestHasItsModelFetchedWhereThatIsAllowed) {
   const char* chat = R"({"model":"org/repo:Q4_K_M","messages":[{"role":"user","content":"hi"}]})";
   const auto refused = post("/v1/chat/completions", chat);
   EXPECT_EQ(refused.status, 404u);
-  EXPECT_THAT(refused.error("message"), testing::EndsWith(". Fetch it from the hub with: corral pull org/repo:Q4_K_M"));
+  EXPECT_THAT(refused.error("message"),
+              testing::EndsWith(". Download it from the hub with: corral pull org/repo:Q4_K_M"));
   supply.auto_pull = true;
   auto asking = send("POST", "/v1/chat/completions", chat);
   while (backend.servers().empty()) loop.context().run_one();

@@ -28,7 +28,8 @@ Result<> keep_name(Context& context, const PullWish& wish, const downloads::Plan
   const bool same = known && std::ranges::find((*known)->paths, plan.main_file) != (*known)->paths.end();
   if (known && (*known)->name.value() == wish.called && !replaces && !same)
     return fail(errc::name_taken,
-                fmt::format("there is a model '{}' already: choose another 'model_name'", wish.called), "model_name");
+                fmt::format("a model named '{}' already exists: choose another 'model_name'", wish.called),
+                "model_name");
   const bool has_repo_name = plan.checkpoint.find("://") == std::string::npos;
   const auto checkpoint = has_repo_name ? plan.checkpoint : plan.main_file.native();
   return context.supply->names.put(
@@ -76,8 +77,7 @@ async::Task<Result<std::string>> Pull::result() {
   if (gone_ || row_.view.state == DownloadState::cancelled)
     co_return fail(errc::download_cancelled, fmt::format("the download of '{}' was cancelled", wish_.source));
   if (row_.view.state != DownloadState::done) {
-    const auto text =
-        fmt::format("the download of '{}' was paused: what is here stays, pull it again to go on", wish_.source);
+    const auto text = fmt::format("the download of '{}' was paused: pull it again to resume", wish_.source);
     co_return fail(errc::download_paused, text);
   }
   co_await context_.models.rescan();
@@ -92,8 +92,9 @@ async::Task<Result<std::string>> Pull::result() {
   const bool no_model =
       std::ranges::find(catalog->not_models(), file, &models::Problem::path) != catalog->not_models().end();
   if (no_model || catalog->find(name)) co_return name;
-  co_return fail(models::errc::model_not_found,
-                 fmt::format("'{}' was fetched, but its folder isn't looked at: set hub_cache to true", file.native()));
+  co_return fail(
+      models::errc::model_not_found,
+      fmt::format("'{}' was downloaded, but its folder is not scanned: set hub_cache to true", file.native()));
 }
 
 }  // namespace corral::api

@@ -88,11 +88,10 @@ async::Task<Result<backends::ModelPtr>> find_for_removal(Context& context, std::
 Result<> may_go(const router::Report& report, const ModelName& model) {
   const auto busy = [&](std::string_view why) {
     return fail(errc::model_busy,
-                fmt::format("'{}' {}: delete it when that is done, or cancel it first", model.value(), why),
-                "model_name");
+                fmt::format("'{}' {}: delete it afterwards, or cancel that first", model.value(), why), "model_name");
   };
   for (const auto& server : report.servers)
-    if (server.view.spec->name == model && server.view.leases > 0) return busy("works on requests");
+    if (server.view.spec->name == model && server.view.leases > 0) return busy("has running requests");
   if (report.snapshot.loading && report.snapshot.loading->spec->name == model) return busy("is being loaded");
   for (const auto& queued : report.snapshot.queue)
     if (queued.model == model) return busy("waits to be loaded");
@@ -132,7 +131,7 @@ std::string message_of(const Removal& removal, bool dry) {
     return fmt::format("'{0}' is a name of '{1}': only the name {2}, and '{1}' stays", removal.model.value(),
                        removal.name_of, dry ? "would go" : "is gone");
   if (dry) return fmt::format("Deleting '{}' would free {:.1f} MB", removal.model.value(), mb);
-  if (removal.files.empty()) return fmt::format("'{}' is no name of a model any more", removal.model.value());
+  if (removal.files.empty()) return fmt::format("the name '{}' is removed", removal.model.value());
   return fmt::format("'{}' is deleted, {:.1f} MB are free", removal.model.value(), mb);
 }
 
@@ -205,7 +204,7 @@ async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish) {
     std::vector<std::string_view> names;
     for (const auto& name : needed) names.push_back(name.value());
     co_return fail(errc::file_not_ours,
-                   fmt::format("'{}' isn't deleted: its files are those of {} as well; delete that one",
+                   fmt::format("'{}' cannot be deleted: it shares its files with {}; delete that model",
                                info.name.value(), fmt::join(names, ", ")),
                    "model_name");
   }

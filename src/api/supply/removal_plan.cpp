@@ -100,14 +100,13 @@ Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::M
       plan.kept.push_back({file, {}});
     } else if (is_within(file, places.copies)) {
       return not_ours(model, file, "is a copy of another node's model",
-                      "take it away with corral mesh, or DELETE /v1/mesh/copies");
+                      "remove it with corral mesh, or DELETE /v1/mesh/copies");
     } else if (in(places.other_tools)) {
-      return not_ours(model, file, "belongs to the program that fetched it", "delete it there");
+      return not_ours(model, file, "belongs to the program that downloaded it", "delete it there");
     } else if (!in(places.models_dirs)) {
-      return not_ours(model, file, "belongs to whoever put it there", "delete the file yourself");
+      return not_ours(model, file, "is not managed by corral", "delete the file yourself");
     } else if (!models_dir) {
-      return not_ours(model, file, "lies in a folder of models_dir",
-                      "delete it yourself, or say so with 'models_dir': true");
+      return not_ours(model, file, "is in a folder of models_dir", "delete it yourself, or set 'models_dir': true");
     } else {
       plan.others.push_back(file);
     }

@@ -10,21 +10,21 @@ constexpr std::string_view kIntro = R"(# Backends
 
 <!-- Generated from src/backends/external. Change the tables, then run CORRAL_WRITE_PAGES=1 backends_test. -->
 
-corral's own engine serves GGUF models. Any other program that serves models can be put under the same rules (slots, memory, pins, the
-NPU, idle times, the watchdog, one repetition after a crash) by a **descriptor**: one TOML file that says how it is started, when it is
-ready, and which request it takes at which path. A new server is a file and no code.
+corral's own engine serves GGUF models. A **descriptor** adds any other server program under the same rules: slots, memory, pins, the NPU,
+idle timeouts, the watchdog, one retry after a crash. It is a TOML file with the start command, the readiness check, and a path for each
+kind of request. A new backend needs no code.
 
-Each says how it is known to work:
+Each descriptor has a test status:
 
-- **real**: the program itself runs in corral's tests.
-- **contract**: configured from its documentation, not run by us. A played program was driven by the same descriptor: a slow start, "not
-  yet", a hang, a crash in the middle of an answer, the wrong port, a huge answer, a flood of words.
+- **real**: corral's tests run the program itself.
+- **contract**: the descriptor follows the documentation; the program was not run. A simulated program tested it with a slow start, "not
+  yet", a hang, a crash during a response, the wrong port, a huge response and a flood of output.
 
-## Your own
+## Custom backends
 
-Descriptors stand in `backends.d/` beside the configuration file (`~/.config/corral/backends.d/NAME.toml`), and are read at the start of
-the server. One of the same recipe takes the place of a built-in one. A file that others may write is refused, as it says what is run; a
-file with a mistake is named in the log with its line and key, and the rest works without it.
+Put descriptors into `backends.d/` beside the configuration file (`~/.config/corral/backends.d/NAME.toml`). The server reads them at start.
+A descriptor replaces a built-in one of the same recipe. Files that other users can write are rejected, because they contain commands. For
+a file with an error, the log shows line and key; everything else works without it.
 
 ```toml
 # ~/.config/corral/backends.d/my-server.toml
@@ -36,15 +36,14 @@ ready = { path = "/health", status = 200, deadline = "5m" }
 paths = { "chat/completions" = "/v1/chat/completions" }
 ```
 
-There is no shell: each word is one argument, and what a placeholder stands for is never split. A program gets a clean environment
-(PATH, HOME, locale, libraries, devices; no keys, no tokens), a process group of its own, `/dev/null` as its input and a log that is
-bounded (`log/` in the state folder). It ends with the server, however that ends. Before the first request goes to a port it is checked
-that the process that listens there is the one that was started.
+There is no shell: each string is one argument, and the value of a placeholder is never split. A program gets a clean environment (PATH,
+HOME, locale, libraries, devices; no keys, no tokens), its own process group, `/dev/null` as standard input and a size-limited log (`log/`
+in the state folder). It ends with the server, also after a crash. Before the first request, corral checks that the started program itself
+listens on the port.
 
 ## Models of a backend
 
-`models.toml` beside the configuration file names models. Each says which backend serves it and what that is to load, or brings a
-command of its own:
+`models.toml` beside the configuration file defines models. Each entry has the backend and its checkpoint, or its own command:
 
 ```toml
 [models.chat-npu]
@@ -55,7 +54,7 @@ checkpoint = "gemma3:4b"
 recipe = "vllm"
 checkpoint = "org/big-model"
 args = ["--dtype", "half"]
-ttl = 600                      # seconds unused, then it leaves memory
+ttl = 600                      # unloaded after so many idle seconds
 aliases = ["gpt-4o"]
 
 [macros]
@@ -64,28 +63,27 @@ llama = "llama-server --port {port}"
 cmd = "${llama} -m /srv/models/small.gguf"
 ```
 
-Beside the keys below a model may have `checkpoint`, `checkpoints` (a table: `main`, `vae`, `voices`), `labels` (which decide its type:
-`embeddings`, `reranking`, `transcription`, `image`, `tts`), `aliases`, `ttl` (0: it doesn't leave by itself) and `macros`. Entries of
-`user_models.json` may name a `recipe` as well. GGUF files that corral has found are served by llama.cpp's own server where an entry
-says `recipe = "llama-server"` and has the model's name or file as its checkpoint.
+In addition to the keys below, a model may have `checkpoint`, `checkpoints` (a table: `main`, `vae`, `voices`), `labels` (they set its type:
+`embeddings`, `reranking`, `transcription`, `image`, `tts`), `aliases`, `ttl` (0: no idle timeout) and `macros`. Entries of
+`user_models.json` may have a `recipe` too. To serve a local GGUF file with llama.cpp's own server, add an entry with
+`recipe = "llama-server"` and the model's name or file as its checkpoint.
 
-## Coming from llama-swap
+## Migration from llama-swap
 
-The words of a model of its configuration are taken in `models.toml`, too:
-`cmd`, `cmdStop`, `proxy`, `checkEndpoint`, `ttl`, `env`, `aliases`, `useModelName`, `filters` (`stripParams`, `setParams`), `macros`,
-`concurrencyLimit`; so are `${PORT}`, `${MODEL_ID}` and `${env.NAME}`. Two things are otherwise: requests above the limit wait instead of
-being refused, and which models are in memory together isn't configured in groups but follows from slots and memory.
+`models.toml` accepts the keys of llama-swap models: `cmd`, `cmdStop`, `proxy`, `checkEndpoint`, `ttl`, `env`, `aliases`, `useModelName`,
+`filters` (`stripParams`, `setParams`), `macros`, `concurrencyLimit`, and `${PORT}`, `${MODEL_ID}` and `${env.NAME}`. Two differences:
+requests above the concurrency limit wait instead of being rejected, and slots and memory replace configured groups.
 
-## Servers that run already
+## Servers that already run
 
-A backend of kind `attach` starts nothing: requests go to its `url`. Such a model takes no slot and no memory here and is never evicted;
-`corral unload` lets go of it. If nothing answers there, requests for it are 503 and nobody was evicted for them.
+A backend of kind `attach` starts no process: requests go to its `url`. Such a model takes no slot and no memory, and is never evicted;
+`corral unload` detaches it. If the server does not respond, requests get 503 and evict no model.
 
 ## Memory
 
-What a program takes is measured once it is ready and while it runs (the proportional share of all its processes), kept in
-`measured-memory.json` of the state folder, and counts for its next load. Before that the descriptor's `memory` counts. Such models can't
-be downsized, only evicted.
+corral measures the memory of a program when it is ready and while it runs (the proportional share of all its processes). The value is
+stored in `measured-memory.json` in the state folder, and used for the next load. Before the first measurement, `memory` of the descriptor
+applies. Such models can be evicted, but not downsized.
 
 ## Keys of a descriptor
 )";
@@ -103,23 +101,23 @@ std::string cell(std::string_view text) {
 
 std::string backends_page() {
   std::string page(kIntro);
-  page += "\n| key | value | without it | meaning |\n|---|---|---|---|\n";
+  page += "\n| key | value | default | meaning |\n|---|---|---|---|\n";
   for (const auto& field : descriptor_fields()) {
     const auto other =
         field.synonym.empty() || field.synonym == field.key ? "" : fmt::format(" (or `{}`)", field.synonym);
     page += fmt::format("| `{}`{} | {} | {} | {}{} |\n", field.key, other, cell(field.kind), cell(field.fallback),
-                        cell(field.help), field.of_models ? "" : " Not in a model's entry.");
+                        cell(field.help), field.of_models ? "" : " Only in a descriptor.");
   }
-  page += "\n## Placeholders\n\n| placeholder | stands for |\n|---|---|\n";
+  page += "\n## Placeholders\n\n| placeholder | value |\n|---|---|\n";
   for (const auto& one : placeholders()) page += fmt::format("| `{{{}}}` | {} |\n", one.name, cell(one.meaning));
   page +=
-      "| `{env.NAME}` | a variable of corral's own environment; no value where it isn't set |\n"
-      "| `{checkpoints.NAME}` | another checkpoint of the model's entry |\n"
-      "| `{request.NAME}` | of kind exec: a text or number of the request; none that looks like a flag |\n";
+      "| `{env.NAME}` | a variable of corral's own environment; no value if it is not set |\n| `{checkpoints.NAME}` | "
+      "another checkpoint of the model's entry |\n| `{request.NAME}` | kind exec: a string or number of the request, "
+      "unless it looks like a flag |\n";
   page +=
-      "\n## Built in\n\nThey are the files of `src/backends/descriptors/`, one for each recipe, with the page, the "
-      "version and the licence that each was\nwritten from. An error of a load whose program isn't installed names the "
-      "command that installs it.\n";
+      "\n## Built-in descriptors\n\nThey are in `src/backends/descriptors/`, one file per recipe, each with the page, "
+      "version and licence of its program. If the program is\nnot installed, the error of a load contains the command "
+      "to install it.\n";
   return page;
 }
 

@@ -65,7 +65,7 @@ Complaint types(const toml::node& value, Descriptor& into) {
   into.types.clear();
   for (const auto& name : *said) {
     const auto type = parse_model_type(name);
-    if (!type) return fmt::format("'{}' is no type of model", name);
+    if (!type) return fmt::format("unknown model type '{}'", name);
     into.types.push_back(*type);
   }
   return {};
@@ -98,7 +98,7 @@ Complaint command(const toml::node& value, Descriptor& into) {
   Command read;
   if (const auto* line = value.as_string()) {
     const auto words = split_words(line->get());
-    if (!words) return "a quote in it has no end";
+    if (!words) return "it has an unclosed quote";
     for (const auto& word : *words) read.push_back({{word}, false});
   } else if (const auto* array = value.as_array()) {
     for (const auto& element : *array) {
@@ -119,7 +119,7 @@ Complaint command(const toml::node& value, Descriptor& into) {
     for (const auto& word : part.words) {
       if (word.find('\0') != std::string::npos) return "it has a NUL byte";
       if (const auto unknown = unknown_placeholder(word); !unknown.empty())
-        return fmt::format("there is no placeholder {{{}}}; there are {}", unknown, placeholder_names());
+        return fmt::format("unknown placeholder {{{}}}; known: {}", unknown, placeholder_names());
     }
   }
   if (count > kMostWords) return Complaint(kNotThat);
@@ -148,9 +148,9 @@ Complaint pairs(const toml::node& value, Descriptor& into) {
     const auto bad = [](char c) { return c == '=' || c == '\0' || c == '\n' || c == '\r'; };
     if (name.empty() || std::ranges::any_of(name, bad) ||
         text.find_first_of(std::string_view("\0\n\r", 3)) != text.npos)
-      return fmt::format("'{}' can't be a name and its value", name);
+      return fmt::format("'{}' is not NAME=VALUE", name);
     if (const auto unknown = unknown_placeholder(text); !unknown.empty())
-      return fmt::format("there is no placeholder {{{}}}; there are {}", unknown, placeholder_names());
+      return fmt::format("unknown placeholder {{{}}}; known: {}", unknown, placeholder_names());
     pairs[std::move(name)] = std::move(text);
     return Complaint();
   };
@@ -181,21 +181,21 @@ Complaint ready(const toml::node& value, Descriptor& into) {
         into.ready.path = entry.as_string()->get();
       } else if (key == "status" && entry.is_integer()) {
         const auto status = entry.as_integer()->get();
-        if (status < 100 || status > 599) return fmt::format("{} is no status", status);
+        if (status < 100 || status > 599) return fmt::format("{} is not a status", status);
         into.ready.status = static_cast<unsigned>(status);
       } else if (key == "deadline") {
         const auto said = texts_of(entry);
         const auto time = said && said->size() == 1 ? config::parse_duration(said->front()) : std::nullopt;
-        if (!time || time->count() <= 0) return "its deadline is no time such as 90s or 10m";
+        if (!time || time->count() <= 0) return "its deadline is not a time such as 90s or 10m";
         into.ready.deadline = *time;
       } else {
-        return fmt::format("'{}' isn't one of path (a text), status (a number) and deadline (a time)", key.str());
+        return fmt::format("'{}' is not one of path (a string), status (a number) and deadline (a time)", key.str());
       }
     }
   } else {
     return Complaint(kNotThat);
   }
-  if (!into.ready.path.empty() && !into.ready.path.starts_with('/')) return "its path must begin with '/'";
+  if (!into.ready.path.empty() && !into.ready.path.starts_with('/')) return "its path must start with '/'";
   return {};
 }
 
@@ -205,10 +205,10 @@ Complaint paths(const toml::node& value, Descriptor& into) {
   into.paths.clear();
   for (const auto& [key, entry] : *table) {
     const auto ask = ask_named(key.str());
-    if (!ask) return fmt::format("'{}' is none of {}", key.str(), ask_names());
+    if (!ask) return fmt::format("'{}' is not one of {}", key.str(), ask_names());
     const auto* path = entry.as_string();
     if (path == nullptr || !path->get().starts_with('/'))
-      return fmt::format("the path of '{}' must begin with '/'", key.str());
+      return fmt::format("the path of '{}' must start with '/'", key.str());
     into.paths[*ask] = path->get();
   }
   return {};
@@ -219,7 +219,7 @@ Complaint set_fields(const toml::node& value, Descriptor& into) {
   if (table == nullptr) return Complaint(kNotThat);
   for (const auto& [key, entry] : *table) {
     auto said = to_json(entry);
-    if (!said) return fmt::format("'{}' is nothing that JSON knows", key.str());
+    if (!said) return fmt::format("'{}' has no equivalent in JSON", key.str());
     into.set[std::string(key.str())] = std::move(*said);
   }
   return {};
@@ -300,79 +300,78 @@ using D = Descriptor;
 constexpr std::string_view kText = "a text", kTexts = "an array of texts", kFlag = "true or false";
 
 constexpr auto kRows = std::to_array<Row>({
-    {{"recipe", "", "a name of letters, digits, '-', '_' and '.'", "", "What models name to be served by it.", false},
+    {{"recipe", "", "a name of letters, digits, '-', '_' and '.'", "", "Name by which models select this backend.",
+      false},
      recipe},
-    {{"title", "", kText, "", "What it is, in a few words."}, text<&D::title>},
+    {{"title", "", kText, "", "Short description."}, text<&D::title>},
     {{"types", "", "an array of llm, embedding, reranking, transcription, image, tts", "llm",
-      "Types of models it serves; the first is what a model without a telling label is."},
+      "Model types that it serves; the first one applies to models without a label for another."},
      types},
     {{"kind", "", "one of server, exec and attach", "server",
-      "A process for each model; a process for each request; or something that runs already.", false},
+      "server: one process per model; exec: one process per request; attach: a server that already runs.", false},
      one_of<ServerKind, &D::kind, ServerKind::server, ServerKind::exec, ServerKind::attach>},
-    {{"program", "bin", kText, "", "A name that is looked for in PATH, or an absolute path."}, text<&D::program>},
+    {{"program", "bin", kText, "", "A name in PATH, or an absolute path."}, text<&D::program>},
     {{"command", "cmd",
-      "an array of words (an array among them is left out where one of its placeholders has no value), "
-      "or one text that is cut at its spaces",
-      "", "How the program is started. No shell: what a placeholder stands for is never split."},
+      "an array of arguments (a nested array is omitted if one of its placeholders has no value), or one string, split "
+      "at spaces",
+      "", "Command that starts the program. There is no shell: the value of a placeholder is never split."},
      command<&D::command>},
-    {{"args", "", kTexts, "", "More words, where the command has {args}."}, texts<&D::args>},
+    {{"args", "", kTexts, "", "More arguments, in place of {args} in the command."}, texts<&D::args>},
     {{"type_args", "", "a table of arrays by type", "",
-      "Words for models of one type, where the command has {type_args}."},
+      "Arguments for models of one type, in place of {type_args} in the command."},
      type_args},
-    {{"reserved", "", kTexts, "", "Words that `args` may not have, because corral sets them.", false},
+    {{"reserved", "", kTexts, "", "Arguments that `args` must not contain, because corral sets them.", false},
      texts<&D::reserved>},
-    {{"cwd", "", kText, "a folder of corral's", "Where the program runs."}, text<&D::cwd>},
+    {{"cwd", "", kText, "a folder of corral", "Working directory of the program."}, text<&D::cwd>},
     {{"env", "", "a table of texts, or an array of NAME=VALUE", "",
-      "Variables beside the few that every child gets; one whose placeholder has no value is left out."},
+      "Additional environment variables; one whose placeholder has no value is omitted."},
      pairs<&D::env>},
     {{"stop", "cmdStop", "as command", "SIGTERM, then SIGKILL",
-      "A command that ends it, for what heeds no signal (containers)."},
+      "A command that stops it, for programs that ignore signals (containers)."},
      command<&D::stop>},
-    {{"listen", "", "port or socket", "port", "Whether it is told {port}, or {socket}: the path of a Unix socket.",
-      false},
+    {{"listen", "", "port or socket", "port", "Whether it gets {port}, or {socket}: the path of a Unix socket.", false},
      one_of<Listen, &D::listen, Listen::port, Listen::socket>},
-    {{"url", "proxy", "http://HOST:PORT, with a path if it has one", "", "Of kind attach: where it is."}, url},
+    {{"url", "proxy", "http://HOST:PORT, optionally with a path", "", "Kind attach: its address."}, url},
     {{"ready", "checkEndpoint", "a path, none, or a table of path, status and deadline",
-      "/health, 200, a minute and more for large files", "When it can serve: this path answers with this status."},
+      "/health, 200, a minute and more for large files", "Readiness check: this path returns this status."},
      ready},
     {{"watch", "", kFlag, "true",
-      "It is asked for signs of life while it works and loads, and killed when it gives none; false for what answers "
-      "nothing meanwhile."},
+      "Ping it while it works and loads, and kill it if it does not respond; false for programs that do not respond "
+      "meanwhile."},
      flag<&D::watch>},
-    {{"paths", "", "a table of paths by endpoint", "",
-      "Where it takes what; endpoints that aren't named it doesn't serve."},
+    {{"paths", "", "a table of paths by endpoint", "", "Its path for each endpoint; it serves no other endpoints."},
      paths},
-    {{"model_name", "useModelName", kText, "{id}", "Sent to it as `model`; empty: as the client said it."},
+    {{"model_name", "useModelName", kText, "{id}", "Sent to it as `model`; empty: as the client sent it."},
      text<&D::model_name>},
     {{"headers", "", "a table of texts", "", "Sent to it with every request, such as a key: \"Bearer {env.NAME}\"."},
      pairs<&D::headers>},
-    {{"strip", "", kTexts, "", "Fields of requests that don't go to it."}, texts<&D::strip>},
-    {{"set", "", "a table", "", "Fields of requests that it gets whatever the client said."}, set_fields},
-    {{"filters", "filters", "a table of strip and set", "", "The same two, as llama-swap has them."}, filters},
+    {{"strip", "", kTexts, "", "Request fields that are not sent to it."}, texts<&D::strip>},
+    {{"set", "", "a table", "", "Request fields that replace those of the client."}, set_fields},
+    {{"filters", "filters", "a table of strip and set", "", "The same two, in the format of llama-swap."}, filters},
     {{"concurrency", "concurrencyLimit", "a whole number from 0 to 100000", "0, any number",
-      "Requests it is given at once; others wait their turn."},
+      "Concurrent requests to it; others wait."},
      concurrency},
-    {{"input", "", kText, "input", "Of kind exec: the field of the request that goes to standard input."},
-     text<&D::input>},
-    {{"output", "", kText, "", "Of kind exec: the type of what comes out, such as audio/wav."}, text<&D::output>},
+    {{"input", "", kText, "input", "Kind exec: the request field that goes to standard input."}, text<&D::input>},
+    {{"output", "", kText, "", "Kind exec: the type of the output, such as audio/wav."}, text<&D::output>},
     {{"device", "", "cpu, gpu or npu, or an array of them", "cpu",
-      "What it computes on; a gpu counts where the machine has one."},
+      "Device that it computes on; gpu applies only if the machine has one."},
      device<&D::device>},
-    {{"devices", "", "an array of cpu, gpu and npu", "as device", "What it may compute on.", false},
+    {{"devices", "", "an array of cpu, gpu and npu", "as device", "Devices that a model may select.", false},
      device<&D::possible>},
     {{"npu", "", "one of none, exclusive and coexist", "none",
-      "On an NPU: it needs the whole of it, or shares it with models of the same recipe and other types.", false},
+      "NPU: exclusive use, or shared with models of the same recipe and other types.", false},
      one_of<NpuUse, &D::npu, NpuUse::none, NpuUse::exclusive, NpuUse::coexist>},
     {{"memory", "", "a sum such as files*1.2+200MiB", "files*1.2+256MiB",
-      "What a load takes until it was measured once; what was measured counts from then on."},
+      "Memory of a load before the first measurement; afterwards the measured memory applies."},
      memory},
     {{"proved", "", "real or contract", "contract",
-      "real: the program itself runs in corral's tests. contract: it was written from its documentation.", false},
+      "real: corral's tests run the program itself. contract: the descriptor follows the documentation.", false},
      one_of<Proved, &D::proved, Proved::real, Proved::contract>},
-    {{"version", "", kText, "", "Of the program that it was written for.", false}, text<&D::version>},
-    {{"source", "", kText, "", "Where its flags, paths and readiness stand.", false}, text<&D::source>},
-    {{"licence", "", kText, "", "Of the program.", false}, text<&D::licence>},
-    {{"install", "", kText, "", "The command that installs it; errors name it.", false}, text<&D::install>},
+    {{"version", "", kText, "", "Version of the program that the descriptor was written for.", false},
+     text<&D::version>},
+    {{"source", "", kText, "", "Source of its flags, paths and readiness check.", false}, text<&D::source>},
+    {{"licence", "", kText, "", "Licence of the program.", false}, text<&D::licence>},
+    {{"install", "", kText, "", "Command that installs it; errors contain it.", false}, text<&D::install>},
 });
 
 const Row* row_of_key(std::string_view key) {
@@ -412,13 +411,13 @@ Result<> read_fields(const toml::table& table, Of of, const std::string& file, D
         if (*known) continue;
       }
       if (row != nullptr)
-        return fail(external::errc::bad_descriptor,
-                    fmt::format("{}: {}: only a backend's own file says that", where, name), name);
+        return fail(external::errc::bad_descriptor, fmt::format("{}: {}: only a descriptor can set that", where, name),
+                    name);
       std::vector<std::string_view> keys;
       for (const Row& known : kRows) keys.push_back(known.key);
       return fail(
           external::errc::bad_descriptor,
-          fmt::format("{}: there is no key '{}'{}", where, name, config::did_you_mean(config::closest_of(name, keys))),
+          fmt::format("{}: unknown key '{}'{}", where, name, config::did_you_mean(config::closest_of(name, keys))),
           name);
     }
     const auto wrong = row->read(value, into);
@@ -434,18 +433,18 @@ Result<> check_whole(const Descriptor& descriptor, const std::string& where) {
     return fail(external::errc::bad_descriptor, fmt::format("{}: {}: {}", where, key, why), std::string(key));
   };
   if (descriptor.recipe.empty()) return wrong("recipe", "it needs a name");
-  if (descriptor.types.empty()) return wrong("types", "it serves no type of model");
+  if (descriptor.types.empty()) return wrong("types", "it serves no model type");
   if (descriptor.kind == ServerKind::attach) {
-    if (descriptor.url.empty()) return wrong("url", "a server that runs already needs its address");
-    if (!descriptor.command.empty()) return wrong("command", "a server that runs already isn't started");
-    if (descriptor.npu != NpuUse::none) return wrong("npu", "what runs already holds no place on the NPU here");
+    if (descriptor.url.empty()) return wrong("url", "a server that already runs needs an address");
+    if (!descriptor.command.empty()) return wrong("command", "corral does not start a server that already runs");
+    if (descriptor.npu != NpuUse::none) return wrong("npu", "a server that already runs takes no NPU slot");
   } else if (descriptor.command.empty()) {
-    return wrong("command", "it needs the command that starts it");
+    return wrong("command", "it needs a command");
   } else if (descriptor.command.front().optional) {
-    return wrong("command", "its first word is the program, which can't be left out");
+    return wrong("command", "its first argument is the program, which cannot be omitted");
   }
   if (!descriptor.url.empty() && !parse_address(descriptor.url))
-    return wrong("url", fmt::format("'{}' is no address such as http://127.0.0.1:8080", descriptor.url));
+    return wrong("url", fmt::format("'{}' is not an address such as http://127.0.0.1:8080", descriptor.url));
   if (descriptor.kind == ServerKind::server && descriptor.url.empty()) {
     const std::string_view address = descriptor.listen == Listen::port ? "{port}" : "{socket}";
     const bool told = std::ranges::any_of(descriptor.command,
@@ -457,16 +456,17 @@ Result<> check_whole(const Descriptor& descriptor, const std::string& where) {
                       std::ranges::any_of(descriptor.env, [&](const auto& entry) {
                         return with_own_words(entry.second).contains(address);
                       });
-    if (!told) return wrong("command", fmt::format("nothing tells the program where to listen: it needs {}", address));
+    if (!told)
+      return wrong("command", fmt::format("the command does not set the address to listen on: it needs {}", address));
   }
   if (descriptor.kind == ServerKind::exec && descriptor.output.empty())
-    return wrong("output", "it needs the type of what comes out");
+    return wrong("output", "it needs the type of the output");
   if (descriptor.paths.empty() && descriptor.kind != ServerKind::exec)
     return wrong("paths", "it needs at least one endpoint");
   for (const auto& word : descriptor.args) {
     const auto taken = [&](const std::string& flag) { return word == flag || word.starts_with(flag + "="); };
     if (std::ranges::any_of(descriptor.reserved, taken))
-      return wrong("args", fmt::format("'{}' is set by corral and can't be given", word));
+      return wrong("args", fmt::format("'{}' is set by corral and cannot be changed", word));
   }
   return {};
 }

@@ -55,7 +55,7 @@ std::string others_may_write(const std::filesystem::path& path) {
   if (::stat(path.c_str(), &status) != 0) return {};
   if (status.st_uid != ::getuid() && status.st_uid != 0) return "it belongs to another user";
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fmt::format("others may write it, and it says what is run: chmod go-w {}", path.native());
+    return fmt::format("others may write it, and it contains commands: run chmod go-w {}", path.native());
   return {};
 }
 
@@ -136,9 +136,9 @@ Result<toml::table> read_own_toml(const std::filesystem::path& file) {
   }
   std::error_code error;
   const auto size = std::filesystem::file_size(file, error);
-  if (!error && size > kLargestFile) return refused("it has more than 1 MiB");
+  if (!error && size > kLargestFile) return refused("it is larger than 1 MiB");
   std::ifstream stream(file, std::ios::binary);
-  if (error || !stream) return refused("it can't be read");
+  if (error || !stream) return refused("it cannot be read");
   const std::string text(std::istreambuf_iterator<char>(stream), {});
   return parse_toml(text, file.native());
 }

@@ -82,9 +82,9 @@ TEST(Descriptors, ErrorsNameFileLineAndKey) {
               AllOf(HasSubstr("mine.toml:6: concurrency:"), HasSubstr("\"many\" is not a whole number")));
   EXPECT_THAT(problem_of(with("comand = []")), AllOf(HasSubstr("mine.toml:6"), HasSubstr("did you mean 'command'")));
   EXPECT_THAT(problem_of(with("args = [\"{prot}\"]\nstop = [\"kill\", \"{prot}\"]")),
-              AllOf(HasSubstr("stop"), HasSubstr("no placeholder {prot}"), HasSubstr("{port}")));
+              AllOf(HasSubstr("stop"), HasSubstr("unknown placeholder {prot}"), HasSubstr("{port}")));
   EXPECT_THAT(problem_of(with("kind = \"serve\"")), HasSubstr("one of server, exec and attach"));
-  EXPECT_THAT(problem_of(with("ready = { path = \"health\" }")), HasSubstr("must begin with '/'"));
+  EXPECT_THAT(problem_of(with("ready = { path = \"health\" }")), HasSubstr("must start with '/'"));
   EXPECT_THAT(problem_of(with("memory = \"files*x\"")), HasSubstr("a sum such as"));
   EXPECT_THAT(problem_of(with("reserved = [\"--port\"]\nargs = [\"--port=1\"]")),
               HasSubstr("'--port=1' is set by corral"));
@@ -112,7 +112,7 @@ TEST(Descriptors, TheirPageIsCurrent) {
 
 TEST(Descriptors, AServerThatRunsNeedsItsAddress) {
   EXPECT_THAT(problem_of("recipe = \"x\"\nkind = \"attach\"\npaths = { completions = \"/c\" }"),
-              HasSubstr("needs its address"));
+              HasSubstr("needs an address"));
   EXPECT_THAT(problem_of("recipe = \"x\"\nkind = \"attach\"\nurl = \"https://a\"\npaths = { completions = \"/c\" }"),
               HasSubstr("url"));
 }
@@ -241,10 +241,10 @@ cmd = "server {port}"
 )");
   ASSERT_EQ(known.models.size(), 1u);
   ASSERT_EQ(known.problems.size(), 6u);
-  EXPECT_THAT(known.problems[0].message, AllOf(HasSubstr("models.toml:2"), HasSubstr("no backend 'nobody'")));
+  EXPECT_THAT(known.problems[0].message, AllOf(HasSubstr("models.toml:2"), HasSubstr("unknown backend 'nobody'")));
   EXPECT_THAT(known.problems[1].message, AllOf(HasSubstr("models.toml:6: ttl"), HasSubstr("a time")));
-  EXPECT_THAT(known.problems[2].message, HasSubstr("where to listen"));
-  EXPECT_THAT(known.problems[3].message, HasSubstr("only a backend's own file"));
+  EXPECT_THAT(known.problems[2].message, HasSubstr("the address to listen on"));
+  EXPECT_THAT(known.problems[3].message, HasSubstr("only a descriptor can set that"));
   EXPECT_THAT(known.problems[4].message, HasSubstr("serves no models of type image"));
   EXPECT_THAT(known.problems[5].message, HasSubstr("'--port' is set by corral"));
 }

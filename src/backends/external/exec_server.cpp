@@ -153,7 +153,7 @@ class ExecServer::Target final : public http::Target {
     const auto peek = json::Peek::open(text);
     const auto input = peek && peek->root().is_object() ? peek->root().find(descriptor_->input) : json::View();
     if (!input.is_string()) {
-      return fail(protocol::errc::missing_field, fmt::format("'{}' must be a text", descriptor_->input),
+      return fail(protocol::errc::missing_field, fmt::format("'{}' must be a string", descriptor_->input),
                   descriptor_->input);
     }
     auto of_request = request_values(body);
@@ -196,7 +196,7 @@ async::Task<void> ExecServer::stop(Millis) {
 
 async::Task<std::string> ExecServer::until_gone() {
   co_await let_go_.wait();
-  co_return "it was let go of";
+  co_return "it was detached";
 }
 
 http::Target& ExecServer::target(async::Executor) { return *target_; }

@@ -69,7 +69,7 @@ Result<std::filesystem::path> ExternalBackend::program_of(const Descriptor& desc
   if (auto found = find_program(name, options_.program_dirs, path)) return *found;
   const auto how = descriptor.install.empty() ? std::string() : fmt::format("; install it: {}", descriptor.install);
   return fail(errc::backend_not_installed,
-              fmt::format("the backend '{}' needs the program '{}', which isn't installed{}", descriptor.recipe,
+              fmt::format("the backend '{}' needs the program '{}', which is not installed{}", descriptor.recipe,
                           name == "{program}" ? "" : name, how));
 }
 
@@ -101,7 +101,7 @@ async::Task<Result<>> ExternalBackend::check_files(ModelPtr model, LoadOptions) 
   for (const auto& path : model->paths) {
     if (files_.seen(path)) continue;
     co_return fail(errc::model_file_not_found,
-                   fmt::format("a file of model '{}' is gone: {}", model->name.value(), path.native()), "model");
+                   fmt::format("a file of model '{}' is missing: {}", model->name.value(), path.native()), "model");
   }
   co_return Result<>();
 }
@@ -185,7 +185,7 @@ async::Task<Result<>> ExternalBackend::preflight(ModelPtr model, LoadOptions opt
   const auto descriptor = descriptor_of(*model);
   if (!serves(*descriptor, model->type)) {
     co_return fail(errc::invalid_option,
-                   fmt::format("'{}' is of type {}, and the backend '{}' serves none of these", model->name.value(),
+                   fmt::format("'{}' is of type {}, which the backend '{}' does not serve", model->name.value(),
                                name_of(model->type), descriptor->recipe),
                    "model");
   }
@@ -193,7 +193,7 @@ async::Task<Result<>> ExternalBackend::preflight(ModelPtr model, LoadOptions opt
   const auto program = program_of(*descriptor);
   if (!program) {
     Error error = program.error();
-    error.message = fmt::format("model '{}' can't be loaded: {}", model->name.value(), error.message);
+    error.message = fmt::format("model '{}' cannot be loaded: {}", model->name.value(), error.message);
     co_return std::unexpected(std::move(error));
   }
   auto values = values_for(*model, *descriptor, options);
@@ -202,7 +202,7 @@ async::Task<Result<>> ExternalBackend::preflight(ModelPtr model, LoadOptions opt
   const auto argv = expand(descriptor->command, values);
   if (!argv) {
     co_return fail(errc::invalid_option,
-                   fmt::format("model '{}' can't be loaded: {}", model->name.value(), argv.error().message), "model");
+                   fmt::format("model '{}' cannot be loaded: {}", model->name.value(), argv.error().message), "model");
   }
   co_return Result<>();
 }

@@ -223,7 +223,7 @@ TEST_F(ExternalBackendTest, ItsDeadlineSaysWhatItWaitedFor) {
   for (int i = 0; i < 100 && !loaded_; ++i) pass(Millis(300));
   ASSERT_TRUE(loaded_);
   EXPECT_EQ(loaded_->error().code, errc::load_failed);
-  EXPECT_THAT(loaded_->error().message, HasSubstr("within 30 s: GET /ready answered 503, not 200"));
+  EXPECT_THAT(loaded_->error().message, HasSubstr("within 30 s: GET /ready returned 503, not 200"));
   EXPECT_GT(work, 0u) << "a server that says 'not yet' is alive";
   EXPECT_THAT(process().signals(), ElementsAre(SIGKILL));
 }

@@ -65,8 +65,7 @@ async::Task<Result<>> ExternalProcess::load(Hooks) {
     }
     remove_socket();
     if (!taken) co_return loaded;
-    log::info("backends", "port {} was taken by another program: {} is started on another one", port_,
-              model_->name.value());
+    log::info("backends", "another program took port {}: {} is started on another port", port_, model_->name.value());
   }
   co_return loaded;
 }
@@ -84,7 +83,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
     const auto address = parse_address(descriptor_->url);
     port_ = address ? address->port : free_port();
     if (address) base = address->base;
-    if (port_ == 0) co_return fail(errc::load_failed, "no port is free on this machine");
+    if (port_ == 0) co_return fail(errc::load_failed, "this machine has no free port");
     values_.texts["port"] = std::to_string(port_);
     values_.texts["other_port"] = std::to_string(free_port());
     endpoint = http::TcpEndpoint{"127.0.0.1", port_};
@@ -92,7 +91,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
   auto argv = expand(descriptor_->command, values_);
   if (!argv) co_return std::unexpected(argv.error());
   argv_ = *argv;
-  if (argv_.empty()) co_return fail(errc::backend_not_installed, "the command has no words");
+  if (argv_.empty()) co_return fail(errc::backend_not_installed, "the command is empty");
   auto spec = backend_.spec_of(*descriptor_, argv_, values_);
   argv_ = spec.argv;
   if (!backend_.options_.log_dir.empty()) {
@@ -107,7 +106,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
     const auto& cause = child.error();
     const bool missing = cause.code == proc::errc::program_not_found || cause.code == proc::errc::permission_denied;
     co_return fail(missing ? errc::backend_not_installed : errc::load_failed,
-                   fmt::format("the backend '{}' can't be started: {}", descriptor_->recipe, cause.message));
+                   fmt::format("the backend '{}' cannot be started: {}", descriptor_->recipe, cause.message));
   }
   child_ = std::move(*child);
   auto words = backend_.words_for(*model_, descriptor_, values_);
@@ -119,7 +118,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
 async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
   const Millis deadline =
       descriptor_->ready.deadline > Millis(0) ? descriptor_->ready.deadline : usual_load_deadline(model_->size);
-  const auto seen = std::make_shared<std::string>("nothing listens there");
+  const auto seen = std::make_shared<std::string>("no process listens there");
   // What ends first: it is ready, it ends, or its time is over.
   struct Ended {
     static async::Task<void> of(proc::Child* child) { (void)co_await child->wait(); }
@@ -143,10 +142,10 @@ async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
     auto look = [pid] { return ports_of(pid); };
     const auto ports = co_await off_loop(backend_.options_.threads, std::move(look));
     if (!ports.empty() && std::ranges::find(ports, port_) == ports.end())
-      others = fmt::format("; it listens on port {} instead: its command has to take {{port}}", fmt::join(ports, ", "));
+      others = fmt::format("; it listens on port {} instead: its command must use {{port}}", fmt::join(ports, ", "));
   }
   co_return fail(errc::load_failed,
-                 fmt::format("the backend '{}' of '{}' wasn't ready on {} within {} s: {}{}", descriptor_->recipe,
+                 fmt::format("the backend '{}' of '{}' was not ready on {} within {} s: {}{}", descriptor_->recipe,
                              model_->name.value(), where,
                              std::chrono::duration_cast<std::chrono::seconds>(deadline).count(), *seen, others));
 }
@@ -173,12 +172,13 @@ async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
     auto asking = probe();
     const auto answered = co_await async::with_timeout(backend_.timers_, kProbe, std::move(asking));
     if (!answered || !*answered) {
-      *seen = answered ? fmt::format("GET {} broke off", ready.path) : fmt::format("GET {} got no answer", ready.path);
+      *seen =
+          answered ? fmt::format("GET {} was cut off", ready.path) : fmt::format("GET {} got no response", ready.path);
       continue;
     }
     ++answers_;
     if (**answered == ready.status) co_return Result<>();
-    *seen = fmt::format("GET {} answered {}, not {}", ready.path, **answered, ready.status);
+    *seen = fmt::format("GET {} returned {}, not {}", ready.path, **answered, ready.status);
   }
 }
 
@@ -218,12 +218,12 @@ async::Task<void> ExternalProcess::run_stop_command(Millis grace) {
   spec.name = fmt::format("stop of {}", child_->name());
   auto command = co_await backend_.spawner_.spawn(std::move(spec));
   if (!command) {
-    log::warning("backends", "the command that stops {} can't be started: {}", child_->name(), command.error().message);
+    log::warning("backends", "the stop command of {} cannot be started: {}", child_->name(), command.error().message);
     co_return;
   }
   auto ending = child_->wait();
   const auto ended = co_await async::with_timeout(backend_.timers_, grace, std::move(ending));
-  if (!ended) log::warning("backends", "{} runs on after the command that stops it", child_->name());
+  if (!ended) log::warning("backends", "{} still runs after its stop command", child_->name());
 }
 
 async::Task<void> ExternalProcess::stop(Millis grace) {
@@ -292,7 +292,7 @@ async::Task<Result<>> AttachedServer::load(Hooks) {
   const auto address = parse_address(descriptor_->url);
   if (!address)
     co_return fail(errc::invalid_option,
-                   fmt::format("'{}' is no address such as http://127.0.0.1:11434", descriptor_->url));
+                   fmt::format("'{}' is not an address such as http://127.0.0.1:11434", descriptor_->url));
   const auto values = backend_.values_for(*model_, *descriptor_, options_);
   auto words = backend_.words_for(*model_, descriptor_, values);
   words->base = address->base;
@@ -301,9 +301,9 @@ async::Task<Result<>> AttachedServer::load(Hooks) {
   auto asking = ask(targets_->probe(backend_.home_));
   const auto answered = co_await async::with_timeout(backend_.timers_, kProbe, std::move(asking));
   if (answered && *answered && **answered == descriptor_->ready.status) co_return Result<>();
-  const std::string how = !answered    ? "gives no answer"
-                          : !*answered ? "can't be reached"
-                                       : fmt::format("answered {} to GET {}", **answered, descriptor_->ready.path);
+  const std::string how = !answered    ? "does not respond"
+                          : !*answered ? "is not reachable"
+                                       : fmt::format("returned {} to GET {}", **answered, descriptor_->ready.path);
   // Nothing that is done here could help it: nobody is to go for another attempt.
   co_return fail(external::errc::not_reachable, fmt::format("'{}' is served by {}, which {}: start it first",
                                                             model_->name.value(), descriptor_->url, how));
@@ -316,7 +316,7 @@ async::Task<void> AttachedServer::stop(Millis) {
 
 async::Task<std::string> AttachedServer::until_gone() {
   co_await let_go_.wait();
-  co_return "it was let go of";
+  co_return "it was detached";
 }
 
 ServerFacts AttachedServer::facts() const {

@@ -74,7 +74,7 @@ Result<> read_macros(const toml::node* node, const std::string& where, Macros& m
   if (node == nullptr) return {};
   const auto* table = node->as_table();
   if (table == nullptr)
-    return fail(external::errc::bad_descriptor, fmt::format("{}: macros: it must be a table of texts", where),
+    return fail(external::errc::bad_descriptor, fmt::format("{}: macros: it must be a table of strings", where),
                 "macros");
   std::vector<std::pair<toml::source_index, std::string>> names;
   for (const auto& [key, value] : *table) names.emplace_back(key.source().begin.line, key.str());
@@ -83,7 +83,7 @@ Result<> read_macros(const toml::node* node, const std::string& where, Macros& m
     const auto text = texts_of(*table->get(name));
     if (!text || table->get(name)->is_array() || name == "PORT" || name == "MODEL_ID" || name == "PID")
       return fail(external::errc::bad_descriptor,
-                  fmt::format("{}: macros: '{}' must be a text, under a name of its own", where, name), "macros");
+                  fmt::format("{}: macros: '{}' must be a string with a unique name", where, name), "macros");
     macros[name] = with_macros(text->front(), macros);
   }
   return {};
@@ -97,8 +97,8 @@ class ModelReader {
     for (const auto& [key, value] : table) {
       if (key == "macros" || key == "models") continue;
       into_.problems.push_back(Error(make_error_code(external::errc::bad_descriptor),
-                                     fmt::format("{}:{}: there is no key '{}'; models stand in tables [models.NAME]",
-                                                 file_, key.source().begin.line, key.str()),
+                                     fmt::format("{}:{}: unknown key '{}'; models are in tables [models.NAME]", file_,
+                                                 key.source().begin.line, key.str()),
                                      std::string(key.str())));
     }
     Macros macros;
@@ -128,10 +128,9 @@ class ModelReader {
     const std::string recipe = said ? said->get() : std::string(kCommandRecipe);
     const auto base = into_.find(recipe);
     if (!base) {
-      return fail(
-          external::errc::bad_descriptor,
-          fmt::format("{}: models.{}: there is no backend '{}'; there are {}", where, name, recipe, recipe_names()),
-          "recipe");
+      return fail(external::errc::bad_descriptor,
+                  fmt::format("{}: models.{}: unknown backend '{}'; known: {}", where, name, recipe, recipe_names()),
+                  "recipe");
     }
     ModelEntry entry{.name = std::move(name),
                      .checkpoint = {},
@@ -148,9 +147,10 @@ class ModelReader {
     if (!read) return std::unexpected(read.error());
     if (own.kind == ServerKind::server && !own.url.empty() && !own.url.starts_with("http://127.0.0.1") &&
         !own.url.starts_with("http://localhost"))
-      return fail(external::errc::bad_descriptor,
-                  fmt::format("{}: url: what is started here listens on this machine: http://127.0.0.1:PORT", where),
-                  "url");
+      return fail(
+          external::errc::bad_descriptor,
+          fmt::format("{}: url: a program that corral starts listens on this machine: http://127.0.0.1:PORT", where),
+          "url");
     own.possible |= own.device;
     const auto sound = check_whole(own, where);
     if (!sound) return std::unexpected(sound.error());
@@ -263,9 +263,9 @@ KnownBackends read_backends(const fs::path& folder) {
     const auto table = read_own_toml(file);
     auto descriptor = table ? descriptor_of(*table, file.native()) : std::unexpected(table.error());
     if (descriptor && descriptor->recipe == "llamacpp") {
-      descriptor = fail(external::errc::bad_descriptor,
-                        fmt::format("{}: recipe: 'llamacpp' is corral's own engine; take another name", file.native()),
-                        "recipe");
+      descriptor =
+          fail(external::errc::bad_descriptor,
+               fmt::format("{}: recipe: 'llamacpp' is corral's own engine; use another name", file.native()), "recipe");
     }
     if (!descriptor) {
       known.problems.push_back(descriptor.error());

@@ -27,7 +27,7 @@ MeasuredMemory::MeasuredMemory(std::filesystem::path file) : file_(std::move(fil
   const auto* entries = parsed ? parsed->if_object() : nullptr;
   if (entries == nullptr) {
     const auto aside = set_aside(file_);
-    log::warning("backends", "{} can't be read and is put aside as {}", file_.native(), aside.native());
+    log::warning("backends", "{} cannot be read and is renamed to {}", file_.native(), aside.native());
     return;
   }
   for (const auto& [key, entry] : *entries) {
@@ -60,7 +60,7 @@ void MeasuredMemory::write() const {
     out.any_key(key).begin_object().field("host", seen.host).field("gpu", seen.gpu).end_object();
   out.end_object();
   const auto written = write_state_file(file_, text);
-  if (!written) log::warning("backends", "what was measured isn't kept: {}", written.error().message);
+  if (!written) log::warning("backends", "measured memory cannot be saved: {}", written.error().message);
 }
 
 }  // namespace corral::backends

@@ -11,23 +11,23 @@ namespace corral::backends {
 namespace {
 
 constexpr auto kPlaceholders = std::to_array<Placeholder>({
-    {"program", "the program, as it was found"},
-    {"model", "the model's file, or its checkpoint where it has none"},
-    {"id", "the model's name here"},
-    {"checkpoint", "what the model's entry says as its checkpoint"},
-    {"mmproj", "the projector beside the model's file; no value without one"},
+    {"program", "path of the program"},
+    {"model", "file of the model, or its checkpoint if it has none"},
+    {"id", "name of the model"},
+    {"checkpoint", "checkpoint of the model's entry"},
+    {"mmproj", "projector beside the model's file; no value without one"},
     {"host", "127.0.0.1"},
-    {"port", "the port on which it is to listen"},
-    {"other_port", "another free port, for programs that want two"},
-    {"socket", "the path of the Unix socket on which it is to listen"},
-    {"args", "the words of args, each for itself"},
-    {"type_args", "those of type_args for the model's type"},
-    {"ctx_size", "the option of the load; no value where nobody says one"},
+    {"port", "port to listen on"},
+    {"other_port", "another free port, for programs that need two"},
+    {"socket", "path of the Unix socket to listen on"},
+    {"args", "each argument of args"},
+    {"type_args", "type_args of the model's type"},
+    {"ctx_size", "option of the load; no value if it is not set"},
     {"parallel", "the same"},
     {"threads", "the same"},
     {"gpu_layers", "the same"},
-    {"pid", "in stop: the process"},
-    {"program_dir", "the folder of the program"},
+    {"pid", "in stop: the process ID"},
+    {"program_dir", "folder of the program"},
 });
 
 constexpr std::string_view kEnvironment = "env.", kPart = "checkpoints.", kRequest = "request.";
@@ -151,7 +151,7 @@ Result<std::vector<std::string>> expand(const Command& command, const Placeholde
       }
       auto expanded = expand(own, values);
       if (!expanded && !part.optional)
-        return fail(errc::invalid_option, fmt::format("the command's word '{}' has no value here", word));
+        return fail(errc::invalid_option, fmt::format("the argument '{}' of the command has no value", word));
       complete = complete && expanded.has_value();
       if (expanded) of_part.push_back(std::move(*expanded));
     }

@@ -25,7 +25,7 @@ std::string program() {
 
 Error no_sound(std::string_view why) {
   return {make_error_code(protocol::errc::bad_value),
-          fmt::format("the file can't be read as sound{}{:.200}", why.empty() ? "" : ": ", why)};
+          fmt::format("the file cannot be read as audio{}{:.200}", why.empty() ? "" : ": ", why)};
 }
 
 // All of its output behind a head, which is filled in at the end.
@@ -45,7 +45,7 @@ async::Task<Result<std::shared_ptr<http::Spool>>> collect(proc::Child& child, ht
   if (const auto done = co_await std::move(finishing); !done) co_return std::unexpected(done.error());
   const auto status = co_await child.wait();
   if (status != proc::ExitStatus::exited(0)) co_return std::unexpected(no_sound(child.log().text()));
-  if (samples == 0) co_return std::unexpected(no_sound("there is no sound in it"));
+  if (samples == 0) co_return std::unexpected(no_sound("it has no audio"));
   co_return wav;
 }
 
@@ -76,7 +76,7 @@ async::Task<Result<std::shared_ptr<http::Spool>>> FfmpegConverter::to_wav(std::s
   auto input = sound->file();
   if (!input) co_return std::unexpected(input.error());
   const auto there = program();
-  if (there.empty()) co_return fail(errc::backend_not_installed, "ffmpeg isn't installed: apt-get install ffmpeg");
+  if (there.empty()) co_return fail(errc::backend_not_installed, "ffmpeg is not installed: apt-get install ffmpeg");
   // The file has no name; ffmpeg opens it by ours, as it must be able to look back in it.
   proc::ChildSpec spec{.name = kProgram, .argv = command(fmt::format("/proc/{}/fd/{}", ::getpid(), (*input)->get()))};
   spec.argv[0] = there;
@@ -87,7 +87,7 @@ async::Task<Result<std::shared_ptr<http::Spool>>> FfmpegConverter::to_wav(std::s
   (*child)->close_input();
   auto collecting = collect(**child, room);
   auto wav = co_await async::with_timeout(timers_, kLongest, std::move(collecting));
-  if (!wav) co_return fail(protocol::errc::bad_value, "the file takes too long to be converted: send wav or flac");
+  if (!wav) co_return fail(protocol::errc::bad_value, "the conversion of the file takes too long: send wav or flac");
   co_return std::move(*wav);
 }
 

@@ -63,11 +63,10 @@ Result<std::string> espeak_voice(std::string_view said, const VoiceList& voices)
   const auto found = std::ranges::find_if(voices, named);
   const bool variant = plus == std::string_view::npos || is_variant(said.substr(plus + 1));
   if (found == voices.end() || !variant) {
-    return fail(protocol::errc::bad_value,
-                fmt::format("there is no voice \"{:.64}\": GET /v1/audio/voices lists them; behind one may stand a "
-                            "variant, such as en-us+f2",
-                            said),
-                "voice");
+    return fail(
+        protocol::errc::bad_value,
+        fmt::format("unknown voice \"{:.64}\": see GET /v1/audio/voices; a variant may follow, such as en-us+f2", said),
+        "voice");
   }
   return plus == std::string_view::npos ? found->id : fmt::format("{}{}", found->id, said.substr(plus));
 }
@@ -112,10 +111,9 @@ Result<std::string> espeak_body(const std::string& body, const VoiceList& voices
 
 async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::of(const models::ModelInfo& model) {
   if (model.recipe != kEspeak) {
-    co_return fail(
-        protocol::errc::unsupported_value,
-        fmt::format("the backend of '{}' ({}) doesn't tell which voices it has", model.name.value(), model.recipe),
-        "model");
+    co_return fail(protocol::errc::unsupported_value,
+                   fmt::format("the backend of '{}' ({}) does not list its voices", model.name.value(), model.recipe),
+                   "model");
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -136,7 +134,7 @@ async::Task<Result<std::string>> Voices::fitted(std::string body, const models::
 async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::ask_espeak() {
   const auto program = program_();
   if (program.empty()) {
-    co_return fail(errc::backend_not_installed, "espeak-ng isn't installed: apt-get install espeak-ng");
+    co_return fail(errc::backend_not_installed, "espeak-ng is not installed: apt-get install espeak-ng");
   }
   const auto listing = std::make_shared<std::string>();
   proc::ChildSpec spec{.name = "voices of espeak-ng", .argv = {program, "--voices"}};

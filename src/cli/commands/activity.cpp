@@ -83,7 +83,7 @@ Result<int> activity(const Wanted& wanted, Context& context) {
   const auto activity = parse_activity(*text);
   if (!activity) return std::unexpected(activity.error());
   if (activity->requests.empty()) {
-    context.terminal.err << "No request of that kind is known\n";
+    context.terminal.err << "No such request is recorded\n";
   } else {
     // The model's name is what can be cut where there is little room.
     const bool in_mesh = std::ranges::any_of(activity->requests, [](const auto& one) { return !one.node.empty(); });
@@ -112,7 +112,7 @@ Result<int> activity(const Wanted& wanted, Context& context) {
   }
   if (activity->next) context.terminal.err << fmt::format("Older ones: --before {}\n", *activity->next);
   if (activity->lost > 0)
-    context.terminal.err << fmt::format("{} requests are missing: the disk was too slow for them\n", activity->lost);
+    context.terminal.err << fmt::format("{} requests were not recorded: the disk was too slow\n", activity->lost);
   return kExitOk;
 }
 
@@ -123,13 +123,13 @@ Action declare_activity(CLI::App& app) {
   app.add_option("--model", wanted->model, "Only requests to this model")->type_name("MODEL");
   app.add_option("--key", wanted->key, "Only requests with this key, by its name or identifier")->type_name("KEY");
   app.add_option("--status", wanted->status, "Only answers with this status, such as 404 or 5xx")->type_name("STATUS");
-  app.add_option("--code", wanted->code, "Only requests that ended so: ok, cancelled, or the code of an error")
+  app.add_option("--code", wanted->code, "Only requests with this result: ok, cancelled, or an error code")
       ->type_name("CODE");
   app.add_option("--since", wanted->since, "Only requests of the last 10m, 24h, ...")->type_name("TIME");
-  app.add_option("--limit", wanted->limit, "So many rows at most [100]")
+  app.add_option("--limit", wanted->limit, "Maximum number of rows [100]")
       ->type_name("N")
       ->check(CLI::Range(1, kMostRows));
-  app.add_option("--before", wanted->before, "Only older ones than this number, which the last list ended with")
+  app.add_option("--before", wanted->before, "Only requests older than this number, which ends the previous list")
       ->type_name("NUMBER")
       ->check(CLI::NonNegativeNumber);
   return [wanted](Context& context) { return activity(*wanted, context); };

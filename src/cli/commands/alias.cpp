@@ -35,7 +35,7 @@ Result<int> set_alias(const std::string& alias, const std::string& model, Contex
   const auto answer = parse_answer(*text);
   const auto warning = answer ? text_of(*answer, "warning") : std::string();
   if (!warning.empty()) context.terminal.err << printable(fmt::format("warning: {}\n", warning));
-  context.terminal.out << printable(fmt::format("{} is another name of {}\n", alias, model));
+  context.terminal.out << printable(fmt::format("{} is an alias of {}\n", alias, model));
   return kExitOk;
 }
 
@@ -43,7 +43,7 @@ Result<int> remove_alias(const std::string& alias, Context& context) {
   const auto text = fetch(context.api, {"DELETE", fmt::format("{}/{}", kAliases, escaped(alias)), {}});
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
-  context.terminal.out << printable(fmt::format("{} means nothing any more\n", alias));
+  context.terminal.out << printable(fmt::format("alias {} is removed\n", alias));
   return kExitOk;
 }
 
@@ -57,17 +57,16 @@ Result<int> alias_command(const AliasWish& wish, Context& context) {
   if (wish.remove && !wish.model.empty()) return fail(errc::usage, "--remove takes an alias and no model");
   if (wish.remove) return remove_alias(wish.alias, context);
   if (!wish.model.empty()) return set_alias(wish.alias, wish.model, context);
-  return fail(errc::usage,
-              fmt::format("which model is '{0}' to mean? corral alias {0} MODEL, or --remove", wish.alias));
+  return fail(errc::usage, fmt::format("alias '{0}' needs a model: corral alias {0} MODEL, or --remove", wish.alias));
 }
 
 }  // namespace
 
 Action declare_alias(CLI::App& app) {
   const auto wish = std::make_shared<AliasWish>();
-  app.add_option("ALIAS", wish->alias, "The other name; without it, list those there are")->type_name("");
-  app.add_option("MODEL", wish->model, "What it is to mean")->type_name("");
-  app.add_flag("--remove", wish->remove, "Forget the alias; the model stays");
+  app.add_option("ALIAS", wish->alias, "The alias; without it, list aliases")->type_name("");
+  app.add_option("MODEL", wish->model, "The model of the alias")->type_name("");
+  app.add_flag("--remove", wish->remove, "Remove the alias; the model stays");
   return [wish](Context& context) { return alias_command(*wish, context); };
 }
 

@@ -21,7 +21,7 @@ Result<int> show(Context& context) {
   for (const Setting& row : settings->rows) table.add({row.key, row.value, row.where, row.after_restart});
   table.print(context.terminal);
   if (!settings->problem.empty()) {
-    const std::string warning = "warning: the configuration file doesn't count: " + settings->problem;
+    const std::string warning = "warning: configuration file ignored: " + settings->problem;
     context.terminal.err << printable(warning) << '\n';
   }
   return kExitOk;
@@ -29,8 +29,8 @@ Result<int> show(Context& context) {
 
 // When a value counts, in words.
 std::string_view when(std::string_view applies) {
-  if (applies == "now") return "from now on";
-  if (applies == "next_load") return "for models that are loaded from now on";
+  if (applies == "now") return "now";
+  if (applies == "next_load") return "from the next load on";
   return "after a restart of the server";
 }
 
@@ -59,8 +59,10 @@ Result<int> set(const std::vector<std::string>& assignments, Context& context) {
 
 Action declare_config(CLI::App& app) {
   const auto assignments = std::make_shared<std::vector<std::string>>();
-  auto* setting = app.add_subcommand("set", "Change settings of the running server; KEY=null takes a set value back");
-  setting->add_option("KEY=VALUE", *assignments, "What to set; all of them or none")->required()->type_name("");
+  auto* setting = app.add_subcommand("set", "Change settings of the running server; KEY=null removes a set value");
+  setting->add_option("KEY=VALUE", *assignments, "Settings to change; all of them or none are applied")
+      ->required()
+      ->type_name("");
   setting->fallthrough();
   return [assignments, setting](Context& context) {
     return setting->parsed() ? set(*assignments, context) : show(context);

@@ -26,7 +26,7 @@ Result<int> list_downloads(Context& context) {
   const auto downloads = parse_downloads(*text);
   if (!downloads) return std::unexpected(downloads.error());
   if (downloads->empty()) {
-    context.terminal.err << "Nothing is being fetched. Fetch a model with: corral pull NAME\n";
+    context.terminal.err << "No downloads. Start one with: corral pull NAME\n";
     return kExitOk;
   }
   Table table({{"NAME"},
@@ -53,12 +53,12 @@ Result<int> list_downloads(Context& context) {
 
 std::string outcome_of(const std::string& action, const DownloadProgress& download) {
   const auto far = download.done > 0 && download.done < download.total
-                       ? fmt::format(", {} of {} are here", human_bytes(download.done), human_bytes(download.total))
+                       ? fmt::format(", {} of {} downloaded", human_bytes(download.done), human_bytes(download.total))
                        : std::string();
   if (action == "pause")
-    return fmt::format("{0} is paused{1}; go on with: corral downloads resume {0}", download.model_name, far);
-  if (action == "resume") return fmt::format("{} goes on{}", download.model_name, far);
-  return fmt::format("{} is cancelled, and what was fetched of it removed", download.model_name);
+    return fmt::format("{0} is paused{1}; resume with: corral downloads resume {0}", download.model_name, far);
+  if (action == "resume") return fmt::format("{} is resumed{}", download.model_name, far);
+  return fmt::format("{} is cancelled, and its partial files are removed", download.model_name);
 }
 
 Result<int> control(const std::string& action, const std::string& name, Context& context) {
@@ -67,7 +67,7 @@ Result<int> control(const std::string& action, const std::string& name, Context&
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   if (action == "remove") {
-    context.terminal.out << printable(fmt::format("{} isn't listed any more\n", name));
+    context.terminal.out << printable(fmt::format("{} is removed from the list\n", name));
     return kExitOk;
   }
   auto download = parse_download(*text);
@@ -85,16 +85,16 @@ Action declare_downloads(CLI::App& app) {
     const char* help;
   };
   static constexpr Row kRows[] = {
-      {"pause", "Stop fetching; what is here stays"},
-      {"resume", "Go on from what is here"},
-      {"cancel", "Stop fetching, and remove what was fetched; files that were whole before stay"},
-      {"remove", "The same, and take it off the list"},
+      {"pause", "Pause a download and keep its data"},
+      {"resume", "Resume a download"},
+      {"cancel", "Cancel a download and remove its partial files; files that were complete before stay"},
+      {"remove", "Cancel it, and remove it from the list"},
   };
   const auto name = std::make_shared<std::string>();
   std::vector<CLI::App*> actions;
   for (const auto& row : kRows) {
     auto* sub = app.add_subcommand(row.action, row.help);
-    sub->add_option("NAME", *name, "Which one, as it is listed")->required()->type_name("");
+    sub->add_option("NAME", *name, "Name of the download in the list")->required()->type_name("");
     sub->fallthrough();
     actions.push_back(sub);
   }

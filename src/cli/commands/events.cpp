@@ -20,7 +20,7 @@ std::string clock_text(std::int64_t epoch_millis) {
 }
 
 std::string queue_text(const Health& health) {
-  if (health.queue.empty()) return "nobody waits to be loaded";
+  if (health.queue.empty()) return "the load queue is empty";
   std::vector<std::string> names;
   names.reserve(health.queue.size());
   for (const QueuedLoad& load : health.queue) {
@@ -28,7 +28,7 @@ std::string queue_text(const Health& health) {
                         ? load.name
                         : fmt::format("{} (for {})", load.name, fmt::join(load.waiting_for, ", ")));
   }
-  return fmt::format("waiting to be loaded: {}", fmt::join(names, ", "));
+  return fmt::format("load queue: {}", fmt::join(names, ", "));
 }
 
 std::string snapshot_text(const Health& health) {
@@ -38,7 +38,7 @@ std::string snapshot_text(const Health& health) {
   for (const LoadingModel& model : health.loading) {
     names.push_back(fmt::format("{} (loading {})", model.name, percent(model.progress)));
   }
-  auto text = names.empty() ? "nothing in memory" : fmt::format("in memory: {}", fmt::join(names, ", "));
+  auto text = names.empty() ? "no model in memory" : fmt::format("in memory: {}", fmt::join(names, ", "));
   return health.queue.empty() ? text : text + "; " + queue_text(health);
 }
 
@@ -73,8 +73,8 @@ std::string mesh_text(const HouseEvent& event) {
     return fmt::format("mesh: {} is {}", event.model, event.status.empty() ? "gone" : event.status);
   if (event.change == "copy")
     return fmt::format("mesh: the copy of {} is {}", event.model, event.status.empty() ? "given up" : event.status);
-  if (event.change == "admitted") return fmt::format("mesh: {} is a member", event.node);
-  if (event.change == "removed") return fmt::format("mesh: {} is no member any more", event.node);
+  if (event.change == "admitted") return fmt::format("mesh: {} joined", event.node);
+  if (event.change == "removed") return fmt::format("mesh: {} is no longer a member", event.node);
   return with_cause(fmt::format("mesh: {} is {}", event.node, event.change));
 }
 

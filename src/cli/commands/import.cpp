@@ -43,8 +43,8 @@ Result<int> import_file(const ImportWish& wish, Context& context) {
   if (context.json) return print_json(context, *text);
   const auto imported = parse_imported(*text);
   if (!imported) return std::unexpected(imported.error());
-  const auto how = imported->how == "copy" ? "copied" : "linked, which takes no room";
-  const auto line = fmt::format("{} is here ({}, {})\n", imported->model_name, human_bytes(imported->bytes), how);
+  const auto how = imported->how == "copy" ? "copied" : "linked, uses no extra space";
+  const auto line = fmt::format("{} is imported ({}, {})\n", imported->model_name, human_bytes(imported->bytes), how);
   context.terminal.out << printable(line);
   return kExitOk;
 }
@@ -68,8 +68,7 @@ Result<int> import_folder(const ImportWish& wish, Context& context) {
   auto word = wish.what;
   if (!wish.folder.empty()) word += "=" + fs::absolute(wish.folder).lexically_normal().native();
   if (word.find_first_of(" ,", 0) != word.npos)
-    return fail(errc::usage,
-                fmt::format("'{}' has blanks or commas, which the setting import_folders can't hold", word));
+    return fail(errc::usage, fmt::format("'{}' has spaces or commas, which import_folders does not support", word));
   const auto now = settings_now(context);
   if (!now) return std::unexpected(now.error());
   const auto* row = now->find(kImportFolders);
@@ -87,15 +86,15 @@ Result<int> import_folder(const ImportWish& wish, Context& context) {
     const auto written = set_in_own_file(context, *now, kImportFolders, folders);
     if (!written) return std::unexpected(with_other_way(written.error(), folders));
   }
-  if (!context.json) return printed("where they are");
+  if (!context.json) return printed("in place");
   if (reply->status < 400) return print_json(context, reply->body);
   return print_json(context, text_object({{"status", "success"}, {kImportFolders, folders}}));
 }
 
 Result<int> import_models(const ImportWish& wish, Context& context) {
   const bool foreign = wish.what == "ollama" || wish.what == "lmstudio";
-  if (!foreign && !wish.folder.empty()) return fail(errc::usage, "--dir is for ollama and lmstudio");
-  if (foreign && (!wish.name.empty() || wish.copy)) return fail(errc::usage, "--name and --copy are for one file");
+  if (!foreign && !wish.folder.empty()) return fail(errc::usage, "--dir works only with ollama and lmstudio");
+  if (foreign && (!wish.name.empty() || wish.copy)) return fail(errc::usage, "--name and --copy work only with a file");
   return foreign ? import_folder(wish, context) : import_file(wish, context);
 }
 
@@ -103,12 +102,12 @@ Result<int> import_models(const ImportWish& wish, Context& context) {
 
 Action declare_import(CLI::App& app) {
   const auto wish = std::make_shared<ImportWish>();
-  app.add_option("WHAT", wish->what, "A GGUF file of the server's machine, or ollama, or lmstudio")
+  app.add_option("WHAT", wish->what, "A GGUF file on the server's machine, or ollama, or lmstudio")
       ->required()
       ->type_name("");
-  app.add_option("--name,--as", wish->name, "What a file is to be called")->type_name("NAME");
-  app.add_flag("--copy", wish->copy, "Copy a file also where a link would do");
-  app.add_option("--dir", wish->folder, "Where the models of ollama or lmstudio are, if not where they usually are")
+  app.add_option("--name,--as", wish->name, "Name of the imported model")->type_name("NAME");
+  app.add_flag("--copy", wish->copy, "Copy the file, even if a hard link is possible");
+  app.add_option("--dir", wish->folder, "Folder of the models of ollama or lmstudio, if not the usual one")
       ->type_name("DIR");
   return [wish](Context& context) { return import_models(*wish, context); };
 }

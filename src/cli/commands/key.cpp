@@ -52,8 +52,9 @@ Result<int> create(const Wanted& wanted, Context& context) {
     row["key"] = made->text;
     return print_json(context, json::serialize(row));
   }
-  context.terminal.err << fmt::format("{} may do: {}. The key is told only now; from now on the server asks for one.\n",
-                                      made->key.id, config::text_of(made->key.scopes));
+  context.terminal.err << fmt::format(
+      "{} has the scopes: {}. The key is shown only once; from now on the server requires a key.\n", made->key.id,
+      config::text_of(made->key.scopes));
   context.terminal.out << made->text << '\n';
   return kExitOk;
 }
@@ -95,10 +96,10 @@ Result<int> revoke(const Wanted& wanted, Context& context) {
     const json::Object row{{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}};
     return print_json(context, json::serialize(row));
   }
-  context.terminal.out << printable(fmt::format("{} is good for nothing any more", revoked->key.id)) << '\n';
+  context.terminal.out << printable(fmt::format("key {} is revoked", revoked->key.id)) << '\n';
   if (revoked->left == 0) {
     context.terminal.err << fmt::format(
-        "no key is left, and the server still asks for one: create another, or remove {} and restart the server\n",
+        "no key is left, and the server still requires one: create another, or remove {} and restart the server\n",
         settings->keys_file().native());
   }
   return kExitOk;
@@ -108,26 +109,26 @@ Result<int> revoke(const Wanted& wanted, Context& context) {
 
 Action declare_key(CLI::App& app) {
   const auto wanted = std::make_shared<Wanted>();
-  auto* creating = app.add_subcommand("create", "Make a key and print it, this one time");
-  creating->add_option("--name", wanted->name, "What it is for, shown in the list")->type_name("NAME");
+  auto* creating = app.add_subcommand("create", "Create a key and print it once");
+  creating->add_option("--name", wanted->name, "Its purpose, shown in the list")->type_name("NAME");
   creating
       ->add_option("--scope", wanted->scopes,
-                   "inference: to use models; admin: to decide what the server does; repeatable [inference]")
+                   "inference: use models; admin: administer the server; repeatable [inference]")
       ->type_name("SCOPE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter(',');
   creating
       ->add_option("--max-in-flight", wanted->terms.max_in_flight,
-                   "Requests that it may have under way at a time; 0: what max_in_flight_per_key says [0]")
+                   "Maximum number of concurrent requests; 0: max_in_flight_per_key [0]")
       ->type_name("N")
       ->check(CLI::Range(0u, config::kMostInFlight));
-  creating->add_flag("--background", wanted->terms.background, "Requests of other keys go first");
+  creating->add_flag("--background", wanted->terms.background, "Requests of other keys take precedence");
   creating->fallthrough();
-  auto* listing = app.add_subcommand("list", "List the keys, without what makes them keys");
+  auto* listing = app.add_subcommand("list", "List keys, without secrets");
   listing->fallthrough();
-  auto* revoking = app.add_subcommand("revoke", "Make a key worthless, at once");
-  revoking->add_option("KEY", wanted->which, "Its identifier, or its name")->required()->type_name("");
+  auto* revoking = app.add_subcommand("revoke", "Revoke a key at once");
+  revoking->add_option("KEY", wanted->which, "Its identifier or name")->required()->type_name("");
   revoking->fallthrough();
   app.require_subcommand(1);
   return [wanted, creating, listing](Context& context) {

@@ -38,8 +38,7 @@ Result<ListedModel> named_model(ServerApi& api, const std::string& name) {
   auto model = parse_model(*text);
   if (!model) return std::unexpected(model.error());
   if (!model->type.empty() && model->type != "llm") {
-    return fail(errc::usage, fmt::format("'{}' has the type {}, and an agent needs a model that chats: choose one of "
-                                         "'corral list'",
+    return fail(errc::usage, fmt::format("'{}' has the type {}, but an agent needs a chat model: see 'corral list'",
                                          name, model->type));
   }
   model->name = name;  // it may be an alias
@@ -60,15 +59,15 @@ Result<ListedModel> choose_model(ServerApi& api) {
   }
   if (loaded.size() == 1) return loaded.front();
   if (all.size() == 1) return all.front();
-  if (all.empty()) return fail(errc::usage, "the server has no model that can chat: put one into a folder of models");
+  if (all.empty()) return fail(errc::usage, "the server has no chat model: add one to a models folder");
   constexpr std::size_t kShown = 10;
   const auto& candidates = loaded.empty() ? all : loaded;
   std::vector<std::string> names;
   for (const auto& model : candidates) {
     if (names.size() < kShown) names.push_back(model.name);
   }
-  return fail(errc::usage, fmt::format("say which model with --model, such as {}{}", fmt::join(names, ", "),
-                                       candidates.size() > kShown ? ", …" : ""));
+  return fail(errc::usage, fmt::format("several models are available: select one with --model, such as {}{}",
+                                       fmt::join(names, ", "), candidates.size() > kShown ? ", …" : ""));
 }
 
 std::string key_of(const Context& context) {
@@ -87,7 +86,7 @@ std::unexpected<Error> become(const std::string& file, const LaunchPlan& plan) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execv(file.c_str(), arguments.data());
   return fail(errc::request_failed,
-              fmt::format("{} can't be started: {}", file, std::generic_category().message(errno)));
+              fmt::format("{} cannot be started: {}", file, std::generic_category().message(errno)));
 }
 
 Result<int> launch(const Wanted& wanted, Context& context) {
@@ -95,13 +94,11 @@ Result<int> launch(const Wanted& wanted, Context& context) {
   if (agent == nullptr) {
     std::vector<std::string_view> names;
     for (const auto& one : agents()) names.push_back(one.name);
-    return fail(errc::usage, fmt::format("'{}' is none of the agents that can be launched: {}", wanted.agent,
-                                         fmt::join(names, ", ")));
+    return fail(errc::usage, fmt::format("unknown agent '{}': use one of {}", wanted.agent, fmt::join(names, ", ")));
   }
   const auto file = find_program(agent->program, context.inputs.environment("PATH").value_or(""));
   if (file.empty() && !wanted.print)
-    return fail(errc::usage,
-                fmt::format("the program '{}' isn't in any folder of PATH: {}", agent->program, agent->install));
+    return fail(errc::usage, fmt::format("the program '{}' is not in PATH: {}", agent->program, agent->install));
   const auto model = wanted.model.empty() ? choose_model(context.api) : named_model(context.api, wanted.model);
   if (!model) return std::unexpected(model.error());
   const auto folder = config::find_state_dir(context.inputs);
@@ -115,7 +112,7 @@ Result<int> launch(const Wanted& wanted, Context& context) {
   const auto plan = agent->plan(wish);
   if (wish.context > 0 && wish.context < kMinContext) {
     context.terminal.err << fmt::format(
-        "warning: '{}' has {} tokens of context here, and most agents need {} or more: corral load {} --ctx-size {} "
+        "warning: '{}' has a context of {} tokens, but most agents need {} or more: corral load {} --ctx-size {} "
         "--save-options\n",
         model->name, wish.context, kMinContext, model->name, 2 * kMinContext);
   }
@@ -123,7 +120,7 @@ Result<int> launch(const Wanted& wanted, Context& context) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
     if (const auto written = write_state_file(path, text); !written)
-      return fail(errc::request_failed, fmt::format("{} can't be written: {}", path, written.error().message));
+      return fail(errc::request_failed, fmt::format("{} cannot be written: {}", path, written.error().message));
   }
   if (wanted.print) {
     if (context.json) return print_json(context, json_text(plan));
@@ -139,11 +136,10 @@ Result<int> launch(const Wanted& wanted, Context& context) {
 Action declare_launch(CLI::App& app) {
   const auto wanted = std::make_shared<Wanted>();
   app.add_option("AGENT", wanted->agent, "codex, claude, opencode, qwen or pi")->required()->type_name("");
-  app.add_option("--model", wanted->model, "Which model it uses [the one in memory, or the only one there is]")
-      ->type_name("MODEL");
+  app.add_option("--model", wanted->model, "Model to use [the one in memory, or the only one]")->type_name("MODEL");
   app.add_flag("--print", wanted->print,
-               "Print what it would be told, as lines for a shell or with --json; start nothing");
-  app.add_option("ARGUMENT", wanted->arguments, "What the agent itself is to get, behind --")->type_name("");
+               "Print the agent's configuration as shell commands, or with --json, without a start");
+  app.add_option("ARGUMENT", wanted->arguments, "Arguments for the agent, after --")->type_name("");
   return [wanted](Context& context) { return launch(*wanted, context); };
 }
 

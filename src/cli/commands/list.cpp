@@ -41,7 +41,7 @@ Result<> add_what_is_not_here(Table& table, const ListWish& wish, std::span<cons
     const auto size = config::estimated_size(model);
     const bool fits = memory == 0 || config::estimated_memory(size) <= memory;
     add({model.name, std::string(name_of(model.type)), std::string(kUnknown), "~" + human_bytes(size),
-         std::string(kUnknown), or_unknown(model.quantisation), fits ? "not here" : "not here, too large"});
+         std::string(kUnknown), or_unknown(model.quantisation), fits ? "not downloaded" : "not downloaded, too large"});
   }
   // A server that fetches nothing has no such list.
   const auto text = context.api.call(ApiRequest::get("/api/v1/downloads"));
@@ -59,8 +59,8 @@ Result<> add_what_is_not_here(Table& table, const ListWish& wish, std::span<cons
 }
 
 void say_there_is_nothing(const Context& context) {
-  context.terminal.err << "No models are here. corral run offers some that fit the machine, corral search looks for "
-                          "others, and corral serve --models-dir DIR takes those of a folder.\n";
+  context.terminal.err << "No models found. corral run lists models that fit the machine, corral search searches the "
+                          "hub, and corral serve --models-dir DIR serves a folder.\n";
 }
 
 Result<int> list(const ListWish& wish, Context& context) {
@@ -109,7 +109,7 @@ Result<int> list(const ListWish& wish, Context& context) {
 Action declare_list(CLI::App& app) {
   const auto wish = std::make_shared<ListWish>();
   app.add_option("FILTER", wish->filter, "Only models whose name contains this")->type_name("");
-  app.add_flag("--all", wish->all, "Also models that are known and not here, and those that are being fetched");
+  app.add_flag("--all", wish->all, "Also known models that are not downloaded, and downloads");
   return [wish](Context& context) { return list(*wish, context); };
 }
 

@@ -100,11 +100,10 @@ Action declare_load(CLI::App& app) {
   const auto options = std::make_shared<LoadOptions>();
   declare_load_options(app, *options);
   const auto set_pinned = [options](std::int64_t count) { options->pinned = count > 0; };
-  app.add_flag_function("--pinned,!--no-pinned", set_pinned, "Keep it in memory whatever else is loaded");
-  app.add_flag("--save-options", options->save, "Save what is given here for every later load of the model");
-  app.add_option(
-         "--split", options->split,
-         "Hold it over these nodes of the mesh together, with commas between: for what no node has the memory for")
+  app.add_flag_function("--pinned,!--no-pinned", set_pinned, "Pin it: never evict it automatically");
+  app.add_flag("--save-options", options->save, "Save these options for later loads of the model");
+  app.add_option("--split", options->split,
+                 "Split it over these nodes of the mesh, separated by commas: for a model that fits no single node")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NODES");

@@ -92,8 +92,8 @@ Result<int> make_token(const Wanted& wanted, Context& context) {
   const auto token = parse_mesh_token(*text);
   if (!token) return std::unexpected(token.error());
   context.terminal.err << printable(
-      fmt::format("Good for one node, until {}. It is shown only now. On the other machine, while its server runs:\n"
-                  "  corral mesh join TOKEN\n",
+      fmt::format("Valid for one node, until {}. It is shown only once. On the other machine, while its server runs:\n "
+                  " corral mesh join TOKEN\n",
                   when(token->expires, context)));
   context.terminal.out << printable(token->text) << '\n';
   return kExitOk;
@@ -105,7 +105,7 @@ Result<int> create(const Wanted& wanted, Context& context) {
   if (context.json) return print_json(context, *text);
   const auto mesh = parse_mesh(*text);
   if (!mesh) return std::unexpected(mesh.error());
-  context.terminal.err << printable(fmt::format("The mesh {} is there; this node is {}, reached at {}\n", mesh->mesh_id,
+  context.terminal.err << printable(fmt::format("Founded the mesh {}; this node is {}, address {}\n", mesh->mesh_id,
                                                 mesh->name, listed(mesh->addresses)));
   if (!mesh->problem.empty()) context.terminal.err << printable("warning: " + mesh->problem) << '\n';
   return make_token(wanted, context);
@@ -117,7 +117,7 @@ Result<std::string> token_of(const Wanted& wanted, Context& context) {
   if (context.terminal.in_tty) context.terminal.err << "Token: " << std::flush;
   const auto line = context.terminal.in_tty ? context.input.read_line() : context.input.read_all();
   if (line.kind == InputLine::Kind::interrupted) return fail(errc::interrupted, "interrupted");
-  if (line.text.empty()) return fail(errc::usage, "there is no token on standard input");
+  if (line.text.empty()) return fail(errc::usage, "standard input has no token");
   return line.text;
 }
 
@@ -143,7 +143,7 @@ Result<int> join(const Wanted& wanted, Context& context) {
   if (!reply) return std::unexpected(reply.error());
   if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
   if (failure) return fail(errc::request_failed, *failure);
-  if (!complete) return fail(errc::bad_answer, "the server ended the answer before the node had joined");
+  if (!complete) return fail(errc::bad_answer, "the server ended the response before the node joined");
   return print_status(context, *complete);
 }
 
@@ -151,7 +151,7 @@ Result<int> leave(const Wanted&, Context& context) {
   const auto text = fetch(context.api, post("/leave", "{}"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
-  context.terminal.out << "this node is in no mesh any more\n";
+  context.terminal.out << "this node left the mesh\n";
   const auto mesh = parse_mesh(*text);
   if (mesh && !mesh->problem.empty()) context.terminal.err << printable("warning: " + mesh->problem) << '\n';
   return kExitOk;
@@ -174,7 +174,7 @@ Result<int> withdraw(const Wanted& wanted, Context& context) {
   const auto text = fetch(context.api, {"DELETE", fmt::format("{}/tokens/{}", kMesh, wanted.which), {}});
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
-  context.terminal.out << printable(fmt::format("the token {} is good for nothing any more", wanted.which)) << '\n';
+  context.terminal.out << printable(fmt::format("token {} is withdrawn", wanted.which)) << '\n';
   return kExitOk;
 }
 
@@ -182,9 +182,9 @@ Result<int> revoke(const Wanted& wanted, Context& context) {
   const auto text = fetch(context.api, post("/revoke", revoke_body(wanted.which, wanted.with_admitted)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
-  context.terminal.out << printable(fmt::format("{} is thrown out; it can come back with a new identity and a new "
-                                                "token only",
-                                                wanted.which))
+  context.terminal.out << printable(fmt::format(
+                              "node {} is revoked; it can only join again with a new identity and a new token",
+                              wanted.which))
                        << '\n';
   return kExitOk;
 }
@@ -200,7 +200,7 @@ Result<int> cancel_copy(const Wanted& wanted, Context& context) {
   const auto text = fetch(context.api, {"DELETE", fmt::format("{}/copies/{}", kMesh, escaped(wanted.which)), {}});
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
-  context.terminal.out << printable(fmt::format("the copy of {} is given up", wanted.which)) << '\n';
+  context.terminal.out << printable(fmt::format("the copy of {} is cancelled", wanted.which)) << '\n';
   return kExitOk;
 }
 
@@ -240,7 +240,7 @@ Result<int> pull(const Wanted& wanted, Context& context) {
   if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
   if (failure) return fail(errc::request_failed, *failure);
   if (!complete)
-    return fail(errc::bad_answer, "the server ended the answer before the copy was whole: see corral mesh copies");
+    return fail(errc::bad_answer, "the server ended the response before the copy was complete: see corral mesh copies");
   const auto copy = parse_mesh_copy(*complete);
   if (!copy) return std::unexpected(copy.error());
   print_copy(*copy, context);
@@ -301,7 +301,7 @@ Result<int> why(const Wanted& wanted, Context& context) {
   auto& out = context.terminal.out;
   const auto where = choice->here ? fmt::format("{} (this node)", choice->node) : choice->node;
   if (choice->node.empty()) {
-    out << printable(fmt::format("{} can't be served now: {}", choice->model, or_unknown(choice->shortage))) << '\n';
+    out << printable(fmt::format("{} cannot be served now: {}", choice->model, or_unknown(choice->shortage))) << '\n';
   } else {
     out << printable(fmt::format("a request for {} would go to {}", choice->model, where)) << '\n';
   }
@@ -351,55 +351,54 @@ Action declare_mesh(CLI::App& app) {
     return command;
   };
   const auto expires = [&](CLI::App* command) {
-    command->add_option("--expires", wanted->expires, "How long the token is good, a week at most [1h]")
-        ->type_name("TIME");
+    command->add_option("--expires", wanted->expires, "Lifetime of the token, at most a week [1h]")->type_name("TIME");
   };
-  expires(add(app, "create", "Found a mesh of this one node, and print a token for the next", create));
-  add(app, "join", "Join the mesh that a token is for", join)
-      ->add_option("TOKEN", wanted->token, "As corral mesh create or token printed it; -: from standard input")
+  expires(add(app, "create", "Found a mesh with this node, and print a join token", create));
+  add(app, "join", "Join the mesh of a token", join)
+      ->add_option("TOKEN", wanted->token, "Output of corral mesh create or token; -: from standard input")
       ->required()
       ->type_name("");
-  add(app, "leave", "Leave the mesh, for good", leave);
-  auto* token = add(app, "token", "Print a token, with which one more node may join", make_token);
+  add(app, "leave", "Leave the mesh permanently", leave);
+  auto* token = add(app, "token", "Print a join token for one more node", make_token);
   expires(token);
-  add(*token, "list", "List the tokens that this node gave out, without what makes them tokens", tokens);
-  add(*token, "withdraw", "Make a token worthless", withdraw)
-      ->add_option("ID", wanted->which, "As the list shows it")
+  add(*token, "list", "List the valid tokens of this node, without secrets", tokens);
+  add(*token, "withdraw", "Withdraw a token", withdraw)
+      ->add_option("ID", wanted->which, "Its identifier in the list")
       ->required()
       ->type_name("");
-  auto* revoking = add(app, "revoke", "Throw a node out, for ever", revoke);
+  auto* revoking = add(app, "revoke", "Revoke a node permanently", revoke);
   revoking->add_option("NODE", wanted->which, "Its name, or the first digits of its identifier")
       ->required()
       ->type_name("");
-  revoking->add_flag("--with-admitted", wanted->with_admitted, "And every node that it has let in");
-  add(app, "nodes", "List the nodes: links, memory, what they serve", nodes);
-  add(app, "models", "List all models of the mesh, who has and who serves them", models);
-  auto* pulling = add(app, "pull", "Copy a model from another node to this one's disk", pull);
+  revoking->add_flag("--with-admitted", wanted->with_admitted, "Also revoke every node that it admitted");
+  add(app, "nodes", "List the nodes with links, memory and models", nodes);
+  add(app, "models", "List all models of the mesh, and the nodes that have and serve them", models);
+  auto* pulling = add(app, "pull", "Copy a model from another node to this disk", pull);
   pulling->add_option("MODEL", wanted->which, "Name of the model")->required()->type_name("");
-  add(app, "copies", "List the copies to this node, with rate and what went wrong", copies)
-      ->add_option("--cancel", wanted->which, "Give that copy up, and remove what there is of it; a whole one stays")
+  add(app, "copies", "List the copies to this node, with rates and errors", copies)
+      ->add_option("--cancel", wanted->which, "Cancel that copy and remove its partial files; a complete copy stays")
       ->type_name("MODEL");
-  add(app, "plan", "Show which node has which model for the mesh, or is to have it, and why", plan)
-      ->add_option("MODEL", wanted->which, "Of this model: shares, memory, speed, or what is short")
+  add(app, "plan", "Show which node has or will have which model, and why", plan)
+      ->add_option("MODEL", wanted->which, "For this model: layers per node, memory, speed, or what is missing")
       ->type_name("");
-  auto* assigning = add(app, "assign", "Have a node serve a model for the mesh", assign);
+  auto* assigning = add(app, "assign", "Order a node to serve a model for the mesh", assign);
   assigning->add_option("NODE", wanted->which, "Its name, or the first digits of its identifier")
       ->required()
       ->type_name("");
   assigning
       ->add_option("MODEL", wanted->model,
-                   "Name of the model; nothing: to give back what it has; auto: what the mesh gives it")
+                   "Name of the model; nothing: no model of the mesh; auto: the model of the plan")
       ->required()
       ->type_name("");
-  add(app, "unload", "Have a model given back by all nodes that have it for the mesh", unload)
-      ->add_option("MODEL", wanted->which, "Name of the model; it comes back when somebody asks for it")
+  add(app, "unload", "Unload a model on all nodes that have it for the mesh", unload)
+      ->add_option("MODEL", wanted->which, "Name of the model; the next request loads it again")
       ->required()
       ->type_name("");
-  add(app, "why", "Say where a request for a model would go, and why not elsewhere", why)
+  add(app, "why", "Show which node would get a request for a model, and why the others would not", why)
       ->add_option("MODEL", wanted->which, "Name of the model")
       ->required()
       ->type_name("");
-  add(app, "doctor", "Look for what is wrong: ports, links, versions, clocks, disk", doctor);
+  add(app, "doctor", "Find problems: ports, links, versions, clocks, disk", doctor);
   app.require_subcommand(0, 1);
   return [wanted, rows](Context& context) {
     Subcommand chosen = status;

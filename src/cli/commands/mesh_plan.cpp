@@ -50,7 +50,7 @@ void print_foretold(const MeshPlan& plan, Context& context) {
                     needs, plan.split->tokens_per_second, plan.split->load_seconds, context_text(plan.split->context)));
     print_shares(plan.split->shares, plan.split->host, context);
   } else if (!plan.shortage.empty()) {
-    line(context, fmt::format("{}; it can't be served: {}", needs, plan.shortage));
+    line(context, fmt::format("{}; it cannot be served: {}", needs, plan.shortage));
   }
 }
 
@@ -76,7 +76,7 @@ Result<int> show_plan(const std::string& model, Context& context) {
   print_groups(*plan, context);
   if (!model.empty() && plan->groups.empty()) print_foretold(*plan, context);
   if (model.empty() && plan->assignments.empty() && plan->unloads.empty() && plan->unserved.empty())
-    context.terminal.err << "Nothing is planned: no node has anything for the mesh, and nobody wants anything\n";
+    context.terminal.err << "The plan is empty: no node has a model for the mesh, and none is in demand\n";
   return kExitOk;
 }
 
@@ -85,11 +85,11 @@ Result<int> assign_model(const std::string& node, const std::string& model, Cont
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   if (model == kNothing) {
-    line(context, fmt::format("{} gives back what it has for the mesh, and gets nothing", node));
+    line(context, fmt::format("{} unloads its model of the mesh, and gets no other", node));
   } else if (model == kAuto) {
-    line(context, fmt::format("{} gets what the mesh gives it", node));
+    line(context, fmt::format("{} gets the model of the plan", node));
   } else {
-    line(context, fmt::format("{} is to have {}: corral mesh plan {} shows how it goes", node, model, model));
+    line(context, fmt::format("{} will serve {}: corral mesh plan {} shows the progress", node, model, model));
   }
   return kExitOk;
 }
@@ -100,7 +100,7 @@ Result<int> unload_everywhere(const std::string& model, Context& context) {
   if (context.json) return print_json(context, *text);
   const auto done = parse_mesh_unload(*text);
   if (!done) return std::unexpected(done.error());
-  line(context, fmt::format("{} is given back by {}, once its requests have ended, until somebody asks for it", model,
+  line(context, fmt::format("{} is unloaded by {} after its running requests, until the next request for it", model,
                             fmt::join(done->nodes, ", ")));
   for (const auto& refused : done->refused) context.terminal.err << printable("warning: " + refused) << '\n';
   return kExitOk;

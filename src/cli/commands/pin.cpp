@@ -13,7 +13,7 @@ Result<int> pin(const std::string& model, bool pinned, Context& context) {
   const auto text = fetch(context.api, ApiRequest::post("/internal/pin", pin_body(model, pinned)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
-  context.terminal.out << model << (pinned ? " is pinned\n" : " is not pinned any more\n");
+  context.terminal.out << model << (pinned ? " is pinned\n" : " is unpinned\n");
   return kExitOk;
 }
 

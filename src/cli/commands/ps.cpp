@@ -126,7 +126,7 @@ Result<int> watch(Context& context) {
 
 Action declare_ps(CLI::App& app) {
   const auto watches = std::make_shared<bool>(false);
-  app.add_flag("--watch", *watches, "Print again whenever something changes");
+  app.add_flag("--watch", *watches, "Print again after each change");
   return [watches](Context& context) { return *watches ? watch(context) : ps(context); };
 }
 

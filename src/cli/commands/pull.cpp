@@ -35,9 +35,9 @@ void say_what_else_fits(const Context& context, const PullTarget& target) {
   const auto* usual = variants->find(variants->usual);
   const auto* other = variants->find(variants->suggested);
   if (usual == nullptr || other == nullptr || usual == other) return;
-  const auto why = usual->fits ? "this machine has the memory for a larger one"
-                               : "this machine hasn't got the memory for it, but for another one";
-  const auto line = fmt::format("{} is fetched; {}: {} ({}), with: corral pull {}:{}\n", usual->name, why, other->name,
+  const auto why = usual->fits ? "a larger variant fits this machine"
+                               : "this machine has too little memory for it; another variant fits";
+  const auto line = fmt::format("{} is selected; {}: {} ({}), with: corral pull {}:{}\n", usual->name, why, other->name,
                                 human_bytes(other->size), source, other->name);
   context.terminal.err << printable(line);
 }
@@ -61,8 +61,8 @@ Result<int> detach(const PullTarget& target, Context& context) {
   if (!text) return std::unexpected(text.error());
   const auto line =
       plan->bytes_to_fetch == 0
-          ? fmt::format("{} is here already\n", plan->model_name)
-          : fmt::format("{} is being fetched; see how far it is with: corral downloads\n", plan->model_name);
+          ? fmt::format("{} is already downloaded\n", plan->model_name)
+          : fmt::format("the download of {} runs in the background; see: corral downloads\n", plan->model_name);
   context.terminal.out << printable(line);
   return kExitOk;
 }
@@ -93,9 +93,9 @@ Result<int> pull(const PullWish& wish, Context& context) {
   const auto took = std::chrono::duration_cast<Millis>(context.clock.now() - start);
   // An offline server has no plan and no size for a model that is here.
   const bool was_here = pulled->was_here || pulled->bytes == 0;
-  const auto line = was_here ? fmt::format("{} is here already\n", pulled->model_name)
-                             : fmt::format("{} is here ({} in {})\n", pulled->model_name, human_bytes(pulled->bytes),
-                                           human_duration(took));
+  const auto line = was_here ? fmt::format("{} is already downloaded\n", pulled->model_name)
+                             : fmt::format("{} is downloaded ({} in {})\n", pulled->model_name,
+                                           human_bytes(pulled->bytes), human_duration(took));
   context.terminal.out << printable(line);
   return kExitOk;
 }
@@ -110,9 +110,9 @@ Action declare_pull(CLI::App& app) {
          "of corral list --all")
       ->required()
       ->type_name("");
-  app.add_option("--as,--name", wish->as, "What it is to be called here")->type_name("NAME");
-  app.add_flag("--detach", wish->detach, "Don't wait for it: the server fetches it beside everything else");
-  app.add_flag("--dry-run", wish->dry_run, "Say what it would take, and fetch nothing");
+  app.add_option("--as,--name", wish->as, "Name of the model here")->type_name("NAME");
+  app.add_flag("--detach", wish->detach, "Do not wait: download it in the background");
+  app.add_flag("--dry-run", wish->dry_run, "Show size and memory, and download nothing");
   return [wish](Context& context) { return pull(*wish, context); };
 }
 

@@ -50,7 +50,7 @@ Result<int> remove_model(const RemovalWish& wish, Context& context) {
   }
   for (const auto& [path, needed_by] : removal->kept) {
     if (needed_by.empty()) {
-      context.terminal.err << printable(fmt::format("{} stays: it is not corral's\n", path));
+      context.terminal.err << printable(fmt::format("{} stays: it does not belong to corral\n", path));
       continue;
     }
     const auto line = fmt::format("{} {}: {} {} it\n", path, wish.dry_run ? "would stay" : "stays",
@@ -72,9 +72,9 @@ Result<int> remove_model(const RemovalWish& wish, Context& context) {
 
 Action declare_rm(CLI::App& app) {
   const auto wish = std::make_shared<RemovalWish>();
-  app.add_option("MODEL", wish->model, "Which one; files that other models need stay")->required()->type_name("");
-  app.add_flag("--dry-run", wish->dry_run, "Say what it would free, and remove nothing");
-  app.add_flag("--models-dir", wish->models_dir, "Also where its files lie in a folder of models_dir");
+  app.add_option("MODEL", wish->model, "Model to remove; files that other models need stay")->required()->type_name("");
+  app.add_flag("--dry-run", wish->dry_run, "Show the space that would be freed, and remove nothing");
+  app.add_flag("--models-dir", wish->models_dir, "Also remove files in folders of models_dir");
   return [wish](Context& context) { return remove_model(*wish, context); };
 }
 

@@ -15,11 +15,8 @@ namespace {
 
 constexpr std::string_view kFence = "\"\"\"";
 constexpr std::string_view kHelp =
-    "/bye     leave (also Ctrl-D)\n"
-    "/clear   forget the conversation\n"
-    "/help    this list\n"
-    "\"\"\"      starts and ends a text of several lines\n"
-    "Ctrl-C   stops an answer; once more at the prompt leaves\n";
+    "/bye     leave (also Ctrl-D)\n/clear   clear the conversation\n/help    this list\n\"\"\"      starts and ends a "
+    "text of several lines\nCtrl-C   stops a response; at the prompt, a second one leaves\n";
 
 struct RunOptions {
   std::string model;
@@ -62,7 +59,7 @@ Result<> make_ready(const Context& context, RunOptions& run) {
   const Found found = find(context, options.model);
   if (!found.type.empty() && found.type != "llm") {
     return fail(errc::usage,
-                fmt::format("'{}' is of the type {}, which doesn't chat; corral list tells the models of the type llm",
+                fmt::format("'{}' has the type {}, which cannot chat; corral list shows models of the type llm",
                             options.model, found.type));
   }
   if (!options.any()) {
@@ -136,11 +133,11 @@ class Dialogue {
   void answer(const std::string& text) {
     if (text == "/clear") {
       chat_.clear();
-      return say("The conversation is forgotten.\n");
+      return say("The conversation is cleared.\n");
     }
     if (text == "/help" || text == "/?") return say(kHelp);
     if (text.starts_with('/') && text.find_first_of(" \n/", 1) == std::string::npos) {
-      return say(fmt::format("There is no command {}; /help lists them.\n", text));
+      return say(fmt::format("Unknown command {}; see /help.\n", text));
     }
     const auto done = chat_.ask(text);
     if (done) return;
@@ -166,7 +163,7 @@ Result<std::string> find_prompt(const RunOptions& options, Context& context) {
   while (piped.text.ends_with('\n')) piped.text.pop_back();
   if (!prompt.empty() && !piped.text.empty()) prompt += "\n\n";
   prompt += piped.text;
-  if (prompt.empty()) return fail(errc::usage, "there is no prompt: neither as an argument nor on standard input");
+  if (prompt.empty()) return fail(errc::usage, "no prompt: give it as an argument or on standard input");
   return prompt;
 }
 
@@ -203,17 +200,18 @@ Result<int> run(RunOptions options, Context& context) {
 Action declare_run(CLI::App& app) {
   const auto options = std::make_shared<RunOptions>();
   app.add_option("MODEL", options->model,
-                 "Name of the model; one that isn't here is fetched, after asking. Without it, some are offered")
+                 "Name of the model; a missing one is downloaded after a question. Default: a list to choose from")
       ->type_name("");
-  app.add_option("PROMPT", options->prompt, "Answer this and exit. Without it, chat; text from a pipe is a prompt, too")
+  app.add_option("PROMPT", options->prompt,
+                 "Print the response to this prompt and exit. Without it, chat; text from a pipe is also a prompt")
       ->type_name("");
   app.add_option("--system", options->system, "Instructions for the model")->type_name("TEXT");
-  app.add_option("--ctx-size", options->ctx_size, "Context in tokens; loads the model anew if it has another")
+  app.add_option("--ctx-size", options->ctx_size, "Context in tokens; a model with another context is loaded again")
       ->type_name("N");
-  app.add_option("--max-tokens", options->max_tokens, "Longest answer in tokens")->type_name("N");
-  app.add_option("--temperature", options->temperature, "0 for the likeliest words only")->type_name("X");
-  app.add_option("--seed", options->seed, "Same seed, same answer")->type_name("N");
-  app.add_flag("--yes", options->yes, "Fetch a model that isn't here without asking");
+  app.add_option("--max-tokens", options->max_tokens, "Maximum length of a response in tokens")->type_name("N");
+  app.add_option("--temperature", options->temperature, "0: always the most likely token")->type_name("X");
+  app.add_option("--seed", options->seed, "The same seed gives the same response")->type_name("N");
+  app.add_flag("--yes", options->yes, "Download a missing model without a question");
   return [options](Context& context) { return run(*options, context); };
 }
 

@@ -58,14 +58,14 @@ Result<int> search(const SearchWish& wish, Context& context) {
     if (!found) return std::unexpected(found.error());
     for (const auto& repo : *found)
       table.add({repo.checkpoint, or_unknown(repo.downloads), or_unknown(repo.likes),
-                 repo.gated ? "its conditions must be accepted first" : ""});
+                 repo.gated ? "you must accept its conditions first" : ""});
     rows += found->size();
   }
   if (rows > 0) {
     table.print(context.terminal);
-    context.terminal.err << "Fetch one with: corral pull NAME\n";
+    context.terminal.err << "Download one with: corral pull NAME\n";
   } else {
-    context.terminal.err << printable(fmt::format("Nothing is called '{}'\n", fmt::join(wish.words, " ")));
+    context.terminal.err << printable(fmt::format("No model is called '{}'\n", fmt::join(wish.words, " ")));
   }
   if (!text) context.terminal.err << "warning: " << printable(text.error().message) << '\n';
   return kExitOk;
@@ -75,8 +75,8 @@ Result<int> search(const SearchWish& wish, Context& context) {
 
 Action declare_search(CLI::App& app) {
   const auto wish = std::make_shared<SearchWish>();
-  app.add_option("WORDS", wish->words, "What its name has")->required()->type_name("");
-  app.add_option("--limit", wish->limit, "So many repositories at most")
+  app.add_option("WORDS", wish->words, "Text in its name")->required()->type_name("");
+  app.add_option("--limit", wish->limit, "Maximum number of repositories")
       ->type_name("N")
       ->check(CLI::Range(1, 100))
       ->default_val(20);

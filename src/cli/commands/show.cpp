@@ -84,7 +84,7 @@ Result<> print_memory(const Context& context, const std::string& name, const Lis
 std::string template_text(const std::string& text) {
   if (text.empty()) return {};
   const auto line = text.substr(0, text.find('\n'));
-  return fmt::format("{}, begins with {} (all of it: --template)", human_bytes(text.size()),
+  return fmt::format("{}, starts with {} (all of it: --template)", human_bytes(text.size()),
                      shorten(line, kTemplateWidth));
 }
 
@@ -140,21 +140,21 @@ Result<int> show_there(const PullTarget& target, const std::string& text, Contex
   sheet.add("from", variants->checkpoint);
   sheet.add("licence", variants->licence);
   sheet.add("conditions", variants->gated ? "must be accepted on its page first" : "");
-  sheet.add("state", "not here");
+  sheet.add("state", "not downloaded");
   sheet.print(context.terminal);
   Table table({{"QUANT"}, {"SIZE", Align::right}, {"MEMORY", Align::right}, {"NOTE"}});
   for (const auto& row : variants->rows) {
     std::vector<std::string> notes;
-    if (row.here) notes.emplace_back("here");
+    if (row.here) notes.emplace_back("downloaded");
     if (!row.fits) notes.emplace_back("too large for this machine");
-    if (row.name == variants->usual) notes.emplace_back("fetched by the name alone");
+    if (row.name == variants->usual) notes.emplace_back("the default of the name");
     if (row.name == variants->suggested) notes.emplace_back("the largest that fits");
     table.add(
         {row.name, human_bytes(row.size), size_or_unknown(row.memory), fmt::format("{}", fmt::join(notes, ", "))});
   }
   context.terminal.out << '\n';
   table.print(context.terminal);
-  context.terminal.err << printable(fmt::format("Fetch it with: corral pull {}\n", target.name));
+  context.terminal.err << printable(fmt::format("Download it with: corral pull {}\n", target.name));
   return kExitOk;
 }
 
@@ -171,9 +171,9 @@ Result<int> show_address(const PullTarget& target, Context& context) {
   sheet.add("size", human_bytes(plan->bytes_total));
   sheet.add("memory", plan->memory ? "about " + human_bytes(*plan->memory) : "");
   sheet.add("licence", plan->licence);
-  sheet.add("state", "not here");
+  sheet.add("state", "not downloaded");
   sheet.print(context.terminal);
-  context.terminal.err << printable(fmt::format("Fetch it with: corral pull {}\n", target.name));
+  context.terminal.err << printable(fmt::format("Download it with: corral pull {}\n", target.name));
   return kExitOk;
 }
 
@@ -204,8 +204,7 @@ Result<int> show_model(const std::string& name, bool with_template, Context& con
   if (target.alias.empty() && !names_a_source(name))
     return std::unexpected(no_such_model(context, name, refusal(context.api, *reply).message));
   if (with_template)
-    return fail(errc::request_failed,
-                fmt::format("'{}' is not here: only a model that is has its template known", name));
+    return fail(errc::request_failed, fmt::format("'{}' is not downloaded: its template is unknown", name));
   if (target.model_name.find("://") != std::string::npos) return show_address(target, context);
   const auto repo = target.model_name.substr(0, target.model_name.find(':', target.model_name.find('/')));
   const auto text = fetch(context.api, ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(repo, "/")));
@@ -218,9 +217,9 @@ Result<int> show_model(const std::string& name, bool with_template, Context& con
 
 Action declare_show(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
-  app.add_option("MODEL", *name, "One that is here, or that could be fetched")->required()->type_name("");
+  app.add_option("MODEL", *name, "Name of a local model, or of one on the hub")->required()->type_name("");
   const auto with_template = std::make_shared<bool>(false);
-  app.add_flag("--template", *with_template, "Print its chat template and nothing else");
+  app.add_flag("--template", *with_template, "Print only its chat template");
   return [name, with_template](Context& context) { return show_model(*name, *with_template, context); };
 }
 

@@ -17,7 +17,7 @@ Result<int> stats(Context& context) {
   if (!stats) return std::unexpected(stats.error());
   std::ostream& out = context.terminal.out;
   if (stats->requests == 0) {
-    context.terminal.err << "No request has been answered yet\n";
+    context.terminal.err << "No request has finished yet\n";
     return kExitOk;
   }
   const RequestNumbers& last = stats->last;

@@ -31,7 +31,7 @@ Result<int> status(Context& context) {
   if (!health) return std::unexpected(health.error());
   const Terminal& terminal = context.terminal;
   const std::string version = health->version.empty() ? "" : " " + health->version;
-  terminal.out << terminal.paint(Style::green, fmt::format("corral{} answers at {}", version, context.api.url()))
+  terminal.out << terminal.paint(Style::green, fmt::format("corral{} responds at {}", version, context.api.url()))
                << '\n';
   const std::string slots = slots_text(*health);
   terminal.out << fmt::format("in memory  {}{}\n", health->loaded.size(),
@@ -39,7 +39,7 @@ Result<int> status(Context& context) {
   for (const LoadingModel& model : health->loading) {
     terminal.out << fmt::format("loading    {} {}\n", printable(model.name), percent(model.progress));
   }
-  if (!health->queue.empty()) terminal.out << fmt::format("waiting    {} to be loaded\n", health->queue.size());
+  if (!health->queue.empty()) terminal.out << fmt::format("waiting    {} loads\n", health->queue.size());
   return kExitOk;
 }
 

@@ -22,7 +22,7 @@ Result<int> unload(const std::string& model, Context& context) {
   const auto outcome = parse_unloaded(*text);
   if (!outcome) return std::unexpected(outcome.error());
   for (const std::string& name : outcome->unloaded) out << printable(name) << " is unloaded\n";
-  for (const std::string& name : outcome->draining) out << printable(name) << " finishes its requests first\n";
+  for (const std::string& name : outcome->draining) out << printable(name) << " finishes its running requests first\n";
   if (outcome->unloaded.empty() && outcome->draining.empty()) out << "No model was in memory\n";
   return kExitOk;
 }

@@ -61,7 +61,7 @@ int print_verified(const Context& context, const json::Value& answer) {
   table.print(context.terminal);
   for (const auto& note : notes) context.terminal.err << printable(note) << '\n';
   if (first_look)
-    context.terminal.err << "first look: nothing was known to compare with; the next time it is compared with this\n";
+    context.terminal.err << "first check: no earlier hash to compare with; later checks compare with this one\n";
   return text_of(answer, "status") == "success" ? kExitOk : kExitFailed;
 }
 
@@ -101,8 +101,8 @@ Result<int> verify(const VerifyWish& wish, Context& context) {
 
 Action declare_verify(CLI::App& app) {
   const auto wish = std::make_shared<VerifyWish>();
-  app.add_option("MODEL", wish->model, "Only this one; without it all models of this machine")->type_name("");
-  app.add_flag("--quarantine", wish->quarantine, "Rename damaged files, so that nothing loads them");
+  app.add_option("MODEL", wish->model, "Only this model; default: all local models")->type_name("");
+  app.add_flag("--quarantine", wish->quarantine, "Rename damaged files, so that they are not loaded");
   return [wish](Context& context) { return verify(*wish, context); };
 }
 

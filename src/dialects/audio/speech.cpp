@@ -35,7 +35,7 @@ const FormatRow& row_of(SpeechFormat format) { return kFormats[static_cast<std::
 
 constexpr std::size_t kLongestHead = 4096;
 
-Error no_sound() { return {make_error_code(errc::remote_upstream), "what the backend said isn't sound (wav)"}; }
+Error no_sound() { return {make_error_code(errc::remote_upstream), "the response of the backend is not audio (wav)"}; }
 
 class Encoding {
  public:
@@ -146,11 +146,10 @@ http::Response tell_speech(const Canonical& request, http::Response answer, asyn
   const auto& row = row_of(static_cast<const SpeechAsked*>(request.facts.get())->format);
   if (answer.head.status != 200 || !is_wav(answer)) return answer;
   if (row.make == nullptr) {
-    return error_response(Error(make_error_code(errc::unsupported_value),
-                                fmt::format("'response_format' {} can't be made of what this model says: ask for mp3, "
-                                            "wav or pcm",
-                                            row.name),
-                                "response_format"));
+    return error_response(
+        Error(make_error_code(errc::unsupported_value),
+              fmt::format("'response_format' {} is not available for this model: use mp3, wav or pcm", row.name),
+              "response_format"));
   }
   auto wav = answer.body.take_source();
   if (!wav) return answer;

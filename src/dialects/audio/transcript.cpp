@@ -124,7 +124,7 @@ http::Response tell_transcript(const Canonical& request, http::Response answer) 
     // Of what it can't read whisper's server says no more than that; its fields were checked before.
     const bool says_why = answer.body.text().find("\"message\"") != std::string::npos;
     if (says_why) return answer;
-    return refused("'file' can't be read as sound: send a whole wav, mp3, flac or ogg (Vorbis) file");
+    return refused("'file' cannot be read as audio: send a complete wav, mp3, flac or ogg (Vorbis) file");
   }
   if (answer.head.status != 200) return answer;
   switch (asked.format) {
@@ -141,7 +141,7 @@ http::Response tell_transcript(const Canonical& request, http::Response answer) 
       const auto said = json::parse(answer.body.text());
       if (!said)
         return error_response(Error(make_error_code(errc::remote_upstream),
-                                    "the backend's transcript isn't JSON: " + said.error().message));
+                                    "the backend's transcript is not JSON: " + said.error().message));
       return with_text(std::move(answer), "application/json", verbose(*said, asked));
     }
     case TranscriptFormat::srt: {

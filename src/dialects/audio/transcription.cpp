@@ -63,7 +63,7 @@ class Reader {
     const auto* file = form_.find_file("file");
     if (file == nullptr) {
       return form_.find("file") == nullptr
-                 ? fail(errc::missing_field, "'file' is required: the sound, as a file of the form", "file")
+                 ? fail(errc::missing_field, "'file' is required: the audio, as a file of the form", "file")
                  : fail(errc::bad_value, "'file' must be a file of the form, with a filename, not a text", "file");
     }
     if (file->bytes->size() == 0) return fail(errc::bad_value, "'file' is empty", "file");
@@ -113,8 +113,8 @@ class Reader {
     const auto code = language_of(*said);
     if (!code) {
       return fail(errc::bad_value,
-                  fmt::format("'language' must be the code of a language that whisper knows, such as en, de or zh, not "
-                              "\"{:.64}\"; leave it out to have it detected",
+                  fmt::format("'language' must be a language code of whisper, such as en, de or zh, not \"{:.64}\"; "
+                              "omit it to detect the language",
                               *said),
                   "language");
     }
@@ -128,7 +128,7 @@ class Reader {
     if (said->size() > kLongestPrompt)
       return fail(
           errc::bad_value,
-          fmt::format("'prompt' has more than {} bytes: models look at its last few hundred words", kLongestPrompt),
+          fmt::format("'prompt' has more than {} bytes: models use only its last few hundred words", kLongestPrompt),
           "prompt");
     send("prompt", *said);
     return {};
@@ -165,7 +165,7 @@ class Reader {
 
   Result<> read_rest() {
     if (!form_.all("include").empty())
-      return fail(errc::unsupported_value, "'include' can't be had here: no backend tells log probabilities",
+      return fail(errc::unsupported_value, "'include' is not supported: no backend returns log probabilities",
                   "include");
     const auto* said = form_.find("stream");
     if (said == nullptr) return {};

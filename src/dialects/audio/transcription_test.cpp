@@ -130,7 +130,7 @@ TEST_F(TranscriptionTest, VerboseJsonHasOpenAisShape) {
 TEST_F(TranscriptionTest, WhatTheBackendCantHearIsTheFilesFault) {
   const auto bad = told({}, 400, "text/plain", "Invalid request");
   EXPECT_EQ(bad.head.status, 400u);
-  EXPECT_THAT(bad.body.text(), HasSubstr("can't be read as sound"));
+  EXPECT_THAT(bad.body.text(), HasSubstr("cannot be read as audio"));
   EXPECT_THAT(bad.body.text(), HasSubstr(R"("param":"file")"));
   const auto said = told({}, 400, "application/json", R"({"error":{"message":"too long"}})");
   EXPECT_THAT(said.body.text(), HasSubstr("too long")) << "one that says why is believed";

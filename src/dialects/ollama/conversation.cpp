@@ -11,10 +11,10 @@ namespace {
 constexpr std::size_t kPacked = 3;  // bytes in a number
 
 Error not_ours() {
-  return {make_error_code(protocol::errc::bad_value),
-          "'context' must be what an answer of this server had as 'context': send that as it came, or leave it out and "
-          "use /api/chat",
-          "context"};
+  return {
+      make_error_code(protocol::errc::bad_value),
+      "'context' must be the 'context' of a response of this server: send it unchanged, or omit it and use /api/chat",
+      "context"};
 }
 
 bool is_said(json::View message) {

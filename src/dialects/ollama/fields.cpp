@@ -84,7 +84,7 @@ constexpr Field kImages{.name = "images",
                         .kinds = kArray,
                         .max_size = protocol::kMaxParts - 1,
                         .elements = kString,
-                        .about = "pictures in base64, for models that see"};
+                        .about = "images in base64, for vision models"};
 
 Result<> check_message(json::View message, const Path& path) {
   static constexpr Field kFields[] = {
@@ -131,7 +131,7 @@ const FieldTable& chat_fields() {
                                                      .max_size = protocol::kMaxMessages,
                                                      .elements = kObject,
                                                      .inside = check_each<check_message>,
-                                                     .instead = "leave old ones out or join them"},
+                                                     .instead = "omit old ones or join them"},
                                                     {.name = "tools", .kinds = kArray},
                                                 });
   static const FieldTable table(kFields);

@@ -33,20 +33,18 @@ Result<std::string> fill_template(std::string_view text, std::string_view system
     const auto name = trimmed(text.substr(0, close));
     if (name == ".Response") return filled;
     if (close == std::string_view::npos || (name != ".System" && name != ".Prompt")) {
-      return fail(
-          protocol::errc::unsupported_value,
-          fmt::format("'template' may hold {{{{ .System }}}}, {{{{ .Prompt }}}} and {{{{ .Response }}}}, not '{}': "
-                      "leave it out, so that the model's own counts, or send the whole prompt with 'raw'",
-                      name.substr(0, kShown)),
-          "template");
+      return fail(protocol::errc::unsupported_value,
+                  fmt::format("'template' may contain {{{{ .System }}}}, {{{{ .Prompt }}}} and {{{{ .Response }}}}, "
+                              "not '{}': omit it to use the model's own, or send the whole prompt with 'raw'",
+                              name.substr(0, kShown)),
+                  "template");
     }
     // Thousands of names in a small template would make a prompt of many megabytes.
     if (std::exchange(name == ".System" ? system_stands : prompt_stands, true)) {
-      return fail(protocol::errc::bad_value,
-                  fmt::format("'template' holds {{{{ {} }}}} twice: let it stand once, or send the whole prompt with "
-                              "'raw'",
-                              name),
-                  "template");
+      return fail(
+          protocol::errc::bad_value,
+          fmt::format("'template' has {{{{ {} }}}} twice: use it once, or send the whole prompt with 'raw'", name),
+          "template");
     }
     filled.append(name == ".System" ? system : prompt);
     text.remove_prefix(close + 2);

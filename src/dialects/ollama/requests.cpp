@@ -40,14 +40,10 @@ Result<> check_alone(View body, std::string_view with, std::initializer_list<std
   for (const auto name : names) {
     const auto value = body.find(name);
     if (value.is_string() ? value.as_string().empty() : value.empty()) continue;
-    return fail(protocol::errc::bad_value,
-                std::string("'")
-                    .append(name)
-                    .append("' can't stand beside ")
-                    .append(with)
-                    .append(": leave one of them "
-                            "out"),
-                std::string(name));
+    return fail(
+        protocol::errc::bad_value,
+        std::string("'").append(name).append("' cannot be combined with ").append(with).append(": omit one of them"),
+        std::string(name));
   }
   return {};
 }

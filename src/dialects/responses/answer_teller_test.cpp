@@ -256,7 +256,7 @@ TEST(TellResponse, WhatDiesInTheMiddleFails) {
   const auto events = events_of(text);
   EXPECT_THAT(names(events), ElementsAre("created", "in_progress", "output_item.added", "content_part.added",
                                          "output_text.delta", "failed"));
-  EXPECT_THAT(events.back().data, HasSubstr("the answer broke off"));
+  EXPECT_THAT(events.back().data, HasSubstr("the response was cut off"));
 }
 
 TEST(TellResponse, WhileATextIsCollectedTheClientIsPinged) {

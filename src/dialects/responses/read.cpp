@@ -276,9 +276,9 @@ Result<> check_references(View input, const Items::Referred& items) {
     const auto id = item.find("id");
     if (protocol::item_of(item) != protocol::Item::reference || items.contains(id.as_string())) return true;
     const auto where = fmt::format("input[{}].id", here);
-    result = fail(protocol::errc::bad_value,
-                  fmt::format("'{}' is {}, and no such item is kept here: send the item itself", where, id.excerpt()),
-                  where);
+    result =
+        fail(protocol::errc::bad_value,
+             fmt::format("'{}' is {}, but no such item is stored: send the item itself", where, id.excerpt()), where);
     return false;
   });
   return result;
@@ -355,16 +355,17 @@ Result<Canonical> alone(Result<Canonical> asked) {
   const auto& wish = *asked->wish;
   if (wish.background) {
     return fail(protocol::errc::unsupported_value,
-                "'background' can't be had: answers aren't kept here. Leave it out, and stream", "background");
+                "'background' is not available: this server stores no responses. Omit it, and stream", "background");
   }
   const std::string field = !wish.previous.empty()       ? "previous_response_id"
                             : !wish.conversation.empty() ? "conversation"
                                                          : "input";
-  return fail(protocol::errc::unsupported_value,
-              fmt::format("'{}' needs what was kept of earlier requests, and nothing is kept here: send the whole "
-                          "conversation in 'input'",
-                          field),
-              field);
+  return fail(
+      protocol::errc::unsupported_value,
+      fmt::format(
+          "'{}' needs stored data of earlier requests, but none are stored: send the whole conversation in 'input'",
+          field),
+      field);
 }
 
 }  // namespace

@@ -104,8 +104,8 @@ struct EngineLoadOptions {
   std::vector<std::string> devices = {};  // these GPUs only, by ggml's names ("CUDA0"); empty: all
   SplitMode split_mode = SplitMode::layer;
   std::vector<float> tensor_split = {};  // shares of the GPUs, in their order; empty: by their free memory
-  // Layers and their KV cells on other machines. They have the first ones, in this order, and this machine the last
-  // ones with the output (remote_devices.h): by its GPUs, or where it has none, or n_gpu_layers is 0, by its CPU.
+  // Layers and their KV cells on other machines: the first layers, in this order. This machine has the last ones with
+  // the output (split_devices.h): on its GPUs, or on its CPU if it has none or n_gpu_layers is 0.
   std::vector<RemoteWorker> remotes = {};
   float own_share = 0;        // of the layers, where there are remotes; above 0 then
   std::int32_t main_gpu = 0;  // which of them has all of it (SplitMode::none), or what can't be split

@@ -41,11 +41,10 @@ unsigned status_of(const Error& error) {
 }
 
 Error no_room(const BodyBudget& bodies) {
-  Error error(
-      make_error_code(errc::bodies_full),
-      fmt::format("large request bodies of all clients have {} of the {} bytes that they may have together; try "
-                  "again soon, send a smaller body, or raise max_bodies_bytes",
-                  bodies.used(), bodies.limit()));
+  Error error(make_error_code(errc::bodies_full),
+              fmt::format("large request bodies of all clients use {} of {} bytes; retry soon, send a smaller body, or "
+                          "raise max_bodies_bytes",
+                          bodies.used(), bodies.limit()));
   error.retry_after = std::chrono::seconds(1);
   return error;
 }

@@ -46,9 +46,9 @@ template <bool isRequest>
 Error MessageReader<isRequest>::too_slow(std::string_view part, const PaceRule& rule) const {
   const auto seconds = std::chrono::duration<double>(rule.grace).count();
   if (rule.bytes_per_second == 0)
-    return {make_error_code(errc::timed_out), fmt::format("the {} didn't come within {} s", part, seconds)};
+    return {make_error_code(errc::timed_out), fmt::format("the {} did not arrive within {} s", part, seconds)};
   return {make_error_code(errc::timed_out),
-          fmt::format("the {} came too slowly: less than {} bytes a second, and {} s behind that", part,
+          fmt::format("the {} arrived too slowly: less than {} bytes a second, and {} s behind that", part,
                       rule.bytes_per_second, seconds)};
 }
 

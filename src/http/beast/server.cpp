@@ -176,14 +176,13 @@ async::Task<void> Server::Impl::accept(Acceptor& acceptor) {
 void Server::Impl::adopt(Socket socket, Peer peer, LoopConnections& home) {
   boost::system::error_code ignored;
   if (connections.load() >= options.max_connections) {
-    turn_away(socket, "all connections of this server are taken; try again soon");
+    turn_away(socket, "the server has reached its maximum number of connections; retry soon");
     return;
   }
   if (peer.address && !addresses.enter(*peer.address)) {
-    turn_away(socket,
-              fmt::format("this address has all of its {} connections; close some, use one for several requests, "
-                          "or raise max_connections_per_address",
-                          options.max_connections_per_address));
+    turn_away(socket, fmt::format("this address has reached its maximum of {} connections; close some, use one for "
+                                  "several requests, or raise max_connections_per_address",
+                                  options.max_connections_per_address));
     return;
   }
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);  // fails on Unix sockets, which need it not

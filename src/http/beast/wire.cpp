@@ -55,7 +55,7 @@ Result<Socket> socket_of(UniqueFd descriptor, async::Executor executor) {
   } else {
     socket.assign(asio::generic::stream_protocol(family, 0), descriptor.get(), error);
   }
-  if (error) return fail(errc::connect_failed, "that descriptor is no connection: " + error.message());
+  if (error) return fail(errc::connect_failed, "that descriptor is not a connection: " + error.message());
   descriptor.release();
   return socket;
 }
