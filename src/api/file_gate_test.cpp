@@ -48,7 +48,7 @@ TEST_F(FileGateTest, RequestsNameNoFilesElsewhereHoweverTheySayIt) {
       const auto refused = post(path, std::string("{") + name + member + "}");
       EXPECT_EQ(refused.status, 400u) << path << member << refused.text;
       EXPECT_EQ(refused.error("code"), "invalid_option");
-      EXPECT_THAT(refused.error("message"), HasSubstr("in a folder of models"));
+      EXPECT_THAT(refused.error("message"), HasSubstr("in a models folder"));
     }
   }
   expect_untouched();

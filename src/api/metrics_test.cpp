@@ -175,7 +175,7 @@ TEST_F(MetricsTest, AnEngineThatHangsIsLeftOutAndHoldsUpNobody) {
   EXPECT_THAT(answer->text, Not(HasSubstr("corral_engine_kv_used_cells{model=\"tiny-embed\"")));
   auto slots = send("GET", "/v1/slots");
   pass(1000ms);
-  EXPECT_EQ(got(*slots)->text, R"([{"model":"tiny-embed","error":"the engine did not answer in time"},)"
+  EXPECT_EQ(got(*slots)->text, R"([{"model":"tiny-embed","error":"the engine did not respond in time"},)"
                                R"({"model":"tiny-llama","id":1,"state":"idle"}])");
 }
 

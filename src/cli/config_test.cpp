@@ -43,7 +43,7 @@ TEST_F(ConfigCommandTest, SetSendsJsonWhereItIsSome) {
   EXPECT_EQ(run({"config", "set", "port=9000", "log_level=debug", "max_loaded_models=5 2 4", "ctx_size=null"}), 0);
   EXPECT_THAT(server_.bodies("POST /internal/set"),
               ElementsAre(R"({"port":9000,"log_level":"debug","max_loaded_models":"5 2 4","ctx_size":null})"));
-  EXPECT_EQ(out(), "port is 9000 after a restart of the server\nlog_level is debug from now on\n");
+  EXPECT_EQ(out(), "port is 9000 after a restart of the server\nlog_level is debug now\n");
 }
 
 TEST_F(ConfigCommandTest, SetWithoutAnAssignmentIsAMisuse) {

@@ -37,7 +37,7 @@ TEST_F(ProgramTest, HelpLinesFitAHundredColumns) {
 }
 
 TEST_F(ProgramTest, TheHelpOfUnload) {
-  EXPECT_EQ(help_text("unload"), R"(Take a model, or all of them, out of memory
+  EXPECT_EQ(help_text("unload"), R"(Unload a model, or all models
 
 Usage: corral unload [OPTIONS] [MODEL]
 
@@ -52,7 +52,7 @@ Server:
   --url URL                   Address of the server, instead of host and port
   --host ADDRESS              Host of the server [127.0.0.1]
   --port N                    Port of the server [8000]
-  --api-key KEY               Key to send; better in CORRAL_API_KEY, where other users can't read it
+  --api-key KEY               API key; CORRAL_API_KEY is safer, because other users cannot read it
   --config FILE               Read host, port and key from FILE
 )");
 }

@@ -79,7 +79,7 @@ TEST_F(PullCommandTest, a_server_that_breaks_off_is_told_with_the_way_on) {
                              .error = Error{errc::bad_answer, "the response was cut off"}});
   EXPECT_EQ(run({"pull", "org/repo"}), kExitFailed);
   EXPECT_THAT(err(),
-              HasSubstr("the answer broke off; 1.0 GiB of 2.0 GiB downloaded; resume with: corral pull org/repo"));
+              HasSubstr("the response was cut off; 1.0 GiB of 2.0 GiB downloaded; resume with: corral pull org/repo"));
   server_.answers.clear();
   stream({{"plan", kPlan}, {"progress", kHalf}});
   EXPECT_EQ(run({"pull", "org/repo"}), kExitFailed);
@@ -104,7 +104,7 @@ TEST_F(PullCommandTest, going_on_is_only_advised_when_a_part_is_here_and_of_use)
     EXPECT_EQ(run({"pull", "org/repo:Q4_K_M"}), kExitFailed);
     return err();
   };
-  EXPECT_THAT(told(kHalf, "hub_unreachable"), HasSubstr("it failed; 1.0 GiB of 2.0 GiB are here; go on with"));
+  EXPECT_THAT(told(kHalf, "hub_unreachable"), HasSubstr("it failed; 1.0 GiB of 2.0 GiB downloaded; resume with"));
   EXPECT_THAT(told(kHalf, "wrong_content"), HasSubstr("corral: it failed\n"));
   EXPECT_THAT(told(progress(0), "hub_unreachable"), HasSubstr("corral: it failed\n"));
   EXPECT_THAT(told(kWhole, "model_malformed"), HasSubstr("corral: it failed\n"));

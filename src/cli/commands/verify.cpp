@@ -36,7 +36,7 @@ std::string verify_body(const VerifyWish& wish, bool stream) {
 // How the program names what the server says.
 std::string state_text(const std::string& state) {
   if (state == "right") return "ok";
-  if (state == "first_look") return "first look";
+  if (state == "first_look") return "first check";
   return state;
 }
 
