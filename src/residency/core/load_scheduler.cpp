@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "residency/ahead.h"
+#include "residency/lending.h"
 
 namespace corral::residency {
 namespace {
