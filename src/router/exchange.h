@@ -1,5 +1,5 @@
-// How one attempt of a request goes: what is sent, and how much of the answer is held before it counts as one. What
-// differs between requests that are answered whole, streams and uploads is here, and nowhere else in the attempts.
+// One attempt of a request: sends it, and reads as much of the answer as makes it valid. Only this file knows the
+// differences between whole answers, streams and uploads.
 //
 //   held     JSON answers are read to their end, so that a request whose backend dies meanwhile can be sent again;
 //            sound and pictures pass

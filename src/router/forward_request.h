@@ -1,6 +1,5 @@
-// A request in its canonical form (dialects/dialect.h), as Forwarder takes it. Of what it says no more is known than
-// its kind, its content type and that it has a body: one that is held, or one that is pulled as it goes out. A plain
-// value.
+// A request in its canonical form (dialects/dialect.h). The forwarder knows only its kind, its content type and its
+// body, which is held in memory or pulled while it is sent. A plain value.
 #pragma once
 
 #include <functional>
@@ -33,9 +32,9 @@ struct ForwardRequest {
   std::string content_type = "application/json";
   // Instead of `body`; then `stream` is false. Pulled once, when the model is there, and never held whole.
   std::unique_ptr<http::BodySource> upload = {};
-  // Told the node of a mesh that works on it (empty: this machine), whenever it gets one. On the forwarder's loop.
+  // Called with the node that works on it (empty: this machine), at each attempt. On the forwarder's loop.
   std::function<void(std::string_view node)> placed = {};
-  // Somebody else sends it on, and asks again if need be: here it is asked once, and its errors have a Mishap.
+  // The sender is a peer, which repeats it if that may help: here it is sent once, and its errors have a Mishap.
   bool once = false;
   // How a stream says that it failed.
   std::string (*told)(const Error& error) = framed_error;

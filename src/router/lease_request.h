@@ -1,5 +1,5 @@
-// What a request wants of whoever gives it a lease, in parts: each Lender reads those that are its own business and
-// hands all of them on. Plain values.
+// The parameters of a lease, in parts. Each Lender reads the parts that concern it and passes all of them on. Plain
+// values.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +27,22 @@ struct RefusedRequest {
   std::string body;
 };
 
-// The context that its conversation is to have. Read by ModelRouter; peers are told.
+// The context that the conversation needs. Read by ModelRouter; sent to peers.
 struct WantedContext {
   std::uint64_t tokens = 0;  // 0: whatever there is
-  // Whoever asks decides how models are loaded: one that has fewer is loaded anew, with more than it was told to have.
-  // Without that, a request gets as many as the model has or would be given by itself.
+  // True: a model with a smaller context is reloaded with this one. False: the request gets the context that the model
+  // has, or that a load gives it by default.
   bool may_reload = true;
 };
 
-// Who asks. Read by ForPeers, ModelRouter and fleet::SplitLender.
+// The sender. Read by ForPeers, ModelRouter and fleet::SplitLender.
 struct Requester {
   residency::Origin origin = residency::Origin::local;
   std::string peer = {};  // the node, of a peer's request: of each peer only so many wait
-  bool waits = false;     // a peer's that nobody else can serve: for the end of another's load, see ForPeers
+  bool waits = false;     // no other node can serve it: it may wait for a load of another model, see ForPeers
 };
 
-// How it is answered. Peers are told.
+// How it is answered. Sent to peers.
 struct Streaming {
   bool wanted = false;
   std::optional<Millis> ping_interval = {};  // as of ForwardRequest

@@ -1,5 +1,5 @@
-// The attempts of one request to be answered, the only place where a request is sent: a lease, the exchange, and both
-// again where that may help, until there is an answer or it is known why there is none.
+// The attempts to answer one request. Only this class sends requests: it gets a lease, runs the exchange, and repeats
+// both if that may help, until there is an answer or an error.
 //
 //   next():  ──► lease ──► sent ──► answer
 //                  ▲         │ the connection breaks, also later, while the answer is read
@@ -9,11 +9,12 @@
 //     no bytes); a request that has ended processes before isn't sent again, see suspects.h. A process that hadn't read
 //     the request says nothing about it: this is no such time. One that a signal ended between reading the request and
 //     the first token may have ended by it: then it isn't sent again.
-//   - Whoever was asked and hasn't begun (errc::not_begun: another node that doesn't have the model any more) is passed
-//     by: the next one that the Lender knows is asked.
+//   - A node that has not begun the request (errc::not_begun: it no longer has the model) is skipped: the Lender names
+//   the
+//     next one.
 //
-// How whole answers, streams and uploads differ is told by exchange.h; pings, counting and the end of a stream are the
-// business of whoever calls next() (forwarder.h, forwarded_stream.h).
+// exchange.h has the differences between whole answers, streams and uploads. The callers of next() (forwarder.h,
+// forwarded_stream.h) send pings, count, and end streams.
 #pragma once
 
 #include <memory>
@@ -43,8 +44,8 @@ class RequestAttempts {
   RequestAttempts(Parts parts, async::Executor executor, ForwardRequest request, http::RequestHead head,
                   std::shared_ptr<ActiveRequest> active);
 
-  // An answer, whoever gives it; nothing: after `patience` the request waits for its model still, call again. Without
-  // patience it waits as long as it takes. Errors: those of the Lender, kept_off, those of broke().
+  // The answer, also an error of the engine. Nothing: the request still waits for its model after `patience`; call
+  // again. Without patience it waits without limit. Errors: those of the Lender, kept_off, those of broke().
   using Answer = std::optional<Result<http::Response>>;
   async::Task<Answer> next(std::optional<Millis> patience = std::nullopt);
   // `cause`: the connection broke. `begun`: bytes of the answer have reached the client. Nothing: there will be another
@@ -80,9 +81,9 @@ class RequestAttempts {
   std::optional<Error> kept_off();
   async::Task<std::optional<Result<Lease>>> acquire(std::optional<Millis> patience);
   LeaseRequest lease_request() const;
-  // What the client is told when nobody lends.
+  // The response to a request that gets no lease.
   Result<http::Response> refused(const Error& error) const;
-  // Whoever was asked hasn't begun: true when somebody else is to be asked.
+  // True if the error is not_begun and another node can be asked.
   bool passes_by(const Error& error);
   async::Task<std::optional<Death>> died(Error cause, bool sendable);
   Error broken(const std::optional<Death>& death, const Error& cause) const;
@@ -98,8 +99,8 @@ class RequestAttempts {
   Lease lease_;
   Repeats repeats_;
   std::vector<std::string> avoid_;  // see NodePreference
-  std::optional<Error>
-      passed_by_;  // what the one said that was passed by last, if nobody has been asked and died since
+  // The error of the node that was skipped last; reset if a process ended under the request since.
+  std::optional<Error> passed_by_;
   bool first_ = true;
   bool streams_ = false;
 };

@@ -1,5 +1,5 @@
-// What one request is suspected of: its view of Suspects. As long as no process has ended, nothing of its body is read.
-// An upload that goes by is never suspected: nobody has read it.
+// One request's view of Suspects. While no process has ended, it reads nothing of the body. A streamed upload is never
+// suspected: it is not kept, so it has no key.
 #pragma once
 
 #include <optional>

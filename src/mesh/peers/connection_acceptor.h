@@ -1,4 +1,4 @@
-// Accepts what comes from the network and hands each connection to whom it is for; decides who may come in at all.
+// Accepts connections from the network, authorises them, and passes each to the part that handles it.
 // Belongs to the mesh's loop.
 #pragma once
 
@@ -21,7 +21,7 @@ class ConnectionAcceptor {
     StreamAcceptor& streams;
     ReverseDialler& reverse;
   };
-  // `configured`: who has its id there joins without a token.
+  // `configured`: a node whose id is listed there joins without a token.
   ConnectionAcceptor(Parts parts, const SigningKey& own, std::vector<ConfiguredPeer> configured)
       : parts_(parts), own_(own), configured_(std::move(configured)) {}
 

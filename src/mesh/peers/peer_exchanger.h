@@ -1,4 +1,4 @@
-// Tells all peers who is where, and takes what they tell (whereabouts.h): peer exchange, as other networks call it.
+// Peer exchange: sends the known addresses of members to all peers, and applies those that they send (whereabouts.h).
 // Belongs to the mesh's loop.
 #pragma once
 

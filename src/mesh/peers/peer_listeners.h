@@ -1,4 +1,4 @@
-// Who wants to hear of peers. A listener may come or go while one is being told. Belongs to the mesh's loop.
+// The listeners of changes of peers. Listeners may be added and removed during a notification. On the mesh's loop.
 #pragma once
 
 #include <algorithm>

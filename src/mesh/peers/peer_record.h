@@ -1,4 +1,4 @@
-// What this node knows of one member, and what it has under way with it. Belongs to the mesh's loop. Tasks hold it, so
+// What this node knows of one member, and its links, streams and dials. Belongs to the mesh's loop. Tasks hold it, so
 // that it outlives its place in the table until they have unwound.
 #pragma once
 

@@ -30,7 +30,7 @@ class ReverseDials {
   void forget(std::uint64_t number) { expected_.erase(number); }
   // One with that number: closed when nobody expects it.
   void arrived(std::uint64_t number, std::unique_ptr<Stream> stream);
-  // Who waits for streams waits no longer.
+  // Ends all waits for streams.
   void give_up();
 
   // What the peer asks for; too many are dropped.
