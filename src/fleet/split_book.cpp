@@ -12,7 +12,7 @@ void SplitBook::tell(std::vector<SplitNews> all) {
 }
 
 std::optional<SplitNews> SplitBook::find(const models::ModelInfo& model) const {
-  const auto* far = far_model(model);
+  const auto* far = as_remote_model(model);
   const std::scoped_lock lock(mutex_);
   const auto found = std::ranges::find_if(all_, [&](const SplitNews& news) {
     return far != nullptr ? news.model == far->content : !news.name.empty() && news.name == model.name.value();
