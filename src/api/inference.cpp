@@ -155,12 +155,13 @@ async::Task<http::Response> carry_out(Context& context, const Endpoint& endpoint
                                  .id = request.id,
                                  .ping_interval = about.ping_interval,
                                  .context = {wanted, has(request.caller, kAdmin)},
-                                 .owner = std::move(request.caller.key),
-                                 .peer = std::move(request.peer)};
-  const auto& client = forward.owner.empty() ? forward.peer : forward.owner;
+                                 .owner = router::OwnerId(std::move(request.caller.key)),
+                                 .client = router::ClientAddress(std::move(request.peer))};
+  const auto& key = forward.owner.value();
+  const auto& client = key.empty() ? forward.client.value() : key;
   forward.conversation = conversation_of(*forward.model, request.head.headers, forward.body, client);
   forward.background = background;
-  forward.placed = [its = note, begun = std::move(started)](std::string_view node) {
+  forward.placed = [its = note, begun = std::move(started)](const router::NodeRef& node) {
     its->placed(node);
     if (begun) begun();
   };

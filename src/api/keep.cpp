@@ -69,7 +69,7 @@ async::Task<http::Response> keep_alone(Context& context, http::Request& request,
                             .kind = router::RequestKind::load,
                             .model = name,
                             .path = "/v1/load",
-                            .owner = request.caller.key};
+                            .owner = router::OwnerId(request.caller.key)};
   const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
   const auto trained = model->traits.context_length;
   const auto tokens = trained > 0 ? std::min(asked.about.context, trained) : asked.about.context;

@@ -164,7 +164,7 @@ async::Task<Result<bool>> cancellable(Context& context, RequestId id, std::strin
                             .kind = router::RequestKind::load,
                             .model = model->name,
                             .path = "/v1/load",
-                            .owner = std::move(owner),
+                            .owner = router::OwnerId(std::move(owner)),
                             .stream = streams};
   const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
   auto loading = active.unless_stopped(std::move(load));
