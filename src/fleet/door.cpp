@@ -196,9 +196,9 @@ async::Task<http::Response> Door::serve(http::Request request, const protocol::A
                                  .id = request.id,
                                  .ping_interval = errand.ping_interval,
                                  .context = {errand.context, false},
-                                 .requester = {.peer = request.peer, .waits = errand.waits},
-                                 .owner = request.peer + "/" + tag,
-                                 .peer = request.peer,
+                                 .requester = {.peer = router::NodeRef(request.peer), .waits = errand.waits},
+                                 .owner = router::OwnerId(request.peer + "/" + tag),
+                                 .client = router::ClientAddress(request.peer),
                                  .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
                                  .once = true,
                                  .told = framed};

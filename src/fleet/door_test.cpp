@@ -74,7 +74,7 @@ TEST_F(DoorTest, OnlyWhatIsCanonicalReachesTheBackend) {
   EXPECT_FALSE(asked.head().headers.has("X-Forwarded-For"));
   EXPECT_FALSE(asked.head().headers.has("X-Corral-Held"));
   EXPECT_EQ(asked.head().headers.get(protocol::kClientTag).size(), 16u);
-  EXPECT_EQ(b->door->requests().list().at(0).owner, mesh::to_text(a->id()) + "/" + std::string(64, 't'));
+  EXPECT_EQ(b->door->requests().list().at(0).owner.value(), mesh::to_text(a->id()) + "/" + std::string(64, 't'));
   asked.answer(200, "{}");
   settle();
 }

@@ -15,27 +15,29 @@
 
 namespace corral::fleet {
 
-// The recipe of models that are elsewhere: no backend here makes servers of it.
-inline constexpr std::string_view kFarRecipe = "mesh";
+// A model that other nodes have, told from those of this node's disk by its type. `recipe` is "mesh", for people: no
+// backend here makes servers of it. `paths` and `mmproj` are empty; all the rest is as the nodes say that have it.
+// Immutable; shared between threads.
+struct RemoteModel final : models::ModelInfo {
+  RemoteModel() { recipe = "mesh"; }
 
-// A model that other nodes have. `recipe` is kFarRecipe, `paths` and `mmproj` are empty; all the rest is as the nodes
-// say that have it. Immutable; shared between threads.
-struct FarModel final : models::ModelInfo {
   mesh::ContentKey content;     // requests for it go to nodes that have this, whatever its name comes to mean
   std::string here_as;          // this node has it, too: its name here; empty: it hasn't
   std::vector<std::string> at;  // names of the other nodes that have it
 };
 
-// The same model as one that is elsewhere; nullptr: it is one of this node's own.
-inline const FarModel* far_model(const models::ModelInfo& model) {
-  return model.recipe == kFarRecipe ? static_cast<const FarModel*>(&model) : nullptr;
+// The same model as a remote one; nullptr: it is one of this node's own.
+inline const RemoteModel* as_remote_model(const models::ModelInfo& model) {
+  return dynamic_cast<const RemoteModel*>(&model);
 }
+
+inline bool is_remote(const models::ModelInfo& model) { return as_remote_model(model) != nullptr; }
 
 // Safe on every thread: it answers from one immutable picture, and waits for nothing.
 class Elsewhere {
  public:
   virtual ~Elsewhere() = default;
-  // By name, alias, or name@hash8: a FarModel. Errors: ambiguous_model, whose message lists the names that tell them
+  // By name, alias, or name@hash8: a RemoteModel. Errors: ambiguous_model, whose message lists the names that tell them
   // apart; out_of_reach; models::errc::model_not_found. Error::param is "model".
   virtual Result<models::Catalog::Model> find(std::string_view name) const = 0;
 };

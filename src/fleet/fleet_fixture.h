@@ -193,10 +193,9 @@ class TestShelf final : public Shelf {
 // Models that are elsewhere.
 struct FleetModels {
   static backends::ModelPtr far(const std::string& name, ModelType type = ModelType::llm) {
-    auto model = std::make_shared<FarModel>();
+    auto model = std::make_shared<RemoteModel>();
     model->name = ModelName(name);
     model->type = type;
-    model->recipe = kFarRecipe;
     return model;
   }
 };

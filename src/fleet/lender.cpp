@@ -40,13 +40,13 @@ Error with_words(const Error& error, const std::optional<SplitNews>& news, const
 
 router::Lease FleetLender::try_acquire(const models::ModelInfo& model, std::uint64_t context) {
   // One of that name may have come onto this machine's disk since: it is another model.
-  if (far_model(model) != nullptr) return {};
+  if (is_remote(model)) return {};
   return local_.try_acquire(model, context);
 }
 
 async::Task<Result<router::Lease>> FleetLender::acquire(backends::ModelPtr model, router::LeaseRequest request) {
-  return far_model(*model) != nullptr ? far_or_soon(std::move(model), std::move(request))
-                                      : here_or_far(std::move(model), std::move(request));
+  return is_remote(*model) ? far_or_soon(std::move(model), std::move(request))
+                           : here_or_far(std::move(model), std::move(request));
 }
 
 async::Task<Result<router::Lease>> FleetLender::here_or_far(backends::ModelPtr model, router::LeaseRequest request) {

@@ -171,7 +171,7 @@ async::Task<Result<http::Response>> understood(std::shared_ptr<PeerCall> call,
 
 PeerAnswering::PeerAnswering(std::shared_ptr<PeerCall> call, const router::LeaseRequest& request)
     : call_(std::move(call)),
-      place_(mesh::to_text(call_->to().node)),
+      node_(mesh::to_text(call_->to().node)),
       stream_(request.streaming.wanted),
       ping_interval_(request.streaming.ping_interval),
       context_(request.context.tokens) {}

@@ -16,7 +16,7 @@ class PeerAnswering final : public router::Answering, public http::Target {
 
   http::Target& target(async::Executor) override { return *this; }
   std::uint64_t context() const override { return call_->to().context; }
-  std::string_view place() const override { return place_; }
+  router::NodeRef node() const override { return node_; }
   async::Task<router::Ending> until_gone() override;
   void stream_began() override {}
   void stream_ended() override {}
@@ -28,7 +28,7 @@ class PeerAnswering final : public router::Answering, public http::Target {
   http::RequestHead head_for_peer(const http::RequestHead& head) const;
 
   const std::shared_ptr<PeerCall> call_;
-  const std::string place_;
+  const router::NodeRef node_;
   const bool stream_;
   const std::optional<Millis> ping_interval_;
   const std::uint64_t context_;

@@ -11,10 +11,11 @@ namespace {
 
 constexpr Millis kLook{500};  // as often as heartbeats come
 
-std::map<mesh::NodeId, std::string> nodes_of(const std::vector<std::string>& places) {
+std::map<mesh::NodeId, std::string> nodes_of(const std::vector<router::NodeRef>& refs) {
   std::map<mesh::NodeId, std::string> nodes;
-  for (const auto& place : places) {
-    if (const auto node = mesh::parse_node_id(place)) nodes.emplace(*node, "it failed this request or didn't take it");
+  for (const auto& ref : refs) {
+    if (const auto node = mesh::parse_node_id(ref.value()))
+      nodes.emplace(*node, "it failed this request or didn't take it");
   }
   return nodes;
 }

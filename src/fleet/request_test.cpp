@@ -215,7 +215,7 @@ TEST_F(RequestTest, TellsWhoseItIsByNodeAndClient) {
   auto& c = add("c");
   route(c, "m", {b});
   const auto tag_of = [&](Node& at, const std::string& owner) {
-    auto answer = forward(at, router::ForwardRequest{.model = far("m"), .body = "{}", .owner = owner});
+    auto answer = forward(at, router::ForwardRequest{.model = far("m"), .body = "{}", .owner = router::OwnerId(owner)});
     auto& asked = b->request("m");
     auto tag = std::string(asked.head().headers.get(protocol::kClientTag));
     asked.answer(200, "{}");

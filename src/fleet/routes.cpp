@@ -14,12 +14,11 @@ namespace {
 
 constexpr std::chrono::seconds kAtOnce{1};
 
-std::shared_ptr<const FarModel> far_model_of(const mesh::Catalog& catalog, const mesh::MeshModel& model) {
-  auto far = std::make_shared<FarModel>();
+std::shared_ptr<const RemoteModel> remote_model_of(const mesh::Catalog& catalog, const mesh::MeshModel& model) {
+  auto far = std::make_shared<RemoteModel>();
   far->name = ModelName(model.name);
   for (const auto& alias : model.aliases) far->aliases.emplace_back(alias);
   far->checkpoint = model.source;
-  far->recipe = kFarRecipe;
   far->type = model.type;
   far->size = Bytes(model.bytes);
   far->content = model.content;
@@ -44,7 +43,7 @@ std::shared_ptr<const FarModel> far_model_of(const mesh::Catalog& catalog, const
 // What the question means: the same content, whatever names have come to mean since it was looked up.
 const mesh::MeshModel* meant(const mesh::Catalog& catalog, const models::ModelInfo& model) {
   const auto* named = catalog.find(model.name.value()).model;
-  const auto* far = far_model(model);
+  const auto* far = as_remote_model(model);
   if (far == nullptr) return named != nullptr && named->is_here() ? named : nullptr;
   if (named != nullptr && named->content == far->content) return named;
   const auto all = catalog.models();
@@ -73,7 +72,7 @@ Result<models::Catalog::Model> Routes::find(std::string_view name) const {
   const auto catalog = newest_();
   if (!catalog) return std::unexpected(nobody_has(name));
   const auto found = catalog->find(name);
-  if (found.model != nullptr && !found.model->copies.empty()) return far_model_of(*catalog, *found.model);
+  if (found.model != nullptr && !found.model->copies.empty()) return remote_model_of(*catalog, *found.model);
   return std::unexpected(why_not_found(*catalog, name, found, clock_.now()));
 }
 

@@ -97,7 +97,7 @@ TEST_F(RoutesTest, AModelOfOthersIsFoundWithWhatTheySayOfIt) {
   publish();
   const auto found = routes.find("m");
   ASSERT_TRUE(found) << found.error().message;
-  const auto* far = far_model(**found);
+  const auto* far = as_remote_model(**found);
   ASSERT_NE(far, nullptr);
   EXPECT_EQ(far->name.value(), "m");
   EXPECT_EQ(far->traits.architecture, "llama");
@@ -257,7 +257,7 @@ TEST_F(RoutesTest, OwnModelsThatHaveNoRoomGoToOthersOfTheSameContent) {
   const auto chosen = choose(own);
   ASSERT_TRUE(chosen) << chosen.error().message;
   EXPECT_EQ(chosen->node, id(1));
-  EXPECT_EQ(far_model(**routes.find("m@07070707"))->here_as, "m");
+  EXPECT_EQ(as_remote_model(**routes.find("m@07070707"))->here_as, "m");
 }
 
 // Copies are made for people and for the allocation, never for a request.

@@ -12,7 +12,7 @@ void SplitBook::tell(std::vector<SplitNews> all) {
 }
 
 std::optional<SplitNews> SplitBook::find(const models::ModelInfo& model) const {
-  const auto* far = far_model(model);
+  const auto* far = as_remote_model(model);
   const std::scoped_lock lock(mutex_);
   const auto found = std::ranges::find_if(all_, [&](const SplitNews& news) {
     return far != nullptr ? news.model == far->content : !news.name.empty() && news.name == model.name.value();
@@ -20,20 +20,21 @@ std::optional<SplitNews> SplitBook::find(const models::ModelInfo& model) const {
   return found == all_.end() ? std::nullopt : std::optional(*found);
 }
 
-std::shared_ptr<void> SplitBook::wait(const std::string& peer) {
+std::shared_ptr<void> SplitBook::wait(const router::NodeRef& peer) {
   const auto counted = waiting_;
+  const bool local = peer == router::NodeRef();
   {
     const std::scoped_lock lock(counted->mutex);
-    const bool full = counted->all >= kMostWaiting || (!peer.empty() && counted->peers[peer] >= kMostOfPeer);
+    const bool full = counted->all >= kMostWaiting || (!local && counted->peers[peer] >= kMostOfPeer);
     if (full) return nullptr;
     ++counted->all;
-    if (!peer.empty()) ++counted->peers[peer];
+    if (!local) ++counted->peers[peer];
   }
   // Whoever waits may outlive the book.
-  return {counted.get(), [counted, peer](Waiting*) {
+  return {counted.get(), [counted, peer, local](Waiting*) {
             const std::scoped_lock lock(counted->mutex);
             --counted->all;
-            if (peer.empty()) return;
+            if (local) return;
             const auto of = counted->peers.find(peer);
             if (--of->second == 0) counted->peers.erase(of);
           }};

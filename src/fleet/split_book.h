@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "mesh/catalog/catalog.h"
 #include "models/model_info.h"
+#include "router/identities.h"
 
 namespace corral::fleet {
 
@@ -46,14 +47,14 @@ class SplitBook {
   // other requests need its places as well.
   static constexpr std::size_t kMostWaiting = 256;
   static constexpr std::size_t kMostOfPeer = 8;
-  std::shared_ptr<void> wait(const std::string& peer);
+  std::shared_ptr<void> wait(const router::NodeRef& peer);
   std::size_t waiting() const;
 
  private:
   struct Waiting {
     std::mutex mutex;
     std::size_t all = 0;
-    std::map<std::string, std::size_t> peers;
+    std::map<router::NodeRef, std::size_t> peers;
   };
   mutable std::mutex mutex_;  // of what follows, for a look at a list
   std::vector<SplitNews> all_;

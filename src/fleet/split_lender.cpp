@@ -47,7 +47,7 @@ async::Task<Result<router::Lease>> SplitLender::acquire(backends::ModelPtr model
       if (lease || !is_gone(lease.error())) co_return lease;
       const bool here = news && news->is_here();
       // Its group has ended, and the router hears of it in a moment. What others are told is the router's own answer.
-      if (!here && (!request.requester.peer.empty() || lease.error().code != residency::errc::not_here))
+      if (!here && (request.requester.peer != router::NodeRef() || lease.error().code != residency::errc::not_here))
         co_return lease;
       if (!missed) missed = now;
       if (now - *missed >= kCatchUp)

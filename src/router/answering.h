@@ -8,11 +8,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "async/task.h"
 #include "backends/wrapped_server.h"
 #include "http/target.h"
+#include "router/identities.h"
 #include "router/lease_request.h"
 #include "router/request_table.h"
 
@@ -41,8 +41,7 @@ class Answering {
   virtual http::Target& target(async::Executor executor) = 0;
   // Tokens that a conversation with it may have; 0: not known.
   virtual std::uint64_t context() const = 0;
-  // Which node of a mesh it is, in words that its Lender knows; empty: this machine.
-  virtual std::string_view place() const { return {}; }
+  virtual NodeRef node() const { return {}; }
   // Returns when it has gone. On any loop; may be cancelled.
   virtual async::Task<Ending> until_gone() = 0;
   // One answer more, or one less, that streams. On any loop.

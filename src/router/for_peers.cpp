@@ -16,7 +16,7 @@ constexpr std::size_t kMostWaiting = 8;
 
 class ForPeers::Waiting {
  public:
-  Waiting(ForPeers& lender, std::string peer) : lender_(lender), peer_(std::move(peer)) {
+  Waiting(ForPeers& lender, NodeRef peer) : lender_(lender), peer_(std::move(peer)) {
     const std::scoped_lock lock(lender_.mutex_);
     may_ = lender_.waiting_[peer_] < kMostWaiting;
     if (may_) ++lender_.waiting_[peer_];
@@ -33,7 +33,7 @@ class ForPeers::Waiting {
 
  private:
   ForPeers& lender_;
-  const std::string peer_;
+  const NodeRef peer_;
   bool may_ = false;
 };
 

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <mutex>
-#include <string>
 
 #include "async/timer.h"
 #include "router/model_router.h"
@@ -32,7 +31,7 @@ class ForPeers final : public Lender {
   ModelRouter& router_;
   async::Timers& timers_;
   std::mutex mutex_;
-  std::map<std::string, std::size_t> waiting_;  // of each peer
+  std::map<NodeRef, std::size_t> waiting_;  // of each peer
 };
 
 }  // namespace corral::router

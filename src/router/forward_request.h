@@ -25,16 +25,16 @@ struct ForwardRequest {
   std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
   WantedContext context = {};
   Requester requester = {};
-  std::uint64_t conversation = 0;         // see NodePreference
-  std::string owner = {};                 // see RequestView
-  std::string peer = {};                  // the address that it came from
+  std::uint64_t conversation = 0;  // see NodePreference
+  OwnerId owner = {};
+  ClientAddress client = {};
   bool background = false;                // others' requests go first
   std::shared_ptr<const void> held = {};  // until the end of the answer: its place among those of its key
   std::string content_type = "application/json";
   // Instead of `body`; then `stream` is false. Pulled once, when the model is there, and never held whole.
   std::unique_ptr<http::BodySource> upload = {};
-  // Told the node of a mesh that works on it (empty: this machine), whenever it gets one. On the forwarder's loop.
-  std::function<void(std::string_view node)> placed = {};
+  // Told the node that works on it, whenever it gets one. On the forwarder's loop.
+  std::function<void(const NodeRef& node)> placed = {};
   // Somebody else sends it on, and asks again if need be: here it is asked once, and its errors have a Mishap.
   bool once = false;
   // How a stream says that it failed.

@@ -54,7 +54,7 @@ http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {
   http::RequestHead head{"POST", std::string(request.path()), {}};
   head.headers.add("Content-Type", request.content_type);
   head.headers.add("X-Request-Id", request.id.value());
-  head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.peer));
+  head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.client));
   if (request.background) head.headers.add(protocol::kPriority, protocol::kBackground);
   return head;
 }

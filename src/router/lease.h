@@ -23,8 +23,8 @@ class Lease {
   http::Target& target(async::Executor executor) const { return answering_->target(executor); }
   // Tokens that a conversation with it may have; 0: not known.
   std::uint64_t context_window() const { return answering_->context(); }
-  // The node of a mesh that answers; empty: this machine.
-  std::string_view place() const { return answering_->place(); }
+  // That answers.
+  NodeRef node() const { return answering_->node(); }
   // Returns when whoever answers has gone (on any loop).
   async::Task<Ending> until_gone() const;
   // The request's answer streams: shown in health as long as the lease lives.

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "protocol/ask.h"
 #include "residency/types.h"
+#include "router/identities.h"
 
 namespace corral::router {
 
@@ -38,8 +39,8 @@ struct WantedContext {
 // Who asks. Read by ForPeers, ModelRouter and fleet::SplitLender.
 struct Requester {
   residency::Origin origin = residency::Origin::local;
-  std::string peer = {};  // the node, of a peer's request: of each peer only so many wait
-  bool waits = false;     // a peer's that nobody else can serve: for the end of another's load, see ForPeers
+  NodeRef peer = {};   // that asks, of a peer's request: of each peer only so many wait
+  bool waits = false;  // a peer's that nobody else can serve: for the end of another's load, see ForPeers
 };
 
 // How it is answered. Peers are told.
@@ -50,8 +51,8 @@ struct Streaming {
 
 // Which node of a mesh is to answer. Read by fleet::PeerCalls.
 struct NodePreference {
-  std::uint64_t conversation = 0;       // the same number for requests of one conversation; 0: not known
-  std::vector<std::string> avoid = {};  // places that failed this request, or wouldn't take it
+  std::uint64_t conversation = 0;   // the same number for requests of one conversation; 0: not known
+  std::vector<NodeRef> avoid = {};  // those that failed this request, or wouldn't take it
 };
 
 struct LeaseRequest {

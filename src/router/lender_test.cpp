@@ -87,7 +87,7 @@ class Nodes final : public Lender {
   Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
   async::Task<Result<Lease>> acquire(backends::ModelPtr, LeaseRequest request) override {
     for (const std::string place : {"first", "second"}) {
-      if (std::ranges::find(request.nodes.avoid, place) != request.nodes.avoid.end()) continue;
+      if (std::ranges::find(request.nodes.avoid, NodeRef(place)) != request.nodes.avoid.end()) continue;
       asked.push_back(place);
       co_return Lease(std::make_shared<Node>(*this, place), [] {});
     }
@@ -119,7 +119,7 @@ class Nodes final : public Lender {
     Node(Nodes& of, std::string place) : of_(of), place_(std::move(place)) {}
     http::Target& target(async::Executor) override { return *this; }
     std::uint64_t context() const override { return 0; }
-    std::string_view place() const override { return place_; }
+    NodeRef node() const override { return NodeRef(place_); }
     async::Task<Ending> until_gone() override { co_return Ending{.how = "its link ended"}; }
     void stream_began() override {}
     void stream_ended() override {}

@@ -95,7 +95,7 @@ TEST_F(LendingTest, APeerNeverWaitsBehindALoadOfTheOwners) {
 
 // Each has one of the places of its node.
 TEST_F(LendingTest, OnlySoManyOfOneNodeWaitForAnothersLoad) {
-  const auto wish = [](const char* peer) { return LeaseRequest{.requester = {.peer = peer, .waits = true}}; };
+  const auto wish = [](const char* peer) { return LeaseRequest{.requester = {.peer = NodeRef(peer), .waits = true}}; };
   auto first = ask("a", wish("x"));
   EXPECT_THAT(backend.alive(), ElementsAre("a"));
   std::vector<Pending<Result<Lease>>> waiting;

@@ -47,7 +47,7 @@ async::Task<RequestAttempts::Answer> RequestAttempts::next(std::optional<Millis>
     }
     if (streams_) lease_.mark_streaming();
     if (auto off = kept_off()) co_return std::unexpected(std::move(*off));
-    active_->start(lease_.place());
+    active_->start(lease_.node());
     auto answer = co_await exchange_->run(lease_.target(executor_), head_);
     if (answer && exchange_->settles(*answer)) settle();
     if (answer) co_return answer;
@@ -117,8 +117,9 @@ Result<http::Response> RequestAttempts::refused(const Error& error) const {
 }
 
 bool RequestAttempts::passes_by(const Error& error) {
-  if (error.code != errc::not_begun || lease_.place().empty() || avoid_.size() >= kMostPassedBy) return false;
-  avoid_.emplace_back(lease_.place());
+  const auto node = lease_.node();
+  if (error.code != errc::not_begun || node == NodeRef() || avoid_.size() >= kMostPassedBy) return false;
+  avoid_.push_back(node);
   if (const auto* why = error.fact<Error>()) passed_by_ = *why;
   return true;
 }
@@ -127,7 +128,7 @@ async::Task<std::optional<RequestAttempts::Death>> RequestAttempts::died(Error c
   auto gone = lease_.until_gone();
   auto end = co_await async::with_timeout(parts_.timers, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
-  if (!lease_.place().empty()) avoid_.emplace_back(lease_.place());
+  if (const auto node = lease_.node(); node != NodeRef()) avoid_.push_back(node);
   passed_by_.reset();  // what another one said before isn't why it fails now
   if (suspicion_.unread_by(*end).value_or(cause.code == http::errc::connect_failed))
     co_return Death{.ending = std::move(*end), .may_ask_again = sendable, .unread = true};

@@ -18,7 +18,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "async/beside.h"
@@ -97,7 +96,7 @@ class RequestAttempts {
   std::unique_ptr<async::Beside<Result<Lease>>> acquisition_;  // while waiting
   Lease lease_;
   Repeats repeats_;
-  std::vector<std::string> avoid_;  // see NodePreference
+  std::vector<NodeRef> avoid_;  // see NodePreference
   std::optional<Error>
       passed_by_;  // what the one said that was passed by last, if nobody has been asked and died since
   bool first_ = true;

@@ -29,7 +29,7 @@ async::Task<http::Response> load_by_name(Context& context, http::Request request
   if (!name) co_return dialects::error_response(name.error());
   const auto model = co_await find_model(context, std::move(*name));
   if (!model) co_return dialects::error_response(model.error());
-  if (fleet::far_model(**model) != nullptr) co_return success();  // the first request loads it there
+  if (fleet::is_remote(**model)) co_return success();  // the first request loads it there
   const auto loaded = co_await context.router.load(*model, {}, std::nullopt, false);
   if (!loaded) co_return dialects::error_response(loaded.error());
   co_return success();
