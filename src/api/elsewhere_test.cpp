@@ -1,6 +1,6 @@
 // Names of models that other nodes have.
 #include "api/api_fixture.h"
-#include "fleet/errors.h"
+#include "fleet/base/errors.h"
 #include "models/errc.h"
 
 namespace corral::api {

@@ -10,7 +10,7 @@
 #include "dialects/error_rows_for_tests.h"
 #include "downloads/errors.h"
 #include "engine/values/errors.h"
-#include "fleet/errors.h"
+#include "fleet/base/errors.h"
 #include "mesh/identity/errors.h"
 #include "models/errc.h"
 #include "proc/errc.h"

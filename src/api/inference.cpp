@@ -22,7 +22,7 @@
 #include "dialects/error_teller.h"
 #include "dialects/own_names.h"
 #include "dialects/told.h"
-#include "fleet/conversation.h"
+#include "fleet/requests/conversation.h"
 #include "json/byte_order_mark.h"
 #include "protocol/errors.h"
 

@@ -7,7 +7,7 @@
 #include "api/errors.h"
 #include "api/rights.h"
 #include "dialects/error_teller.h"
-#include "fleet/elsewhere.h"
+#include "fleet/base/elsewhere.h"
 #include "residency/errc.h"
 #include "router/request_table.h"
 

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "async/loop.h"
-#include "fleet/allot_errands.h"
-#include "fleet/probe.h"
-#include "fleet/tunnel.h"
+#include "fleet/allotment/allot_errands.h"
+#include "fleet/membership/probe.h"
+#include "fleet/tunnels/tunnel.h"
 #include "mesh/catalog/choice.h"
 #include "mesh/gossip/fake_peers_for_tests.h"
 #include "mesh/gossip/gossip.h"

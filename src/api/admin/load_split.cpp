@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "fleet/errors.h"
+#include "fleet/base/errors.h"
 #include "mesh/catalog/hashed_since.h"
 
 namespace corral::api {

@@ -14,9 +14,9 @@
 #include "api/routes.h"
 #include "async/beside.h"
 #include "dialects/error_teller.h"
-#include "fleet/errors.h"
-#include "fleet/node.h"
-#include "fleet/not_found.h"
+#include "fleet/base/errors.h"
+#include "fleet/base/not_found.h"
+#include "fleet/node/node.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "mesh/catalog/choice.h"
@@ -235,7 +235,7 @@ async::Task<http::Response> show(fleet::Node& node, Write write) {
   co_return answer(std::move(body));
 }
 
-// A node serves what it has on disk, and asks others only where it has no room (fleet/lender.h).
+// A node serves what it has on disk, and asks others only where it has no room (fleet/requests/lender.h).
 void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
   const auto own = std::ranges::find(choice.candidates, self, &mesh::Candidate::node);
   if (own == choice.candidates.end() || own->rank == mesh::Rank::none) return;

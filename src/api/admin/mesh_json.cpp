@@ -1,7 +1,7 @@
 #include "api/admin/mesh_json.h"
 
 #include "base/secret.h"
-#include "fleet/node_options.h"
+#include "fleet/base/node_options.h"
 
 namespace corral::api {
 namespace {

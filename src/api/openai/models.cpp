@@ -14,7 +14,7 @@
 #include "api/supply/supply.h"
 #include "dialects/error_teller.h"
 #include "dialects/paths.h"
-#include "fleet/elsewhere.h"
+#include "fleet/base/elsewhere.h"
 #include "json/writer.h"
 #include "models/errc.h"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "fleet/errors.h"
+#include "fleet/base/errors.h"
 
 namespace corral::fleet::allotment_simulation {
 namespace {

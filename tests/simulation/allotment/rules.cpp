@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "fleet/renamed_keys.h"
+#include "fleet/base/renamed_keys.h"
 #include "simulation/allotment/home.h"
 
 namespace corral::fleet::allotment_simulation {

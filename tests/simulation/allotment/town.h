@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "async/loop.h"
-#include "fleet/allotter.h"
+#include "fleet/allotment/allotter.h"
 #include "simulation/allotment/op.h"
 #include "simulation/groups/world.h"
 

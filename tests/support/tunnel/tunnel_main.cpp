@@ -17,8 +17,8 @@
 
 #include "async/loop.h"
 #include "base/log.h"
-#include "fleet/tunnel_door.h"
-#include "fleet/tunnel_entry.h"
+#include "fleet/tunnels/tunnel_door.h"
+#include "fleet/tunnels/tunnel_entry.h"
 #include "mesh/net/tls/tls_network.h"
 #include "mesh/peers/live_peers.h"
 

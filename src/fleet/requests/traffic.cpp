@@ -1,0 +1,34 @@
+#include "fleet/requests/traffic.h"
+
+namespace corral::fleet {
+namespace {
+
+constexpr std::size_t kKept = 24;  // connections to a node, of all loops
+
+http::ServerOptions server_options(http::ServerOptions options) {
+  options.take_request_ids = true;  // of members, who may know what a request is called
+  options.max_connections_per_address = 0;
+  return options;
+}
+
+}  // namespace
+
+Traffic::Traffic(async::Executor mesh, async::LoopPool& loops, async::Timers& timers, router::ModelRouter& router,
+                 const Shelf& shelf, Routes::Newest newest, TrafficOptions options)
+    : routes_(std::move(newest), timers),
+      crossing_(mesh, [this](UniqueFd end, std::string peer) { server_.adopt(std::move(end), std::move(peer)); }),
+      calls_(crossing_, timers, routes_, kKept / loops.size()),
+      demand_(timers),
+      own_splits_(router, splits_, timers),
+      lender_(own_splits_, calls_, demand_, splits_, timers),
+      for_peers_(router, timers),
+      splits_for_peers_(for_peers_, splits_, timers),
+      door_(splits_for_peers_, loops.home().executor(), shelf, crossing_, timers, options.door),
+      server_(loops, door_, server_options(std::move(options.server))) {}
+
+async::Task<void> Traffic::stop() {
+  co_await calls_.stop();
+  co_await crossing_.stop();
+}
+
+}  // namespace corral::fleet
