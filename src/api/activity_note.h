@@ -35,8 +35,8 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   void said(std::string_view body);
   // A model's name, as it is asked for or found.
   void wants(std::string_view model) { model_ = model.substr(0, kLongestName); }
-  // The node of a mesh that works on it; empty: this machine.
-  void placed(std::string_view node) { node_ = node.substr(0, kLongestName); }
+  // The node that works on it.
+  void placed(const router::NodeRef& node) { node_ = node.value().substr(0, kLongestName); }
   // The same canonical answer; what it tells of itself is counted as it goes by.
   http::Response counted(http::Response answer);
   // The same answer, as the client gets it.

@@ -18,8 +18,8 @@
 #include "backends/speech/voices.h"
 #include "config/live_settings.h"
 #include "dialects/dialect.h"
-#include "fleet/elsewhere.h"
-#include "fleet/node.h"
+#include "fleet/base/remote_models.h"
+#include "fleet/node/node.h"
 #include "http/spool.h"
 #include "models/content_hash.h"
 #include "router/forwarder.h"
@@ -43,9 +43,9 @@ struct Context {
   KeyStore* keys = nullptr;   // none: keys can't be listed or changed over HTTP
   // For large bodies (body_check.h); none: they are looked at on the loop.
   async::ThreadPool* body_threads = nullptr;
-  fleet::Node* node = nullptr;                    // none: this server knows nothing of meshes
-  const fleet::Elsewhere* elsewhere = nullptr;    // models of other nodes; none: they are nobody's business here
-  const models::ContentHashes* hashes = nullptr;  // of files; none: nobody computes any
+  fleet::Node* node = nullptr;                     // none: this server knows nothing of meshes
+  const fleet::RemoteModels* elsewhere = nullptr;  // models of other nodes; none: they are nobody's business here
+  const models::ContentHashes* hashes = nullptr;   // of files; none: nobody computes any
   // Requests that a key may have under way, unless it says so itself; 0: any number.
   std::uint32_t max_in_flight_per_key = 0;
   int ollama_port = 0;            // where Ollama's clients look for it; 0: nowhere

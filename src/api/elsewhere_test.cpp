@@ -1,13 +1,13 @@
 // Names of models that other nodes have.
 #include "api/api_fixture.h"
-#include "fleet/errors.h"
-#include "models/errc.h"
+#include "fleet/base/errors.h"
+#include "models/errors.h"
 
 namespace corral::api {
 namespace {
 
 // Knows a few names; counts questions.
-class TestElsewhere final : public fleet::Elsewhere {
+class TestElsewhere final : public fleet::RemoteModels {
  public:
   Result<models::Catalog::Model> find(std::string_view name) const override {
     ++asked;
@@ -18,9 +18,8 @@ class TestElsewhere final : public fleet::Elsewhere {
     return found->second;
   }
   void add(const std::string& name, ModelType type = ModelType::llm, std::string here_as = {}) {
-    auto far = std::make_shared<fleet::FarModel>();
+    auto far = std::make_shared<fleet::RemoteModel>();
     far->name = ModelName(name);
-    far->recipe = fleet::kFarRecipe;
     far->type = type;
     far->here_as = std::move(here_as);
     far->at = {"box", "attic"};
@@ -33,14 +32,14 @@ class TestElsewhere final : public fleet::Elsewhere {
 };
 
 // Lends what others have; what is this machine's own is the router's.
-class TestLender final : public router::Lender {
+class TestLender final : public router::LeaseProvider {
  public:
   explicit TestLender(router::ModelRouter& router) : router_(router) {}
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
-    return fleet::far_model(model) != nullptr ? router::Lease() : router_.try_acquire(model.name, context);
+    return fleet::is_remote(model) ? router::Lease() : router_.try_acquire(model.name, context);
   }
   async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::LeaseRequest request) override {
-    if (fleet::far_model(*model) == nullptr) co_return co_await router_.acquire(model, request);
+    if (!fleet::is_remote(*model)) co_return co_await router_.acquire(model, request);
     conversations.push_back(request.nodes.conversation);
     co_return fail(fleet::errc::nowhere, model->name.value() + " is lent nowhere");
   }

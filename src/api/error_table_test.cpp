@@ -10,11 +10,11 @@
 #include "dialects/error_rows_for_tests.h"
 #include "downloads/errors.h"
 #include "engine/values/errors.h"
-#include "fleet/errors.h"
+#include "fleet/base/errors.h"
 #include "mesh/identity/errors.h"
-#include "models/errc.h"
-#include "proc/errc.h"
-#include "residency/errc.h"
+#include "models/errors.h"
+#include "proc/errors.h"
+#include "residency/errors.h"
 #include "router/errors.h"
 #include "store/errors.h"
 
@@ -243,7 +243,7 @@ const std::vector<CauseRow> kRows = {
     {make_error_code(router::errc::shutting_down), 503, "shutting_down", "unavailable_error", "overloaded_error"},
     {make_error_code(router::errc::cancelled), 499, "cancelled", "cancelled_error", "invalid_request_error"},
     {make_error_code(router::errc::internal), 500, "internal_error", "server_error", "api_error"},
-    {make_error_code(router::errc::kept_off), 503, "request_ended_backend", "unavailable_error", "overloaded_error"},
+    {make_error_code(router::errc::quarantined), 503, "request_ended_backend", "unavailable_error", "overloaded_error"},
     {make_error_code(router::errc::context_not_yours), 403, "insufficient_scope", "permission_error",
      "permission_error"},
     {make_error_code(router::errc::not_begun), 503, "not_begun", "unavailable_error", "overloaded_error"},

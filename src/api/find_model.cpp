@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 
 namespace corral::api {
 namespace {
@@ -15,7 +15,7 @@ async::Task<Result<backends::ModelPtr>> find_unknown(Context& context, std::stri
   auto elsewhere = context.elsewhere->find(name);
   if (elsewhere) {
     co_await context.models.catalog();  // has the disk looked at, and doesn't wait
-    const auto* far = fleet::far_model(**elsewhere);
+    const auto* far = fleet::as_remote_model(**elsewhere);
     if (far == nullptr || far->here_as.empty()) co_return elsewhere;
     auto here = context.models.find_known(far->here_as);
     co_return here ? here : elsewhere;
@@ -36,7 +36,7 @@ async::Task<Result<backends::ModelPtr>> find_model(Context& context, std::string
 
 async::Task<Result<backends::ModelPtr>> find_own_model(Context& context, std::string name) {
   auto model = co_await find_model(context, std::move(name));
-  const auto* far = model ? fleet::far_model(**model) : nullptr;
+  const auto* far = model ? fleet::as_remote_model(**model) : nullptr;
   if (far == nullptr) co_return model;
   co_return fail(
       models::errc::model_not_found,

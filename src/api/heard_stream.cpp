@@ -12,11 +12,11 @@ namespace {
 
 constexpr Millis kPingEvery{1'000};
 
-using Answering = async::Beside<http::Response>;
+using Upstream = async::Beside<http::Response>;
 
 class HeardStream final : public http::BodySource {
  public:
-  HeardStream(async::Timers& timers, std::unique_ptr<Answering> answering)
+  HeardStream(async::Timers& timers, std::unique_ptr<Upstream> answering)
       : timers_(timers), answering_(std::move(answering)) {}
 
   async::Task<Result<std::string_view>> read() override {
@@ -42,7 +42,7 @@ class HeardStream final : public http::BodySource {
 
  private:
   async::Timers& timers_;
-  std::unique_ptr<Answering> answering_;
+  std::unique_ptr<Upstream> answering_;
   http::Response answer_;
   std::string text_;
   bool ping_first_ = true;
@@ -56,7 +56,7 @@ bool is_events(const http::Response& answer) {
 
 async::Task<http::Response> heard_as_events(async::Timers& timers, async::Task<http::Response> answering) {
   const auto executor = co_await async::asio::this_coro::executor;
-  auto beside = std::make_unique<Answering>(executor, "transcript", std::move(answering));
+  auto beside = std::make_unique<Upstream>(executor, "transcript", std::move(answering));
   const bool in_time = co_await beside->wait(timers, kPingEvery);
   if (!in_time) co_return http::Response::event_stream(std::make_unique<HeardStream>(timers, std::move(beside)));
   auto answer = beside->take();

@@ -22,7 +22,7 @@
 #include "dialects/error_teller.h"
 #include "dialects/own_names.h"
 #include "dialects/told.h"
-#include "fleet/conversation.h"
+#include "fleet/requests/conversation.h"
 #include "json/byte_order_mark.h"
 #include "protocol/errors.h"
 
@@ -39,7 +39,7 @@ std::string_view shown_path(const Endpoint& endpoint) {
 // So that the turns of a conversation go to one node. Of this machine's own models nobody asks.
 std::uint64_t conversation_of(const models::ModelInfo& model, const http::Headers& headers, std::string_view body,
                               std::string_view client) {
-  if (fleet::far_model(model) == nullptr) return 0;
+  if (!fleet::is_remote(model)) return 0;
   const auto session = session_of(headers);
   return session.empty() ? fleet::conversation_of(body, client) : fleet::session_number(session, client);
 }
@@ -54,7 +54,7 @@ bool may_load(const http::Request& request) {
 async::Task<Result<>> in_memory(Context& context, const models::ModelInfo& model) {
   const auto report = co_await context.router.report();
   const auto named = [&](const router::ServerReport& server) { return server.view.spec->name == model.name; };
-  if (fleet::far_model(model) != nullptr || std::ranges::any_of(report.servers, named)) co_return Result<>();
+  if (fleet::is_remote(model) || std::ranges::any_of(report.servers, named)) co_return Result<>();
   co_return fail(protocol::errc::bad_value,
                  fmt::format("'{}' is not in memory, and this request does not load models (autoload=false): load it "
                              "first with POST /v1/load",
@@ -154,12 +154,13 @@ async::Task<http::Response> carry_out(Context& context, const Endpoint& endpoint
                                  .id = request.id,
                                  .ping_interval = about.ping_interval,
                                  .context = {wanted, has(request.caller, kAdmin)},
-                                 .owner = std::move(request.caller.key),
-                                 .peer = std::move(request.peer)};
-  const auto& client = forward.owner.empty() ? forward.peer : forward.owner;
+                                 .owner = router::OwnerId(std::move(request.caller.key)),
+                                 .client = router::ClientAddress(std::move(request.peer))};
+  const auto& key = forward.owner.value();
+  const auto& client = key.empty() ? forward.client.value() : key;
   forward.conversation = conversation_of(*forward.model, request.head.headers, forward.body, client);
   forward.background = background;
-  forward.placed = [its = note, begun = std::move(started)](std::string_view node) {
+  forward.placed = [its = note, begun = std::move(started)](const router::NodeRef& node) {
     its->placed(node);
     if (begun) begun();
   };

@@ -52,13 +52,13 @@ async::Task<http::Response> infer_form(Context& context, const dialects::Endpoin
   router::ForwardRequest forward{.model = std::move(*model),
                                  .ask = endpoint.ask,
                                  .id = request.id,
-                                 .owner = std::move(request.caller.key),
-                                 .peer = std::move(request.peer),
+                                 .owner = router::OwnerId(std::move(request.caller.key)),
+                                 .client = router::ClientAddress(std::move(request.peer)),
                                  .held = std::move(*place),
                                  .content_type = std::move(written.content_type),
                                  .upload = std::move(written.body)};
   forward.background = background;
-  forward.placed = [note](std::string_view node) { note->placed(node); };
+  forward.placed = [note](const router::NodeRef& node) { note->placed(node); };
   const bool stream = asked->about.stream;
   auto answering = asked_whole(context, endpoint, std::move(*asked), std::move(forward), std::move(note));
   if (!stream) co_return co_await std::move(answering);

@@ -7,8 +7,8 @@
 #include "api/errors.h"
 #include "api/rights.h"
 #include "dialects/error_teller.h"
-#include "fleet/elsewhere.h"
-#include "residency/errc.h"
+#include "fleet/base/remote_models.h"
+#include "residency/errors.h"
 #include "router/request_table.h"
 
 namespace corral::api {
@@ -51,14 +51,14 @@ async::Task<Result<bool>> load(Context& context, backends::ModelPtr model, route
 
 std::optional<Millis> keep_of(const dialects::Canonical& asked, const http::Caller& caller,
                               const models::ModelInfo& model) {
-  if (!asked.keep || !has(caller, kAdmin) || fleet::far_model(model) != nullptr) return std::nullopt;
+  if (!asked.keep || !has(caller, kAdmin) || fleet::is_remote(model)) return std::nullopt;
   return asked.keep;
 }
 
 async::Task<http::Response> keep_alone(Context& context, http::Request& request, const dialects::Canonical& asked,
                                        backends::ModelPtr model) {
   // Another node loads its model with the first request.
-  if (fleet::far_model(*model) != nullptr) co_return done(asked.keep == Millis(0) ? "unload" : "load");
+  if (fleet::is_remote(*model)) co_return done(asked.keep == Millis(0) ? "unload" : "load");
   if (asked.keep == Millis(0)) {
     auto unloading = unload(context, request.caller, std::move(model));
     co_return co_await std::move(unloading);
@@ -70,7 +70,7 @@ async::Task<http::Response> keep_alone(Context& context, http::Request& request,
                             .kind = router::RequestKind::load,
                             .model = name,
                             .path = "/v1/load",
-                            .owner = request.caller.key};
+                            .owner = router::OwnerId(request.caller.key)};
   const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
   const auto trained = model->traits.context_length;
   const auto tokens = trained > 0 ? std::min(asked.about.context, trained) : asked.about.context;

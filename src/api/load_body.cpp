@@ -87,10 +87,10 @@ Result<> check_members(json::View body, const protocol::FieldTable& fields) {
   return fine;
 }
 
-Result<router::OptionWish> option_wish_of(json::View body) {
+Result<router::OptionPatch> option_wish_of(json::View body) {
   const auto object = json::parse(body.text());
   if (!object) return std::unexpected(object.error());
-  router::OptionWish wish(config::read_load_options(*object));
+  router::OptionPatch wish(config::read_load_options(*object));
   body.each_member([&](std::string_view name, json::View value) {
     const auto* option = config::find_load_option(name);
     if (option && !option->internal && value.is_null()) wish.unset.push_back(option);
@@ -102,7 +102,8 @@ Result<router::OptionWish> option_wish_of(json::View body) {
   return wish;
 }
 
-async::Task<Result<router::OptionWish>> allowed_wish_of(Context& context, const http::Caller& caller, json::View body) {
+async::Task<Result<router::OptionPatch>> allowed_wish_of(Context& context, const http::Caller& caller,
+                                                         json::View body) {
   auto wish = option_wish_of(body);
   if (!wish || context.files == nullptr) co_return wish;
   const auto allowed = co_await context.files->check(caller, wish->set);

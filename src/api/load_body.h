@@ -7,7 +7,7 @@
 #include "http/handler.h"
 #include "json/peek.h"
 #include "protocol/fields.h"
-#include "router/option_wish.h"
+#include "router/option_patch.h"
 
 namespace corral::api {
 
@@ -24,8 +24,8 @@ Result<> check_members(json::View body, const protocol::FieldTable& fields);
 
 // What a checked body says of load options: values, and null for those where what is saved shall not count. Errors:
 // config::errc::invalid_value, for llamacpp_args.
-Result<router::OptionWish> option_wish_of(json::View body);
+Result<router::OptionPatch> option_wish_of(json::View body);
 // The same, and whether this caller may name the files that are in it. Errors: those of FileGate::check() too.
-async::Task<Result<router::OptionWish>> allowed_wish_of(Context& context, const http::Caller& caller, json::View body);
+async::Task<Result<router::OptionPatch>> allowed_wish_of(Context& context, const http::Caller& caller, json::View body);
 
 }  // namespace corral::api

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engine/llama/reading_check.h"
-#include "fleet/file_inspector.h"
+#include "fleet/copies/file_inspector.h"
 #include "models/inspection.h"
 #include "proc/exec_mode.h"
 #include "proc/sandbox.h"

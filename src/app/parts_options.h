@@ -15,8 +15,8 @@
 #include "base/own_recipes.h"
 #include "config/known_models.h"
 #include "config/live_settings.h"
-#include "fleet/node_options.h"
-#include "fleet/traffic.h"
+#include "fleet/base/node_options.h"
+#include "fleet/requests/mesh_gateway.h"
 #include "http/server.h"
 #include "models/registry.h"
 #include "models/user_models.h"
@@ -52,7 +52,7 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings);
 api::AccessOptions access_options(const config::ServeSettings& settings, const api::KeyStore& keys);
 http::ServerOptions server_options(const config::ServeSettings& settings);
 store::Limits store_limits(const config::ServeSettings& settings);
-fleet::TrafficOptions traffic_options(const config::ServeSettings& settings);
+fleet::MeshGatewayOptions traffic_options(const config::ServeSettings& settings);
 // Of processes of models, at the end.
 Millis stop_grace(const config::ServeSettings& settings);
 std::size_t loop_count(const config::ServeSettings& settings);

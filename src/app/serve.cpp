@@ -31,15 +31,15 @@
 #include "config/load.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_teller.h"
-#include "fleet/allot_house.h"
-#include "fleet/announcer.h"
-#include "fleet/group_house.h"
-#include "fleet/join_at_start.h"
-#include "fleet/mesh_teller.h"
-#include "fleet/node.h"
-#include "fleet/own_shelf.h"
-#include "fleet/speed_probe.h"
-#include "fleet/traffic.h"
+#include "fleet/allotment/allot_house.h"
+#include "fleet/announce/announcer.h"
+#include "fleet/announce/speed_probe.h"
+#include "fleet/hosting/group_house.h"
+#include "fleet/node/join_at_start.h"
+#include "fleet/node/node.h"
+#include "fleet/requests/mesh_gateway.h"
+#include "fleet/requests/registry_local_models.h"
+#include "fleet/view/mesh_event_source.h"
 #include "http/server.h"
 #include "mesh/hints/serf_hints.h"
 #include "models/registry.h"
@@ -47,7 +47,7 @@
 #include "proc/posix_spawner.h"
 #include "residency/limits.h"
 #include "router/forwarder.h"
-#include "router/memory_gauge.h"
+#include "router/memory_sampler.h"
 #include "router/model_router.h"
 #include "store/store.h"
 
@@ -187,7 +187,7 @@ class Application {
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
     keys_.on_change([this](const auto&) { access_.set(access_options(*live_.in_force(), keys_)); });
     node_.on_change([this](const fleet::MeshViewPtr& view) { mesh_changed(view); });
-    node_.use_hints([this](async::Executor executor, const fleet::HintPlace& place) {
+    node_.use_hints([this](async::Executor executor, const fleet::DiscoveryConfig& place) {
       mesh::SerfOptions options{place.node, place.mesh, place.bind, place.folder};
       options.log_file = settings_.log_dir() / "serf.log";
       return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
@@ -207,7 +207,7 @@ class Application {
          .disk = &holder_thread_,
          .tell_requests = [this](std::vector<fleet::SplitNews> news) { traffic_.splits().tell(std::move(news)); }});
     node_.on_peers([this](mesh::Peers* peers) {
-      peers != nullptr ? traffic_.crossing().attach(*peers) : traffic_.crossing().detach();
+      peers != nullptr ? traffic_.transport().attach(*peers) : traffic_.transport().detach();
     });
   }
 
@@ -407,7 +407,7 @@ class Application {
         if (!problems.empty()) co_return give_up(problems.front().cause.message);
       co_return give_up("it is not a model");
     }
-    auto loading = router_.load(catalog->models().front(), router::OptionWish(), std::nullopt);
+    auto loading = router_.load(catalog->models().front(), router::OptionPatch(), std::nullopt);
     const auto loaded = co_await std::move(loading);
     if (!loaded) co_return give_up(loaded.error().message);
     context_.given_is_loading = false;
@@ -555,17 +555,17 @@ class Application {
   backends::MeasuredMemory measured_;
   const Externals externals_;
   device::MemoryMonitor monitor_;
-  router::MonitorGauge gauge_;
+  router::DeviceMemorySampler gauge_;
   fleet::FileInspector inspector_;
   router::ModelRouter router_;
   fleet::Node node_;
-  fleet::MeshTeller mesh_events_;
+  fleet::MeshEventSource mesh_events_;
   std::shared_ptr<void> tells_of_mesh_;  // readers of events are told of it since there was one
   fleet::Announcer announcer_;
-  fleet::OwnShelf shelf_;
+  fleet::RegistryLocalModels shelf_;
   fleet::WeightCaches weights_;
   fleet::GroupHouse groups_;
-  fleet::Traffic traffic_;
+  fleet::MeshGateway traffic_;
   fleet::AllotHouse allotment_;
   router::Forwarder forwarder_;
   api::ModelFinder models_;

@@ -114,7 +114,7 @@ class EngineProcess final : public WrappedServer {
     co_return did_downsize_;
   }
 
-  async::Task<std::string> until_gone() override {
+  async::Task<std::string> wait_for_exit() override {
     const auto status = co_await started_.child->wait();
     remove_socket();
     // What it said last counts, too.

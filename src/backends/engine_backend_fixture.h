@@ -12,7 +12,7 @@
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "models/temp_dir_for_tests.h"
-#include "proc/errc.h"
+#include "proc/errors.h"
 #include "proc/fake_spawner.h"
 
 namespace corral::backends {
@@ -102,7 +102,7 @@ class EngineBackendFixture : public testing::Test {
     return estimate;
   }
   async::Task<void> run_stop(Millis grace) { co_await server_->stop(grace); }
-  async::Task<void> watch() { end_ = co_await server_->until_gone(); }
+  async::Task<void> watch() { end_ = co_await server_->wait_for_exit(); }
 
   proc::FakeProcess& process(std::size_t number) { return *spawner_.processes().at(number); }
   std::string heard_by(std::size_t number) {

@@ -241,7 +241,7 @@ class FakeWrappedServer final : public WrappedServer {
     co_return server_->backend_.downsizes;
   }
 
-  Task<std::string> until_gone() override {
+  Task<std::string> wait_for_exit() override {
     const auto server = server_;
     co_await server->gone_.wait();
     co_return server->end_;

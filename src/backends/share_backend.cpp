@@ -85,7 +85,7 @@ class ShareProcess final : public WrappedServer {
     remove_socket();
   }
   async::Task<bool> downsize() override { co_return false; }
-  async::Task<std::string> until_gone() override {
+  async::Task<std::string> wait_for_exit() override {
     const auto status = co_await child_->wait();
     co_await stop_watching();
     remove_socket();

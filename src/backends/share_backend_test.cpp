@@ -54,7 +54,7 @@ class ShareBackendTest : public testing::Test {
     group_.spawn("test", std::move(task));
     settle();
   }
-  async::Task<void> watch() { end_ = co_await server_->until_gone(); }
+  async::Task<void> watch() { end_ = co_await server_->wait_for_exit(); }
   void settle() {
     for (int i = 0; i < 20; ++i) {
       loop_.context().restart();

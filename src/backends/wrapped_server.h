@@ -1,6 +1,6 @@
 // One supervised backend process that serves one model, and the recipes that make them.
 //
-//   create ──> load() ──> ready: target() takes requests ──> stop(), or it dies: until_gone()
+//   create ──> load() ──> ready: target() takes requests ──> stop(), or it dies: wait_for_exit()
 //
 // Everything here lives on the home loop of the router, but targets, which belong to the loop they are asked for.
 #pragma once
@@ -79,7 +79,7 @@ class WrappedServer {
   // which may arrive meanwhile. One call at a time. False: it can't, or something runs on it.
   virtual async::Task<bool> downsize() = 0;
   // Returns when the process is gone, with what its end looked like ("killed by signal 9 (SIGKILL)").
-  virtual async::Task<std::string> until_gone() = 0;
+  virtual async::Task<std::string> wait_for_exit() = 0;
   // Once it is gone. Nothing: such processes don't say what they work on.
   virtual std::optional<LastWork> last_work() const { return std::nullopt; }
   // False: it takes no requests, and target() answers none.

@@ -175,23 +175,23 @@ Health health_in(const json::Value& value) {
 
 Result<Health> parse_health(std::string_view text) { return parse_as(text, health_in); }
 
-Result<HouseEvent> parse_house_event(std::string_view name, std::string_view data) {
+Result<ServerEvent> parse_house_event(std::string_view name, std::string_view data) {
   return parse_as(data, [&](const json::Value& value) {
-    return HouseEvent{.name = std::string(name),
-                      .time = integer_of(value, "time").value_or(0),
-                      .model = text_of(value, "model"),
-                      .stage = text_of(value, "stage"),
-                      .from = text_of(value, "from"),
-                      .status = text_of(value, "status"),
-                      .reason = text_of(value, "reason"),
-                      .cause = text_of(value, "cause"),
-                      .progress = number_of(value, "progress").value_or(0),
-                      .load_duration_ms = integer_of(value, "load_duration_ms").value_or(0),
-                      .active_requests = integer_of(value, "active_requests").value_or(0),
-                      .pinned = flag_of(value, "pinned"),
-                      .change = text_of(value, "change"),
-                      .node = text_of(value, "node"),
-                      .health = health_in(value)};
+    return ServerEvent{.name = std::string(name),
+                       .time = integer_of(value, "time").value_or(0),
+                       .model = text_of(value, "model"),
+                       .stage = text_of(value, "stage"),
+                       .from = text_of(value, "from"),
+                       .status = text_of(value, "status"),
+                       .reason = text_of(value, "reason"),
+                       .cause = text_of(value, "cause"),
+                       .progress = number_of(value, "progress").value_or(0),
+                       .load_duration_ms = integer_of(value, "load_duration_ms").value_or(0),
+                       .active_requests = integer_of(value, "active_requests").value_or(0),
+                       .pinned = flag_of(value, "pinned"),
+                       .change = text_of(value, "change"),
+                       .node = text_of(value, "node"),
+                       .health = health_in(value)};
   });
 }
 

@@ -96,7 +96,7 @@ Result<ListedModel> parse_model(std::string_view text);
 Result<Health> parse_health(std::string_view text);
 
 // One event of the stream of changes; which members mean something depends on its name.
-struct HouseEvent {
+struct ServerEvent {
   std::string name;       // "snapshot", "server", "load", "queue", "pin", "settings", "mesh", "shutdown"
   std::int64_t time = 0;  // epoch milliseconds
   std::string model;
@@ -113,7 +113,7 @@ struct HouseEvent {
   std::string node;
   Health health;  // of a snapshot; its queue or limits alone in events about these
 };
-Result<HouseEvent> parse_house_event(std::string_view name, std::string_view data);
+Result<ServerEvent> parse_house_event(std::string_view name, std::string_view data);
 // {"event":NAME,"data":DATA} on one line.
 std::string event_line(std::string_view name, std::string_view data);
 

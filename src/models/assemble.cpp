@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/found_names.h"
 #include "models/hub_cache.h"
 #include "models/model_names.h"

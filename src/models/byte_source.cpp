@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/text.h"
 
 namespace corral::models {

@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "base/close_names.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/model_names.h"
 #include "models/text.h"
 

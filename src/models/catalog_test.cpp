@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/aliases.h"
-#include "models/errc.h"
+#include "models/errors.h"
 
 namespace corral::models {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/hub_cache.h"
 #include "models/ollama_folder.h"
 #include "models/text.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gguf_types.h"
 #include "models/text.h"
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gap_tokens.h"
 #include "models/gguf_types.h"
 #include "models/text.h"

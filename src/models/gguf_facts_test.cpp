@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gguf_test_writer.h"
 
 namespace corral::models {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gap_tokens.h"
 #include "models/text.h"
 

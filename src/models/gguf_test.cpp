@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gguf_facts.h"
 #include "models/gguf_test_writer.h"
 #include "models/gguf_types.h"

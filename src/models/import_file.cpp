@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gguf_facts.h"
 #include "models/given_model.h"
 #include "models/model_names.h"

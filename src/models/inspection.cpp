@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gguf_facts.h"
 
 namespace corral::models {

@@ -45,7 +45,15 @@ struct ModelTraits {
   bool audio = false;     // understands sound (with its projector)
 };
 
+// One of this machine's disk, unless it is of a type derived from it (fleet::RemoteModel).
 struct ModelInfo {
+  ModelInfo() = default;
+  ModelInfo(const ModelInfo&) = default;
+  ModelInfo(ModelInfo&&) = default;
+  ModelInfo& operator=(const ModelInfo&) = default;
+  ModelInfo& operator=(ModelInfo&&) = default;
+  virtual ~ModelInfo() = default;
+
   ModelName name;
   std::vector<ModelName> aliases;            // other names that find it, sorted
   std::vector<std::filesystem::path> paths;  // all shards in order; the first is the one to load

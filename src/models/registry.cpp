@@ -10,7 +10,7 @@
 #include "base/state_file.h"
 #include "models/aliases.h"
 #include "models/assemble.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/file_scan.h"
 #include "models/gguf_facts.h"
 #include "models/hub_cache.h"

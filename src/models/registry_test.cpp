@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gguf_test_writer.h"
 #include "models/temp_dir_for_tests.h"
 

@@ -10,7 +10,7 @@
 #include "base/own_recipes.h"
 #include "base/state_file.h"
 #include "json/value.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/model_names.h"
 #include "models/text.h"
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/gguf_test_writer.h"
 #include "models/registry.h"
 #include "models/temp_dir_for_tests.h"

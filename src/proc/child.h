@@ -18,7 +18,7 @@
 #include "async/task.h"
 #include "base/clock.h"
 #include "proc/control_channel.h"
-#include "proc/errc.h"
+#include "proc/errors.h"
 #include "proc/exit_status.h"
 #include "proc/leftovers.h"
 #include "proc/log_tail.h"

@@ -12,7 +12,7 @@
 
 #include "async/task.h"
 #include "base/unique_fd.h"
-#include "proc/errc.h"
+#include "proc/errors.h"
 
 namespace corral::proc {
 

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "proc/errc.h"
+#include "proc/errors.h"
 
 namespace corral::proc {
 namespace {

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
-#include "proc/errc.h"
+#include "proc/errors.h"
 #include "proc/syscall_filter.h"
 
 namespace corral::proc {

@@ -14,8 +14,8 @@ class Dispatch {
   Dispatch(CoreParts& parts, const Step& step) : parts_(parts), step_(step) {}
 
   bool operator()(const Acquire& event) const {
-    return event.spec->origin == Origin::peer ? parts_.peers.handle(event, step_)
-                                              : parts_.requests.handle(event, step_);
+    return event.spec->origin == RequestOrigin::peer ? parts_.peers.handle(event, step_)
+                                                     : parts_.requests.handle(event, step_);
   }
   bool operator()(const ReturnLease& event) const { return parts_.leases.release(event.lease, step_); }
   bool operator()(const Load& event) const { return parts_.loads.handle(event, step_); }
@@ -71,11 +71,11 @@ void Core::handle(const Event& event, Now now, ActionList& out) {
   if (sampled != nullptr && parts_->reclaimer.relieve_pressure(sampled->pools, step)) advance(step);
 }
 
-std::optional<Core::Lease> Core::try_acquire(const ModelName& name, Now now, Origin origin) {
+std::optional<Core::Lease> Core::try_acquire(const ModelName& name, Now now, RequestOrigin origin) {
   const Model* model = parts_->state.find(name);
   Server* server = model == nullptr ? nullptr : model->current;
   if (server == nullptr || !serves(server->state)) return std::nullopt;
-  const bool shared = origin == Origin::peer || server->lent;
+  const bool shared = origin == RequestOrigin::peer || server->lent;
   if (shared && !parts_->peers.may_share(*server, origin, now.mono)) [[unlikely]]
     return std::nullopt;
   return Lease{parts_->leases.take(*server, origin, now), server->id};

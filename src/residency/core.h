@@ -7,15 +7,15 @@
 // The rules in short, and where each has its place:
 //   - One load at a time, first come first served; loads of one model are one load with several waiters
 //   (core/load_queue.h, core/waiters.h).
-//   - Victims are chosen when the load's turn comes. Idle before busy, least recently used first, pinned never (room.h,
-//   npu_rule.h).
+//   - Victims are chosen when the load's turn comes. Idle before busy, least recently used first, pinned never
+//   (eviction_plan.h, npu_rule.h).
 //   - Busy victims take newcomers for `swap_patience`, then they drain; requests that can't be granted meanwhile wait
 //   for a new load. A load that waits for a draining victim lets later loads pass that can be decided without it
-//   (core/load_scheduler.h, ahead.h).
+//   (core/load_scheduler.h, queue_reservations.h).
 //   - The waiters' leases are granted in the step in which the load completes (core/process_events.h).
 //   - No victim stops for a load whose files and needs haven't been checked just now (core/preflight.h).
 //   - A load starts when its predicted memory is free. For memory, idleness and pressure models are evicted by their
-//   eviction score (disposal.h, room_memory.cpp, core/reclaimer.h).
+//   eviction score (reclaim.h, eviction_plan_memory.cpp, core/reclaimer.h).
 //   - A failed load evicts all other models and is tried once more; faults of the model itself evict nothing. A model
 //   that fails to load, or ends under requests, again and again cools down (core/failures.h, cooldown.h).
 //   - Peers of a mesh get what no local request needs, and give it back when one does (lending.h,
@@ -54,7 +54,7 @@ class Core {
 
   // The short way for a request to a model that is ready: the same as Acquire, without building an event. Nothing: the
   // model isn't ready, send Acquire.
-  std::optional<Lease> try_acquire(const ModelName& model, Now now, Origin origin = Origin::local);
+  std::optional<Lease> try_acquire(const ModelName& model, Now now, RequestOrigin origin = RequestOrigin::local);
   // The same as ReturnLease.
   void release(LeaseId lease, Now now, ActionList& out);
 

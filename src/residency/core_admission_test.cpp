@@ -1,5 +1,5 @@
 // Loads that start only when the memory they need is free.
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "residency/memory_fixture.h"
 
 namespace corral::residency {
@@ -7,7 +7,7 @@ namespace {
 
 struct Admission : Memory {
   // Asks for a model of these needs.
-  House::Lines want(const std::string& name, std::uint64_t total) {
+  CoreHarness::Lines want(const std::string& name, std::uint64_t total) {
     house.needs(name, total);
     return house.acquire(name);
   }
@@ -67,7 +67,7 @@ TEST_F(Admission, EvictsNobodyWhoTurnsOutSuperfluous) {
 TEST_F(Admission, ReckonsWithThoseWhoGoForTheirSlots) {
   have("a", 30, 0, kOff);
   have("b", 30, 0, kOff);
-  house.settings(House::slots(2));
+  house.settings(CoreHarness::slots(2));
   want("c", 60);
   EXPECT_THAT(house.free(30), ElementsAre("stop a: room"));
 }
@@ -276,7 +276,7 @@ TEST_F(Admission, TrustEndsWhenSomebodyElseHasToGo) {
 }
 
 TEST_F(Admission, WhatAModelOfUnknownNeedsGivesUpForItsSlotCountsAsEnough) {
-  house.settings(House::slots(1));
+  house.settings(CoreHarness::slots(1));
   house.have_idle("unknown");
   want("b", 60);
   EXPECT_THAT(house.free(20), ElementsAre("stop unknown: room"));

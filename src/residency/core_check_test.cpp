@@ -1,5 +1,5 @@
 // Looks at files and needs: when they are asked for, who waits for them, and that nobody goes before.
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
 
 namespace corral::residency {
 namespace {
@@ -16,7 +16,7 @@ class Check : public testing::Test {
     house.succeed(name);
     house.finish(number);
   }
-  House house;
+  CoreHarness house;
 };
 
 TEST_F(Check, ComesBeforeALoadStarts) {

@@ -1,18 +1,18 @@
 // Explicit load and unload, shutdown, what snapshots show.
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
 
 namespace corral::residency {
 namespace {
 
 TEST(ExplicitLoad, AnswersWhenTheModelIsThere) {
-  House house;
+  CoreHarness house;
   EXPECT_THAT(house.load("a"), ElementsAre("start a"));
   EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 1 a"));
   EXPECT_EQ(house.state("a"), ServerState::ready);
 }
 
 TEST(ExplicitLoad, OfAResidentModelWithEqualOptionsTouchesItOnly) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.have_idle("a");
   house.have_idle("b");
   EXPECT_THAT(house.load("a"), ElementsAre("resident 3 a"));
@@ -20,7 +20,7 @@ TEST(ExplicitLoad, OfAResidentModelWithEqualOptionsTouchesItOnly) {
 }
 
 TEST(ExplicitLoad, WithOtherOptionsReloads) {
-  House house(House::slots(5));
+  CoreHarness house(CoreHarness::slots(5));
   house.have_idle("a");
   EXPECT_THAT(house.load("a", 1), ElementsAre("stop a: reload"));
   EXPECT_THAT(house.acquire("a"), IsEmpty());
@@ -30,7 +30,7 @@ TEST(ExplicitLoad, WithOtherOptionsReloads) {
 }
 
 TEST(ExplicitLoad, AReloadKeepsThePin) {
-  House house({}, {ModelName("a")});
+  CoreHarness house({}, {ModelName("a")});
   house.have_idle("a");
   EXPECT_THAT(house.load("a", 1), ElementsAre("stop a: reload"));
   house.stopped("a");
@@ -39,7 +39,7 @@ TEST(ExplicitLoad, AReloadKeepsThePin) {
 }
 
 TEST(ExplicitLoad, AReloadWaitsForRunningRequestsWithPatience) {
-  House house;
+  CoreHarness house;
   const auto a = house.have_busy("a");
   EXPECT_THAT(house.load("a", 1), IsEmpty());
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 3 on a"));
@@ -52,7 +52,7 @@ TEST(ExplicitLoad, AReloadWaitsForRunningRequestsWithPatience) {
 }
 
 TEST(ExplicitLoad, ACancelledReloadLeavesTheServerAndServesWhoCameMeanwhile) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.load("a", 1);
   house.pass(Millis{2000});
@@ -64,14 +64,14 @@ TEST(ExplicitLoad, ACancelledReloadLeavesTheServerAndServesWhoCameMeanwhile) {
 }
 
 TEST(ExplicitLoad, InferenceRequestsDoNotReload) {
-  House house;
+  CoreHarness house;
   house.load("a", 1);
   house.succeed("a");
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 2 on a"));
 }
 
 TEST(ExplicitLoad, JoinsALoadWithEqualOptionsAndQueuesBehindOneWithOthers) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   EXPECT_THAT(house.load("a", 0), IsEmpty());
   EXPECT_THAT(house.load("a", 1), IsEmpty());
@@ -83,7 +83,7 @@ TEST(ExplicitLoad, JoinsALoadWithEqualOptionsAndQueuesBehindOneWithOthers) {
 
 // Found by simulation: the second load stayed behind in the queue, and the first was aborted though it was wanted.
 TEST(ExplicitLoad, GoingBackToTheOptionsThatLoadJoinsThatLoad) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   house.load("a", 2, true);
   EXPECT_THAT(house.load("a", 0), IsEmpty());
@@ -93,14 +93,14 @@ TEST(ExplicitLoad, GoingBackToTheOptionsThatLoadJoinsThatLoad) {
 }
 
 TEST(Unload, StopsAnIdleModelAndAnswersWhenItIsGone) {
-  House house;
+  CoreHarness house;
   house.have_idle("a");
   EXPECT_THAT(house.unload("a"), ElementsAre("stop a: unload"));
   EXPECT_THAT(house.stopped("a"), ElementsAre("unloaded 2: a"));
 }
 
 TEST(Unload, WaitsForRunningRequests) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   EXPECT_THAT(house.unload("a"), IsEmpty());
   EXPECT_THAT(house.acquire("a"), IsEmpty());  // comes after the unload: loads anew
@@ -109,7 +109,7 @@ TEST(Unload, WaitsForRunningRequests) {
 }
 
 TEST(Unload, OfAModelThatIsNotLoadedIsRefused) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.acquire("b");  // queued isn't loaded
   EXPECT_THAT(house.unload("x"), ElementsAre("reject 3: model_not_loaded"));
@@ -117,7 +117,7 @@ TEST(Unload, OfAModelThatIsNotLoadedIsRefused) {
 }
 
 TEST(Unload, OfALoadingModelServesItsWaitersFirst) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   EXPECT_THAT(house.unload("a"), IsEmpty());
   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a"));
@@ -126,7 +126,7 @@ TEST(Unload, OfALoadingModelServesItsWaitersFirst) {
 }
 
 TEST(Unload, OfALoadingModelIsNotTheEndOfALoadThatIsAskedForLater) {
-  House house;
+  CoreHarness house;
   house.load("a");
   house.unload("a");
   EXPECT_THAT(house.load("a"), IsEmpty());
@@ -136,7 +136,7 @@ TEST(Unload, OfALoadingModelIsNotTheEndOfALoadThatIsAskedForLater) {
 }
 
 TEST(Unload, OfALoadingModelThatFailsIsTheAnswerToALoadThatWasAskedForLater) {
-  House house;
+  CoreHarness house;
   house.load("a");
   house.unload("a");
   house.load("a");
@@ -146,7 +146,7 @@ TEST(Unload, OfALoadingModelThatFailsIsTheAnswerToALoadThatWasAskedForLater) {
 }
 
 TEST(Unload, MayTakeAPinnedModelAndItsPinWaitsForTheNextLoad) {
-  House house({}, {ModelName("a")});
+  CoreHarness house({}, {ModelName("a")});
   house.have_idle("a");
   EXPECT_THAT(house.unload("a"), ElementsAre("stop a: unload"));
   house.stopped("a");
@@ -155,7 +155,7 @@ TEST(Unload, MayTakeAPinnedModelAndItsPinWaitsForTheNextLoad) {
 }
 
 TEST(Unload, AllTellsWhatIsGoneAndWhatStillDrains) {
-  House house(House::slots(5));
+  CoreHarness house(CoreHarness::slots(5));
   house.have_idle("a");
   house.have_busy("b");
   house.have_idle("c");
@@ -169,12 +169,12 @@ TEST(Unload, AllTellsWhatIsGoneAndWhatStillDrains) {
 }
 
 TEST(Unload, AllOfNothingAnswersAtOnce) {
-  House house;
+  CoreHarness house;
   EXPECT_THAT(house.unload_all(), ElementsAre("unloaded 1: "));
 }
 
 TEST(Unload, ADrainingVictimDoesNotComeBackAfterIt) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.acquire("b");
   house.pass(Millis{2000});
@@ -186,7 +186,7 @@ TEST(Unload, ADrainingVictimDoesNotComeBackAfterIt) {
 }
 
 TEST(Shutdown, RefusesWhatWaitsLetsRequestsFinishAndStopsEverything) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.have_idle("a");
   house.have_busy("b");
   house.acquire("c");
@@ -202,7 +202,7 @@ TEST(Shutdown, RefusesWhatWaitsLetsRequestsFinishAndStopsEverything) {
 }
 
 TEST(View, ShowsTheMostRecentModelWhileItIsInMemory) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.have_idle("a");
   house.have_idle("b");
   EXPECT_EQ(house.snapshot().most_recent, ModelName("b"));
@@ -213,7 +213,7 @@ TEST(View, ShowsTheMostRecentModelWhileItIsInMemory) {
 }
 
 TEST(View, ShowsTheLoadThatRuns) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   house.pass(Millis{40});
   const Snapshot snapshot = house.snapshot();
@@ -224,7 +224,7 @@ TEST(View, ShowsTheLoadThatRuns) {
 }
 
 TEST(View, LastUseIsWallClockTime) {
-  House house;
+  CoreHarness house;
   house.have_idle("a");
   EXPECT_EQ(epoch_millis(house.snapshot().servers.at(0).last_use), epoch_millis(house.now().wall));
 }

@@ -1,6 +1,6 @@
 // Failed loads, second attempts, cool-down, deadlines, crashes.
-#include "residency/errc.h"
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
+#include "residency/errors.h"
 
 namespace corral::residency {
 namespace {
@@ -11,7 +11,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, NoRetry,
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST_P(NoRetry, EvictsNobodyAndIsTheAnswer) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.have_idle("a");
   house.acquire("b");
   EXPECT_THAT(house.fail("b", GetParam()), ElementsAre("reject 2: Input/output error"));
@@ -25,7 +25,7 @@ TEST_P(NoRetry, EvictsNobodyAndIsTheAnswer) {
 }
 
 TEST(SecondAttempt, EvictsEverybodyOfEveryTypeFirst) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.model("e", ModelType::embedding);
   house.have_idle("a");
   house.have_idle("e");
@@ -37,7 +37,7 @@ TEST(SecondAttempt, EvictsEverybodyOfEveryTypeFirst) {
 }
 
 TEST(SecondAttempt, ItsFailureIsTheAnswer) {
-  House house;
+  CoreHarness house;
   house.acquire("b");
   house.acquire("b");
   EXPECT_THAT(house.fail("b"), ElementsAre("start again b"));
@@ -45,7 +45,7 @@ TEST(SecondAttempt, ItsFailureIsTheAnswer) {
 }
 
 TEST(SecondAttempt, KeepsTheEvictionSettingsThatChangedDuringTheFirst) {
-  House house;
+  CoreHarness house;
   house.acquire("b");
   EXPECT_THAT(house.evictable("b", {.auto_evict = true}), ElementsAre("watch"));
   EXPECT_THAT(house.fail("b"), ElementsAre("start again b"));
@@ -53,7 +53,7 @@ TEST(SecondAttempt, KeepsTheEvictionSettingsThatChangedDuringTheFirst) {
 }
 
 TEST(SecondAttempt, SparesPinnedModels) {
-  House house(House::slots(3), {ModelName("a")});
+  CoreHarness house(CoreHarness::slots(3), {ModelName("a")});
   house.have_idle("a");
   house.acquire("b");
   EXPECT_THAT(house.fail("b"), ElementsAre("start again b"));
@@ -61,14 +61,14 @@ TEST(SecondAttempt, SparesPinnedModels) {
 }
 
 TEST(SecondAttempt, DrivesOutPinnedModelsWhenToldSo) {
-  House house({.limits = Limits::of_all(3), .nuclear_evicts_pinned = true}, {ModelName("a")});
+  CoreHarness house({.limits = Limits::of_all(3), .nuclear_evicts_pinned = true}, {ModelName("a")});
   house.have_idle("a");
   house.acquire("b");
   EXPECT_THAT(house.fail("b"), ElementsAre("stop a: evict_all"));
 }
 
 TEST(SecondAttempt, WaitsForBusyServersAndLetsOthersPassMeanwhile) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.model("e", ModelType::embedding);
   const auto a = house.have_busy("a");
   house.acquire("b");
@@ -88,14 +88,14 @@ TEST(SecondAttempt, WaitsForBusyServersAndLetsOthersPassMeanwhile) {
 }
 
 TEST(SecondAttempt, StaysFirstInTheQueue) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.acquire("a");
   house.acquire("b");
   EXPECT_THAT(house.fail("a"), ElementsAre("start again a"));
 }
 
 TEST(SecondAttempt, IsDroppedWhenNobodyWaits) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.have_busy("a");
   house.acquire("b");
   house.fail("b");
@@ -105,14 +105,14 @@ TEST(SecondAttempt, IsDroppedWhenNobodyWaits) {
   EXPECT_THAT(house.snapshot().queue, IsEmpty());
 }
 
-void fail_twice(House& house) {
+void fail_twice(CoreHarness& house) {
   house.acquire("b");
   house.fail("b");
   house.fail("b");
 }
 
 TEST(Cooldown, BeginsAfterRepeatedFailureAndTellsWhenAndWhy) {
-  House house;
+  CoreHarness house;
   fail_twice(house);
   fail_twice(house);
   EXPECT_THAT(house.acquire("b"), ElementsAre("reject 3: model_cooling_down"));
@@ -124,7 +124,7 @@ TEST(Cooldown, BeginsAfterRepeatedFailureAndTellsWhenAndWhy) {
 }
 
 TEST(Cooldown, DoublesUpToItsMost) {
-  House house;
+  CoreHarness house;
   fail_twice(house);
   fail_twice(house);
   for (const int seconds : {10, 20, 40, 80, 160, 300, 300}) {
@@ -136,7 +136,7 @@ TEST(Cooldown, DoublesUpToItsMost) {
 }
 
 TEST(Cooldown, EndsWithASuccess) {
-  House house;
+  CoreHarness house;
   fail_twice(house);
   house.have_idle("b");
   house.died("b");
@@ -145,7 +145,7 @@ TEST(Cooldown, EndsWithASuccess) {
 }
 
 TEST(Cooldown, DoesNotConcernOtherOptions) {
-  House house;
+  CoreHarness house;
   fail_twice(house);
   fail_twice(house);
   EXPECT_THAT(house.acquire("b"), ElementsAre("reject 3: model_cooling_down"));
@@ -153,7 +153,7 @@ TEST(Cooldown, DoesNotConcernOtherOptions) {
 }
 
 TEST(Cooldown, AnExplicitLoadAlwaysTries) {
-  House house;
+  CoreHarness house;
   fail_twice(house);
   fail_twice(house);
   EXPECT_THAT(house.acquire("b"), ElementsAre("reject 3: model_cooling_down"));
@@ -164,7 +164,7 @@ TEST(Cooldown, AnExplicitLoadAlwaysTries) {
 }
 
 TEST(Cooldown, DoesNotConcernOtherFiles) {
-  House house;
+  CoreHarness house;
   house.model("b").files = 1;
   fail_twice(house);
   fail_twice(house);
@@ -176,7 +176,7 @@ TEST(Cooldown, DoesNotConcernOtherFiles) {
 }
 
 TEST(Deadline, AHungLoadIsKilledAndTriedAgain) {
-  House house;
+  CoreHarness house;
   house.model("b").load_deadline = Millis{500};
   house.acquire("b");
   EXPECT_EQ(house.wake_in(), Millis{500});
@@ -188,7 +188,7 @@ TEST(Deadline, AHungLoadIsKilledAndTriedAgain) {
 }
 
 TEST(Crash, TheNextRequestLoadsAgainAndThePinIsKept) {
-  House house({}, {ModelName("a")});
+  CoreHarness house({}, {ModelName("a")});
   house.have_busy("a");
   EXPECT_THAT(house.died("a"), IsEmpty());
   EXPECT_THAT(house.snapshot().servers, IsEmpty());
@@ -199,7 +199,7 @@ TEST(Crash, TheNextRequestLoadsAgainAndThePinIsKept) {
 }
 
 TEST(Crash, WhileLoadingIsAFailedLoad) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   EXPECT_THAT(house.died("a"), ElementsAre("start again a"));
   EXPECT_THAT(house.died("a"), ElementsAre("reject 1: model_load_error"));
@@ -207,14 +207,14 @@ TEST(Crash, WhileLoadingIsAFailedLoad) {
 }
 
 TEST(Crash, OfABusyVictimLetsTheLoadStart) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.acquire("b");
   EXPECT_THAT(house.died("a"), ElementsAre("start b"));
 }
 
 TEST(Crash, OfAStoppingServerCountsAsStopped) {
-  House house;
+  CoreHarness house;
   house.have_idle("a");
   house.acquire("b");
   EXPECT_THAT(house.died("a"), ElementsAre("start b"));
@@ -222,14 +222,14 @@ TEST(Crash, OfAStoppingServerCountsAsStopped) {
 }
 
 // Loaded, and gone again with a request on it.
-void end_under_a_request(House& house) {
+void end_under_a_request(CoreHarness& house) {
   house.have_busy("a");
   house.died("a");
 }
 
 // It was loaded anew for every request, for ever, and evicted whoever had its slot each time.
 TEST(CrashCooldown, BeginsWhenAModelEndsUnderRequestsAgainAndAgainAndTellsWhenAndWhy) {
-  House house;
+  CoreHarness house;
   end_under_a_request(house);
   end_under_a_request(house);
   end_under_a_request(house);
@@ -246,7 +246,7 @@ TEST(CrashCooldown, BeginsWhenAModelEndsUnderRequestsAgainAndAgainAndTellsWhenAn
 }
 
 TEST(CrashCooldown, CountsOnlyEndsUnderRequestsSoonAfterTheLoad) {
-  House house;
+  CoreHarness house;
   for (int i = 0; i < 5; ++i) {
     house.have_idle("a");
     house.died("a");
@@ -260,7 +260,7 @@ TEST(CrashCooldown, CountsOnlyEndsUnderRequestsSoonAfterTheLoad) {
 }
 
 TEST(CrashCooldown, DoesNotCountProcessesThatHadReadNothing) {
-  House house;
+  CoreHarness house;
   for (int i = 0; i < 5; ++i) {
     house.have_busy("a");
     house.died("a", {.worked = false});
@@ -269,7 +269,7 @@ TEST(CrashCooldown, DoesNotCountProcessesThatHadReadNothing) {
 }
 
 TEST(CrashCooldown, IsForgottenWhenOneHasAnswered) {
-  House house;
+  CoreHarness house;
   for (int i = 0; i < 5; ++i) {
     house.have_busy("a");
     house.died("a", {.answered = true});
@@ -278,7 +278,7 @@ TEST(CrashCooldown, IsForgottenWhenOneHasAnswered) {
 }
 
 TEST(CrashCooldown, IsForgottenWhenOneHasLivedLong) {
-  House house;
+  CoreHarness house;
   end_under_a_request(house);
   end_under_a_request(house);
   house.have_idle("a");
@@ -291,7 +291,7 @@ TEST(CrashCooldown, IsForgottenWhenOneHasLivedLong) {
 }
 
 TEST(CrashCooldown, DoesNotConcernOtherOptionsOrOtherModels) {
-  House house;
+  CoreHarness house;
   for (int i = 0; i < 3; ++i) end_under_a_request(house);
   EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));
   house.succeed("b");
@@ -301,7 +301,7 @@ TEST(CrashCooldown, DoesNotConcernOtherOptionsOrOtherModels) {
 }
 
 TEST(CrashCooldown, IsToldToThoseWhoWaitForTheNextProcess) {
-  House house;
+  CoreHarness house;
   end_under_a_request(house);
   end_under_a_request(house);
   house.have_busy("a");
@@ -313,7 +313,7 @@ TEST(CrashCooldown, IsToldToThoseWhoWaitForTheNextProcess) {
 
 // A load with options that can't work was the answer for those who had asked for the model only.
 TEST(OthersWishes, WhoAskedForAModelDoesNotHearThatAnothersOptionsFailed) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.load("a", 7);
   house.pass(Millis{2000});  // it drains for the reload

@@ -1,6 +1,6 @@
 // Dynamic memory management by idleness: downsizing, eviction, what interrupts them; simulated passes.
-#include "residency/errc.h"
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
+#include "residency/errors.h"
 
 namespace corral::residency {
 namespace {
@@ -10,7 +10,7 @@ constexpr Millis kMinute{60'000};
 
 // One idle model "a" that opted in.
 struct Idle : testing::Test {
-  House house{House::slots(3)};
+  CoreHarness house{CoreHarness::slots(3)};
   void SetUp() override {
     house.needs("a", 10, 4).eviction = kOn;
     house.acquire("a");
@@ -111,7 +111,7 @@ TEST_F(Idle, ARequestToAModelThatStopsWaitsForANewLoad) {
 TEST_F(Idle, AModelThatStopsForAnotherGoesAlsoWhenItIsDownsized) {
   house.pass(kMinute);
   house.downsized("a");
-  house.settings(House::slots(1));
+  house.settings(CoreHarness::slots(1));
   EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room", "watch no more"));
 }
 
@@ -150,7 +150,7 @@ TEST_F(Idle, WhatIsShownTellsIdlenessAndCounts) {
 }
 
 TEST(AutoEvictOff, NothingIsWatchedOrDone) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.needs("a", 10, 4);
   house.acquire("a");
   EXPECT_THAT(house.free(100), ElementsAre("start a"));
@@ -207,10 +207,10 @@ TEST_F(Idle, ARequestThatComesMidEvictionIsServedThoughOthersTookTheMemory) {
   house.free(0);
   house.stopped("a");
   EXPECT_THAT(house.free(5), IsEmpty());
-  House::Lines lines;
+  CoreHarness::Lines lines;
   for (Millis waited{0}; waited < Millis{5000} && lines.empty(); waited += Millis{250}) {
     lines = house.pass(Millis{250});
-    if (lines == House::Lines{"sample"}) lines = house.free(5);
+    if (lines == CoreHarness::Lines{"sample"}) lines = house.free(5);
   }
   EXPECT_THAT(lines, ElementsAre("start a", "watch"));
   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 3 on a"));
@@ -227,7 +227,7 @@ TEST_F(Idle, ARequestThatComesWhenTheModelHasGoneIsRefusedWhereOthersTookTheMemo
 }
 
 TEST(QueueCap, WhoeverWouldHaveToWaitBeyondItIsRefusedAtOnce) {
-  House house({.limits = Limits::of_all(1), .max_queued = 2});
+  CoreHarness house({.limits = Limits::of_all(1), .max_queued = 2});
   house.have_busy("a");
   house.acquire("b");
   house.acquire("c");

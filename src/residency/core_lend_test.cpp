@@ -1,5 +1,5 @@
 // What peers get, and what becomes of it.
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "residency/lending_fixture.h"
 
 namespace corral::residency {

@@ -1,5 +1,5 @@
 // Pins and the NPU.
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
 
 namespace corral::residency {
 namespace {
@@ -8,7 +8,7 @@ constexpr auto kExclusive = NpuPolicy::exclusive;
 constexpr auto kCoexist = NpuPolicy::coexist;
 
 TEST(Pins, APinnedModelIsNeverAVictim) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.have_idle("a");
   house.have_idle("b");
   EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
@@ -16,14 +16,14 @@ TEST(Pins, APinnedModelIsNeverAVictim) {
 }
 
 TEST(Pins, AllSlotsPinnedIsToldAtOnce) {
-  House house({}, {ModelName("a")});
+  CoreHarness house({}, {ModelName("a")});
   house.have_busy("a");
   EXPECT_THAT(house.acquire("b"), ElementsAre("reject 2: slots_pinned_error"));
   EXPECT_THAT(house.error(2).message, testing::HasSubstr("llm"));
 }
 
 TEST(Pins, APinThatTakesTheLastWayOutIsToldToThoseWhoWait) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.acquire("b");
   house.pass(Millis{2000});
@@ -32,14 +32,14 @@ TEST(Pins, APinThatTakesTheLastWayOutIsToldToThoseWhoWait) {
 }
 
 TEST(Pins, UnpinningLetsTheNextLoadIn) {
-  House house({}, {ModelName("a")});
+  CoreHarness house({}, {ModelName("a")});
   house.have_idle("a");
   EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a"));
   EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
 }
 
 TEST(Pins, CanBeAskedForByALoadAndAreKeptByLaterOnes) {
-  House house;
+  CoreHarness house;
   house.load("a", 0, true);
   EXPECT_THAT(house.succeed("a"), ElementsAre("pin a", "loaded 1 a"));
   EXPECT_THAT(house.load("a"), ElementsAre("resident 2 a"));
@@ -48,7 +48,7 @@ TEST(Pins, CanBeAskedForByALoadAndAreKeptByLaterOnes) {
 }
 
 TEST(Pins, AreIdempotentAndOnlyForLoadedModels) {
-  House house;
+  CoreHarness house;
   EXPECT_THAT(house.pin("a"), ElementsAre("reject 1: model_not_loaded"));
   house.have_idle("a");
   EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
@@ -56,7 +56,7 @@ TEST(Pins, AreIdempotentAndOnlyForLoadedModels) {
 }
 
 TEST(Pins, APinOfAModelThatIsNotLoadedCanBeTakenOff) {
-  House house({}, {ModelName("a")});
+  CoreHarness house({}, {ModelName("a")});
   EXPECT_THAT(house.pin("a"), ElementsAre("reject 1: model_not_loaded"));
   EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a"));
   EXPECT_THAT(house.pin("a", false), ElementsAre("reject 3: model_not_loaded"));
@@ -65,7 +65,7 @@ TEST(Pins, APinOfAModelThatIsNotLoadedCanBeTakenOff) {
 }
 
 TEST(Pins, APinOfALoadThatWaitsCanBeTakenOff) {
-  House house({}, {ModelName("b")});
+  CoreHarness house({}, {ModelName("b")});
   house.have_busy("a");
   EXPECT_THAT(house.load("b", 0, true), IsEmpty());
   EXPECT_THAT(house.pin("b", false), ElementsAre("unpin b"));
@@ -75,14 +75,14 @@ TEST(Pins, APinOfALoadThatWaitsCanBeTakenOff) {
 }
 
 TEST(Pins, ALoweredLimitSparesPinnedModels) {
-  House house(House::slots(2), {ModelName("a")});
+  CoreHarness house(CoreHarness::slots(2), {ModelName("a")});
   house.have_idle("a");
   house.have_idle("b");
-  EXPECT_THAT(house.settings(House::slots(1)), ElementsAre("stop b: limit"));
+  EXPECT_THAT(house.settings(CoreHarness::slots(1)), ElementsAre("stop b: limit"));
 }
 
 TEST(Pins, TheNewestWishWinsOverThatOfALoadThatHasNotEnded) {
-  House house;
+  CoreHarness house;
   EXPECT_THAT(house.load("a", 0, true), ElementsAre("start a"));
   EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a"));
   EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 1 a"));
@@ -95,7 +95,7 @@ TEST(Pins, TheNewestWishWinsOverThatOfALoadThatHasNotEnded) {
 }
 
 TEST(Npu, AnExclusiveNewcomerEvictsEveryHolder) {
-  House house(House::slots(5));
+  CoreHarness house(CoreHarness::slots(5));
   house.npu("chat", "flm", kCoexist, ModelType::llm);
   house.npu("ears", "flm", kCoexist, ModelType::transcription);
   house.npu("whole", "ryzenai-llm", kExclusive, ModelType::llm);
@@ -108,7 +108,7 @@ TEST(Npu, AnExclusiveNewcomerEvictsEveryHolder) {
 }
 
 TEST(Npu, ACoexistingNewcomerEvictsOtherRecipesAndItsOwnType) {
-  House house(House::slots(5));
+  CoreHarness house(CoreHarness::slots(5));
   house.npu("chat", "flm", kCoexist, ModelType::llm);
   house.npu("chat2", "flm", kCoexist, ModelType::llm);
   house.npu("ears", "whispercpp", kExclusive, ModelType::transcription);
@@ -121,7 +121,7 @@ TEST(Npu, ACoexistingNewcomerEvictsOtherRecipesAndItsOwnType) {
 }
 
 TEST(Npu, TheEffectiveDeviceDecides) {
-  House house(House::slots(5));
+  CoreHarness house(CoreHarness::slots(5));
   house.npu("ears", "whispercpp", kExclusive, ModelType::transcription);
   house.model("ears").device = Device::cpu;
   house.npu("whole", "ryzenai-llm", kExclusive, ModelType::llm);
@@ -130,7 +130,7 @@ TEST(Npu, TheEffectiveDeviceDecides) {
 }
 
 TEST(Npu, APinnedHolderIsToldAtOnce) {
-  House house(House::slots(5), {ModelName("whole")});
+  CoreHarness house(CoreHarness::slots(5), {ModelName("whole")});
   house.npu("whole", "ryzenai-llm", kExclusive, ModelType::llm);
   house.npu("chat", "flm", kCoexist, ModelType::embedding);
   house.have_idle("whole");
@@ -139,7 +139,7 @@ TEST(Npu, APinnedHolderIsToldAtOnce) {
 }
 
 TEST(Npu, ALoadOfAnotherTypeOnTheGpuPassesOneThatWaitsForTheNpu) {
-  House house;
+  CoreHarness house;
   house.npu("whole", "ryzenai-llm", kExclusive, ModelType::llm);
   house.npu("ears", "whispercpp", kExclusive, ModelType::transcription);
   house.npu("chat", "flm", kCoexist, ModelType::embedding);

@@ -1,11 +1,11 @@
 // The load queue: serial, first come first served, coalesced, cancellable; draining and patience; who may pass whom.
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
 
 namespace corral::residency {
 namespace {
 
 TEST(Queue, OneLoadAtATimeInOrder) {
-  House house(House::slots(5));
+  CoreHarness house(CoreHarness::slots(5));
   EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
   EXPECT_THAT(house.acquire("b"), IsEmpty());
   EXPECT_THAT(house.acquire("c"), IsEmpty());
@@ -14,7 +14,7 @@ TEST(Queue, OneLoadAtATimeInOrder) {
 }
 
 TEST(Queue, RequestsForOneModelShareOneLoad) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   house.acquire("a");
   house.acquire("b");
@@ -24,14 +24,14 @@ TEST(Queue, RequestsForOneModelShareOneLoad) {
 }
 
 TEST(Queue, ResidentModelsAreServedWhileAnotherLoads) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.have_idle("a");
   house.acquire("b");
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 3 on a"));
 }
 
 TEST(Queue, IsVisible) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.acquire("b");
   house.pass(Millis{30});
@@ -48,7 +48,7 @@ TEST(Queue, IsVisible) {
 }
 
 TEST(Queue, TheDecisionIsMadeWhenTheLoadsTurnComes) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.model("e", ModelType::embedding);
   house.have_idle("a");
   house.have_idle("b");
@@ -60,7 +60,7 @@ TEST(Queue, TheDecisionIsMadeWhenTheLoadsTurnComes) {
 }
 
 TEST(Queue, ALoadWithoutWaitersIsDropped) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.acquire("a");
   house.acquire("b");
   house.acquire("c");
@@ -69,7 +69,7 @@ TEST(Queue, ALoadWithoutWaitersIsDropped) {
 }
 
 TEST(Queue, ARunningLoadIsAbortedWhenItsLastWaiterGoes) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.acquire("a");
   house.acquire("a");
   house.acquire("b");
@@ -79,7 +79,7 @@ TEST(Queue, ARunningLoadIsAbortedWhenItsLastWaiterGoes) {
 }
 
 TEST(Queue, AnAbortedLoadThatSucceedsAnywayIsStillStopped) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   house.cancel(1);
   EXPECT_THAT(house.succeed("a"), IsEmpty());
@@ -89,7 +89,7 @@ TEST(Queue, AnAbortedLoadThatSucceedsAnywayIsStillStopped) {
 }
 
 TEST(Queue, ALoadWaitsForBusyServersAndTakesTheFirstThatIsIdle) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   const auto a = house.have_busy("a");
   const auto b = house.have_busy("b");
   EXPECT_THAT(house.acquire("c"), IsEmpty());
@@ -99,7 +99,7 @@ TEST(Queue, ALoadWaitsForBusyServersAndTakesTheFirstThatIsIdle) {
 }
 
 TEST(Patience, ABusyVictimTakesNewcomersForAWhileThenDrains) {
-  House house;
+  CoreHarness house;
   const auto a = house.have_busy("a");
   house.acquire("b");
   EXPECT_EQ(house.wake_in(), Millis{2000});
@@ -116,7 +116,7 @@ TEST(Patience, ABusyVictimTakesNewcomersForAWhileThenDrains) {
 }
 
 TEST(Patience, RunsFromTheMomentTheLoadsTurnHasCome) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.model("e", ModelType::embedding);
   house.have_busy("a");
   house.have_busy("b");
@@ -129,7 +129,7 @@ TEST(Patience, RunsFromTheMomentTheLoadsTurnHasCome) {
 }
 
 TEST(Patience, ADrainingServerComesBackWhenTheLoadIsCancelled) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.acquire("b");
   house.pass(Millis{2000});
@@ -140,7 +140,7 @@ TEST(Patience, ADrainingServerComesBackWhenTheLoadIsCancelled) {
 }
 
 TEST(Patience, ADrainingServerComesBackWhenAnotherBecomesIdleFirst) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.have_busy("a");
   const auto b = house.have_busy("b");
   house.acquire("c");
@@ -152,14 +152,14 @@ TEST(Patience, ADrainingServerComesBackWhenAnotherBecomesIdleFirst) {
 }
 
 TEST(Patience, ZeroDrainsAtOnce) {
-  House house(Settings{.swap_patience = Millis{0}});
+  CoreHarness house(Settings{.swap_patience = Millis{0}});
   house.have_busy("a");
   house.acquire("b");
   EXPECT_EQ(house.state("a"), ServerState::draining);
 }
 
 TEST(Passing, ALoadOfAnotherTypePassesOneThatWaitsForABusyVictim) {
-  House house;
+  CoreHarness house;
   house.model("e", ModelType::embedding);
   house.have_busy("a");
   house.acquire("b");
@@ -167,7 +167,7 @@ TEST(Passing, ALoadOfAnotherTypePassesOneThatWaitsForABusyVictim) {
 }
 
 TEST(Passing, NotTwoLoadsAtOnce) {
-  House house;
+  CoreHarness house;
   house.model("e", ModelType::embedding);
   const auto a = house.have_busy("a");
   house.acquire("b");
@@ -179,7 +179,7 @@ TEST(Passing, NotTwoLoadsAtOnce) {
 }
 
 TEST(Passing, AVictimThatDrainsIsStoppedEvenWhileAnotherLoads) {
-  House house;
+  CoreHarness house;
   house.model("e", ModelType::embedding);
   const auto a = house.have_busy("a");
   house.acquire("b");
@@ -191,7 +191,7 @@ TEST(Passing, AVictimThatDrainsIsStoppedEvenWhileAnotherLoads) {
 }
 
 TEST(Passing, NobodyPassesALoadWhoseVictimOnlyHasToStop) {
-  House house;
+  CoreHarness house;
   house.model("e", ModelType::embedding);
   house.have_idle("a");
   EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
@@ -201,7 +201,7 @@ TEST(Passing, NobodyPassesALoadWhoseVictimOnlyHasToStop) {
 }
 
 TEST(Passing, AVictimThatIsSlowToStopIsLikeABusyOne) {
-  House house;
+  CoreHarness house;
   house.model("e", ModelType::embedding);
   house.have_idle("a");
   house.acquire("b");
@@ -211,7 +211,7 @@ TEST(Passing, AVictimThatIsSlowToStopIsLikeABusyOne) {
 }
 
 TEST(Passing, ALoadOfTheSameTypeDoesNotTakeTheSlotOfTheOneAhead) {
-  House house;
+  CoreHarness house;
   const auto a = house.have_busy("a");
   house.acquire("b");
   house.acquire("c");
@@ -220,7 +220,7 @@ TEST(Passing, ALoadOfTheSameTypeDoesNotTakeTheSlotOfTheOneAhead) {
 }
 
 TEST(Passing, AnIdleVictimOfAnotherTypeDoesNotHoldALoadBack) {
-  House house;
+  CoreHarness house;
   house.model("e", ModelType::embedding);
   house.model("f", ModelType::embedding);
   house.have_idle("e");

@@ -5,7 +5,7 @@ namespace corral::residency {
 namespace {
 
 TEST_F(Lending, AnIdleLentModelIsTheFirstVictimHoweverLatelyItWasUsed) {
-  house.settings(House::slots(3));
+  house.settings(CoreHarness::slots(3));
   have("a", 30);
   house.pass(Millis{60'000});
   lend("b", 30, 70);
@@ -17,7 +17,7 @@ TEST_F(Lending, AnIdleLentModelIsTheFirstVictimHoweverLatelyItWasUsed) {
 }
 
 TEST_F(Lending, ABusyOneIsRecalledAndStoppedAfterItsTime) {
-  house.settings(House::slots(3));
+  house.settings(CoreHarness::slots(3));
   have("a", 30);
   const auto peer = lend_busy("b", 30, 70);
   house.needs("c", 50);
@@ -36,7 +36,7 @@ TEST_F(Lending, ABusyOneIsRecalledAndStoppedAfterItsTime) {
 }
 
 TEST_F(Lending, ARecalledModelThatIsIdleInTimeGoesAtOnce) {
-  house.settings(House::slots(3));
+  house.settings(CoreHarness::slots(3));
   const auto peer = lend_busy("b", 50);
   house.needs("c", 80);
   house.acquire("c");

@@ -1,12 +1,12 @@
 // What a group of a mesh has in memory here: a share of another machine's model, and an engine that others compute for.
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "residency/lending_fixture.h"
 
 namespace corral::residency {
 namespace {
 
 TEST_F(Lending, AShareIsBookedAndHasASlotOfItsOwn) {
-  Settings settings = House::slots(1);
+  Settings settings = CoreHarness::slots(1);
   settings.lend_slots = 1;
   house.settings(settings);
   lend("a", 10);
@@ -75,7 +75,7 @@ TEST_F(Lending, ARecalledShareDoesntComeBack) {
 
 TEST_F(Lending, WhoLendsLessRecallsTheShare) {
   have_share("s", 60);
-  Settings settings = House::slots(1);
+  Settings settings = CoreHarness::slots(1);
   settings.lend_share = 0.5;
   EXPECT_THAT(house.settings(settings), ElementsAre("recall s"));
 }
@@ -83,7 +83,7 @@ TEST_F(Lending, WhoLendsLessRecallsTheShare) {
 TEST_F(Lending, MoreLentModelsThanMayBeDontRecallTheShare) {
   have_share("s", 10);
   lend("a", 10, 90);
-  Settings settings = House::slots(1);
+  Settings settings = CoreHarness::slots(1);
   settings.lend_slots = 0;
   EXPECT_THAT(house.settings(settings), ElementsAre("stop a: recall"));
 }
@@ -178,7 +178,7 @@ TEST_F(Lending, ALoadThatWaitsIsEndedWithAllWhoWaitForIt) {
 // ---- once, joins_only
 
 TEST_F(Lending, ALoadForAGroupThatFailsIsTheAnswerOfAllWhoWaitForItAndDrivesOutNobody) {
-  house.settings(House::slots(2));
+  house.settings(CoreHarness::slots(2));
   house.have_idle("a");
   house.model("g").once = true;
   house.acquire("g");

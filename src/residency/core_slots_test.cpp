@@ -1,11 +1,11 @@
 // Slots, LRU, leases, auto-load protection, limits that change.
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
 
 namespace corral::residency {
 namespace {
 
 TEST(Slots, FirstRequestLoadsAndIsGrantedWhenTheLoadCompletes) {
-  House house;
+  CoreHarness house;
   EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
   EXPECT_EQ(house.state("a"), ServerState::loading);
   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a"));
@@ -15,19 +15,19 @@ TEST(Slots, FirstRequestLoadsAndIsGrantedWhenTheLoadCompletes) {
 }
 
 TEST(Slots, RequestsToAResidentModelAreGrantedAtOnce) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 2 on a"));
 }
 
 TEST(Slots, AFreeSlotEvictsNobody) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.have_idle("a");
   EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));
 }
 
 TEST(Slots, WhetherALoadMayEvictIsKnownBeforehand) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.model("e", ModelType::embedding);
   const auto may_evict = [&](const char* name) { return house.core().may_evict(house.spec(name), house.now()); };
   EXPECT_FALSE(may_evict("a"));
@@ -44,7 +44,7 @@ TEST(Slots, WhetherALoadMayEvictIsKnownBeforehand) {
 }
 
 TEST(Slots, TheLeastRecentlyUsedOfTheTypeGoes) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.have_idle("a");
   house.have_idle("b");
   house.acquire("a");
@@ -54,7 +54,7 @@ TEST(Slots, TheLeastRecentlyUsedOfTheTypeGoes) {
 }
 
 TEST(Slots, TheEndOfARequestCountsAsUse) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   const auto long_request = house.have_busy("a");
   house.have_idle("b");
   house.pass(Millis{10});
@@ -63,27 +63,27 @@ TEST(Slots, TheEndOfARequestCountsAsUse) {
 }
 
 TEST(Slots, AnIdleServerGoesBeforeABusyOneThatWasUsedLessRecently) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   house.have_busy("a");
   house.have_idle("b");
   EXPECT_THAT(house.acquire("c"), ElementsAre("stop b: room"));
 }
 
 TEST(Slots, TypesDoNotShareSlots) {
-  House house;
+  CoreHarness house;
   house.model("e", ModelType::embedding);
   house.have_idle("a");
   EXPECT_THAT(house.acquire("e"), ElementsAre("start e"));
 }
 
 TEST(Slots, UnlimitedNeverEvicts) {
-  House house(House::slots(kUnlimited));
+  CoreHarness house(CoreHarness::slots(kUnlimited));
   for (int i = 0; i < 50; ++i) house.have_idle("m" + std::to_string(i));
   EXPECT_THAT(house.snapshot().servers, SizeIs(50));
 }
 
 TEST(Slots, AVictimKeepsItsSlotUntilItIsGone) {
-  House house;
+  CoreHarness house;
   house.have_idle("a");
   EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
   EXPECT_EQ(house.state("b"), ServerState::queued);
@@ -92,7 +92,7 @@ TEST(Slots, AVictimKeepsItsSlotUntilItIsGone) {
 }
 
 TEST(Slots, TheRequestThatCausedALoadRunsBeforeItsServerCanBeAVictim) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   EXPECT_THAT(house.acquire("b"), IsEmpty());
   EXPECT_THAT(house.acquire("a"), IsEmpty());
@@ -102,26 +102,26 @@ TEST(Slots, TheRequestThatCausedALoadRunsBeforeItsServerCanBeAVictim) {
 }
 
 TEST(Slots, LoweringTheLimitEvictsIdleServersLeastRecentlyUsedFirst) {
-  House house(House::slots(3));
+  CoreHarness house(CoreHarness::slots(3));
   house.have_idle("a");
   house.have_busy("b");
   house.have_idle("c");
-  EXPECT_THAT(house.settings(House::slots(2)), ElementsAre("stop a: limit"));
+  EXPECT_THAT(house.settings(CoreHarness::slots(2)), ElementsAre("stop a: limit"));
   house.stopped("a");
-  EXPECT_THAT(house.settings(House::slots(1)), ElementsAre("stop c: limit"));
+  EXPECT_THAT(house.settings(CoreHarness::slots(1)), ElementsAre("stop c: limit"));
 }
 
 TEST(Slots, AServerAboveALoweredLimitGoesWhenItBecomesIdle) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   const auto a = house.have_busy("a");
   house.have_busy("b");
-  EXPECT_THAT(house.settings(House::slots(1)), IsEmpty());
+  EXPECT_THAT(house.settings(CoreHarness::slots(1)), IsEmpty());
   EXPECT_THAT(house.finish(a), ElementsAre("stop a: limit"));
 }
 
 // Found by simulation: the limit was checked before the draining server came back, and not again.
 TEST(Slots, AServerThatComesBackFromDrainingCountsForALoweredLimit) {
-  House house({.limits = Limits::of_all(2), .swap_patience = Millis{0}});
+  CoreHarness house({.limits = Limits::of_all(2), .swap_patience = Millis{0}});
   house.have_busy("a");
   house.have_idle("b");
   house.load("a", 1);
@@ -132,14 +132,14 @@ TEST(Slots, AServerThatComesBackFromDrainingCountsForALoweredLimit) {
 }
 
 TEST(Slots, RaisingTheLimitStartsTheLoadThatWaits) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   EXPECT_THAT(house.acquire("b"), IsEmpty());
-  EXPECT_THAT(house.settings(House::slots(2)), ElementsAre("start b"));
+  EXPECT_THAT(house.settings(CoreHarness::slots(2)), ElementsAre("start b"));
 }
 
 TEST(Slots, TheShortWayGrantsLikeAcquire) {
-  House house;
+  CoreHarness house;
   EXPECT_FALSE(house.core().try_acquire(ModelName("a"), house.now()));
   house.acquire("a");
   EXPECT_FALSE(house.core().try_acquire(ModelName("a"), house.now()));
@@ -152,7 +152,7 @@ TEST(Slots, TheShortWayGrantsLikeAcquire) {
 }
 
 TEST(Slots, ALeaseIsReturnedOnlyOnce) {
-  House house;
+  CoreHarness house;
   house.have_busy("a");
   house.acquire("a");
   house.finish(1);

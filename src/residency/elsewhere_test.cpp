@@ -1,17 +1,17 @@
 // Models that run elsewhere: they take nothing here, and no automatic decision has them leave.
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
 
 namespace corral::residency {
 namespace {
 
-House with_far() {
-  House house(House::slots(1));
+CoreHarness with_far() {
+  CoreHarness house(CoreHarness::slots(1));
   house.model("far").device = Device::none;
   return house;
 }
 
 TEST(Elsewhere, TakesNoSlotAndIsNobodysVictim) {
-  House house = with_far();
+  CoreHarness house = with_far();
   house.have_idle("far");
   EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
   house.succeed("a");
@@ -23,7 +23,7 @@ TEST(Elsewhere, TakesNoSlotAndIsNobodysVictim) {
 }
 
 TEST(Elsewhere, NeedsNoSlotWhereAllAreTaken) {
-  House house = with_far();
+  CoreHarness house = with_far();
   house.have_idle("a");
   house.pin("a");
   EXPECT_THAT(house.acquire("far"), ElementsAre("start far"));
@@ -32,7 +32,7 @@ TEST(Elsewhere, NeedsNoSlotWhereAllAreTaken) {
 }
 
 TEST(Elsewhere, StaysWhenALoadIsTriedAgainWithAllMemoryFree) {
-  House house = with_far();
+  CoreHarness house = with_far();
   house.have_idle("far");
   house.model("b", ModelType::embedding);
   house.have_idle("b");
@@ -43,7 +43,7 @@ TEST(Elsewhere, StaysWhenALoadIsTriedAgainWithAllMemoryFree) {
 }
 
 TEST(Elsewhere, LeavesWhenItIsToldAndWhenTheServerStops) {
-  House house = with_far();
+  CoreHarness house = with_far();
   house.have_idle("far");
   house.unload("far");
   EXPECT_EQ(house.state("far"), ServerState::evicting);
@@ -53,11 +53,11 @@ TEST(Elsewhere, LeavesWhenItIsToldAndWhenTheServerStops) {
 }
 
 TEST(Elsewhere, IdlenessAndLowerLimitsDontConcernIt) {
-  House house = with_far();
+  CoreHarness house = with_far();
   house.model("far").eviction = {.auto_evict = true, .evict_idle_timeout = Millis{10}};
   house.have_idle("far");
   house.pass(Millis{1000});
-  house.settings(House::slots(1));
+  house.settings(CoreHarness::slots(1));
   house.have_idle("a");
   EXPECT_EQ(house.state("far"), ServerState::ready);
   EXPECT_EQ(house.state("a"), ServerState::ready);

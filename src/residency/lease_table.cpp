@@ -7,7 +7,7 @@ constexpr int kIndexBits = 32;
 
 }  // namespace
 
-LeaseId LeaseTable::take(Server& server, Origin origin) {
+LeaseId LeaseTable::take(Server& server, RequestOrigin origin) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.emplace_back();

@@ -13,11 +13,11 @@ struct Server;
 
 class LeaseTable {
  public:
-  LeaseId take(Server& server, Origin origin = Origin::local);
+  LeaseId take(Server& server, RequestOrigin origin = RequestOrigin::local);
   // Whose lease it was, and the server, where it ends now; nullptr for one that is unknown or ended before.
   struct Ended {
     Server* server = nullptr;
-    Origin origin = Origin::local;
+    RequestOrigin origin = RequestOrigin::local;
   };
   Ended give_back(LeaseId lease);
   // Ends every lease on a server that died.
@@ -28,7 +28,7 @@ class LeaseTable {
   struct Slot {
     Server* server = nullptr;
     std::uint32_t generation = 1;
-    Origin origin = Origin::local;
+    RequestOrigin origin = RequestOrigin::local;
   };
   void end(std::uint32_t index);
 

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/memory_estimate.h"
-#include "residency/disposal.h"
 #include "residency/elsewhere.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "residency/npu_rule.h"
+#include "residency/reclaim.h"
 
 namespace corral::residency {
 namespace {
@@ -42,7 +42,7 @@ class LentRule {
   LentRule(State& state, const Server& load, MonoTime now)
       : state_(state), settings_(state.settings), load_(load), now_(now) {}
 
-  LentRoom find() {
+  LentEvictionPlan find() {
     share_npu();
     if (!room_.refused) find_slot();
     if (!room_.refused) fit_memory();
@@ -103,7 +103,7 @@ class LentRule {
   }
 
   void fit_memory() {
-    const MemoryBooks& books = state_.memory;
+    const MemoryLedger& books = state_.memory;
     room_.stale = !books.is_fresh(now_, settings_.memory_poll);
     if (room_.stale) return;
     if (books.pools().empty()) {
@@ -118,7 +118,7 @@ class LentRule {
 
   // All that is lent together, until whoever leaves has gone.
   void keep_to_share(const PoolBytes& need) {
-    const MemoryBooks& books = state_.memory;
+    const MemoryLedger& books = state_.memory;
     PoolBytes over = need;
     add(over, books.bytes(lent_memory(state_), MemoryPart::all));
     for (std::size_t i = 0; i < over.size(); ++i) over[i] = need[i] == 0 ? 0 : over[i] - most_lent(state_, i);
@@ -146,19 +146,19 @@ class LentRule {
   }
 
   void find_free(const PoolBytes& need) {
-    const MemoryBooks& books = state_.memory;
+    const MemoryLedger& books = state_.memory;
     PoolBytes missing = need;
     bool free = true;
     for (std::size_t i = 0; i < need.size(); ++i) {
       if (need[i] == 0) continue;
-      const MemoryBooks::Pool& pool = books.pools()[i];
+      const MemoryLedger::Pool& pool = books.pools()[i];
       const std::int64_t kept = kept_of(pool);
       free &= need[i] + kept <= pool.available;
       missing[i] += kept - pool.expected;
     }
     for (const Server* victim : room_.victims) subtract(missing, books.held(*victim));
     room_.settles |= !free;
-    std::vector<Relief> choice;
+    std::vector<Reclaim> choice;
     for (const auto& [id, server] : state_.servers) {
       if (server->state == ServerState::evicting) choice.push_back({server.get(), false});
     }
@@ -168,15 +168,15 @@ class LentRule {
       };
       for (Server* server : by_score(state_, now_, open)) choice.push_back({server, false});
     }
-    const Cover found = cover(books, missing, choice);
+    const ReclaimPlan found = cover(books, missing, choice);
     if (!found.enough) return refuse_for(short_of(need, found.left));
-    for (const Relief& relief : found.reliefs) {
+    for (const Reclaim& relief : found.reliefs) {
       if (relief.server->state != ServerState::evicting) room_.victims.push_back(relief.server);
     }
   }
 
   // A memory isn't lent to the brim.
-  std::int64_t kept_of(const MemoryBooks::Pool& pool) const {
+  std::int64_t kept_of(const MemoryLedger::Pool& pool) const {
     const double share = std::clamp(1 - settings_.auto_evict_threshold_pct, 0.0, 1.0);
     return static_cast<std::int64_t>(std::ceil(static_cast<double>(pool.total) * share));
   }
@@ -206,7 +206,7 @@ class LentRule {
   const Settings& settings_;
   const Server& load_;
   const MonoTime now_;
-  LentRoom room_;
+  LentEvictionPlan room_;
 };
 
 }  // namespace
@@ -272,6 +272,8 @@ Place place_for(const State& state, const Server& lent) {
   return {.is_free = false, .victim = state.settings.limits.allows(type, staying) ? oldest : nullptr};
 }
 
-LentRoom find_lent_room(State& state, const Server& load, MonoTime now) { return LentRule(state, load, now).find(); }
+LentEvictionPlan find_lent_room(State& state, const Server& load, MonoTime now) {
+  return LentRule(state, load, now).find();
+}
 
 }  // namespace corral::residency

@@ -44,7 +44,7 @@ struct Place {
 Place place_for(const State& state, const Server& lent);
 
 // Whether a lent load may start, and who goes for it.
-struct LentRoom {
+struct LentEvictionPlan {
   std::vector<Server*> victims;  // all idle for long
   bool settles = false;          // somebody has still to end, or memory to come back
   bool stale = false;            // the memory has to be looked at first
@@ -60,6 +60,6 @@ struct LentRoom {
 //   if lend_evicts_local; the fewest that suffice, and nobody if all together don't
 //   what needs nobody knows is lent only where no memory is measured at all
 //   it never starts in trust
-LentRoom find_lent_room(State& state, const Server& load, MonoTime now);
+LentEvictionPlan find_lent_room(State& state, const Server& load, MonoTime now);
 
 }  // namespace corral::residency

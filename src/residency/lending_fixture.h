@@ -12,13 +12,13 @@ inline const Millis kQuiet = Settings().lend_quiet;
 
 // "gpu0" has 100, of which 10 are kept free. One slot of each type.
 struct Lending : testing::Test {
-  House house{House::slots(1)};
+  CoreHarness house{CoreHarness::slots(1)};
 
   Lending() { house.shows_watch = false; }
 
-  House::Lines ask(const std::string& name) {
+  CoreHarness::Lines ask(const std::string& name) {
     ModelSpec spec = house.model(name);
-    spec.origin = Origin::peer;
+    spec.origin = RequestOrigin::peer;
     return house.send(Acquire{house.ticket(), std::make_shared<const ModelSpec>(spec)});
   }
   // Lent, and idle or with a request of a peer's (whose number this is) running.
@@ -58,7 +58,7 @@ struct Lending : testing::Test {
   }
 
   const Server* server(const std::string& name) const { return house_state().find(ModelName(name))->current; }
-  const State& house_state() const { return const_cast<House&>(house).core().state(); }
+  const State& house_state() const { return const_cast<CoreHarness&>(house).core().state(); }
   bool lent(const std::string& name) const { return server(name)->lent; }
   std::string why() const { return house.error(house.last_ticket()).message; }
 };

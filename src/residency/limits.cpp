@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "residency/errc.h"
+#include "residency/errors.h"
 
 namespace corral::residency {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "residency/errc.h"
+#include "residency/errors.h"
 
 namespace corral::residency {
 namespace {

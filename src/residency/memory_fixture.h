@@ -1,7 +1,7 @@
 // For tests of the rules of memory: a house without limits, whose models take parts of "gpu0", which has 100.
 #pragma once
 
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
 
 namespace corral::residency {
 
@@ -9,7 +9,7 @@ inline constexpr EvictionSettings kOn{.auto_evict = true};
 inline constexpr EvictionSettings kOff{};
 
 struct Memory : testing::Test {
-  House house{House::slots(-1)};
+  CoreHarness house{CoreHarness::slots(-1)};
 
   // Loaded in `load_time`, and idle from now on.
   void have(const std::string& name, std::uint64_t total, std::uint64_t dynamic, EvictionSettings eviction,
@@ -22,7 +22,7 @@ struct Memory : testing::Test {
     house.finish(house.last_ticket());
   }
   // So much is free on "gpu0" and of the machine's memory, of 100 each.
-  House::Lines both(std::uint64_t gpu, std::uint64_t ram) {
+  CoreHarness::Lines both(std::uint64_t gpu, std::uint64_t ram) {
     return house.send(MemorySampled{{{PoolId("gpu0"), 100, gpu}, {PoolId("ram"), 100, ram}}});
   }
 };

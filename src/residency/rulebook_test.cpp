@@ -1,28 +1,28 @@
 // Rules of docs/residency-rules.md that no other test states by itself: whole situations rather than single moves.
 #include <array>
 
-#include "residency/errc.h"
-#include "residency/house_fixture.h"
+#include "residency/core_harness.h"
+#include "residency/errors.h"
 #include "residency/npu_rule.h"
 
 namespace corral::residency {
 namespace {
 
 // A model of this type under a name that says which one it is: "embedding1".
-std::string nth(House& house, ModelType type, int number) {
+std::string nth(CoreHarness& house, ModelType type, int number) {
   const auto name = fmt::format("{}{}", name_of(type), number);
   house.model(name, type);
   return name;
 }
 
-WallTime last_use(House& house, const std::string& name) {
+WallTime last_use(CoreHarness& house, const std::string& name) {
   return house.core().state().find(ModelName(name))->current->last_use_wall;
 }
 
 // ---- slots and the order of use
 
 TEST(Rulebook, LoadsAndRequestsCountAsUseWhenTheyStartAndWhenTheyEnd) {
-  House house;
+  CoreHarness house;
   house.acquire("a");
   const WallTime load_starts = last_use(house, "a");
   EXPECT_EQ(load_starts, house.now().wall);
@@ -42,7 +42,7 @@ TEST(Rulebook, LoadsAndRequestsCountAsUseWhenTheyStartAndWhenTheyEnd) {
 }
 
 TEST(Rulebook, TheEndOfALoadThatNobodyAsksAnythingCountsAsUse) {
-  House house;
+  CoreHarness house;
   house.load("a");
   house.pass(Millis{10});
   house.succeed("a");
@@ -50,7 +50,7 @@ TEST(Rulebook, TheEndOfALoadThatNobodyAsksAnythingCountsAsUse) {
 }
 
 TEST(Rulebook, OneNumberOfSlotsHoldsForEveryType) {
-  House house({.limits = *parse_max_loaded_models("3")});
+  CoreHarness house({.limits = *parse_max_loaded_models("3")});
   for (ModelType type : kModelTypes) {
     for (int i = 1; i <= 3; ++i) house.have_idle(nth(house, type, i));
   }
@@ -65,7 +65,7 @@ TEST(Rulebook, OneNumberOfSlotsHoldsForEveryType) {
 }
 
 TEST(Rulebook, SeveralNumbersAreForLlmEmbeddingAndReranking) {
-  House house({.limits = *parse_max_loaded_models("5 2 4")});
+  CoreHarness house({.limits = *parse_max_loaded_models("5 2 4")});
   const std::pair<ModelType, int> rows[] = {{ModelType::llm, 5},       {ModelType::embedding, 2},
                                             {ModelType::reranking, 4}, {ModelType::transcription, 1},
                                             {ModelType::image, 1},     {ModelType::tts, 1}};
@@ -83,7 +83,7 @@ TEST(Rulebook, SeveralNumbersAreForLlmEmbeddingAndReranking) {
 }
 
 TEST(Rulebook, EachTypeHasAnOrderOfItsOwn) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   const auto oldest = nth(house, ModelType::embedding, 1);
   house.have_idle(oldest);
   house.have_idle("a");
@@ -93,7 +93,7 @@ TEST(Rulebook, EachTypeHasAnOrderOfItsOwn) {
 }
 
 TEST(Rulebook, CpuAndGpuHaveNoLimitOfTheirOwn) {
-  House house(House::slots(kUnlimited));
+  CoreHarness house(CoreHarness::slots(kUnlimited));
   for (int i = 0; i < 20; ++i) {
     const auto name = fmt::format("m{}", i);
     house.model(name).device = i % 2 == 0 ? Device::cpu : Device::gpu;
@@ -106,7 +106,7 @@ TEST(Rulebook, CpuAndGpuHaveNoLimitOfTheirOwn) {
 // ---- the queue
 
 TEST(Rulebook, ALoadWaitsForBusyModelsHoweverLongTheyTake) {
-  House house;
+  CoreHarness house;
   const auto a = house.have_busy("a");
   house.acquire("b");
   for (int hour = 0; hour < 24 * 7; ++hour) EXPECT_THAT(house.pass(std::chrono::hours(1)), IsEmpty());
@@ -117,7 +117,7 @@ TEST(Rulebook, ALoadWaitsForBusyModelsHoweverLongTheyTake) {
 }
 
 TEST(Rulebook, LoadsOfDifferentTypesTakeTurnsToo) {
-  House house;
+  CoreHarness house;
   for (ModelType type : kModelTypes) house.acquire(nth(house, type, 1));
   std::size_t left = kModelTypeCount;
   for (ModelType type : kModelTypes) {
@@ -128,7 +128,7 @@ TEST(Rulebook, LoadsOfDifferentTypesTakeTurnsToo) {
 }
 
 TEST(Rulebook, ASlotThatBecameFreeWhileALoadWaitedCostsNobodyItsPlace) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   const auto embedding = nth(house, ModelType::embedding, 1);
   house.have_idle("a");
   house.have_idle("b");
@@ -142,7 +142,7 @@ TEST(Rulebook, ASlotThatBecameFreeWhileALoadWaitedCostsNobodyItsPlace) {
 // ---- failed loads
 
 TEST(Rulebook, ALoadThatFailsInASlotItTookDrivesOutTheRestToo) {
-  House house;
+  CoreHarness house;
   const auto embedding = nth(house, ModelType::embedding, 1);
   house.have_idle(embedding);
   house.have_idle("a");
@@ -168,7 +168,7 @@ constexpr std::array kNpuModels{
     NpuModel{"hybrid", "oga-hybrid", Device::gpu | Device::npu, ModelType::llm},
 };
 
-void settle_in(House& house, const NpuModel& npu) {
+void settle_in(CoreHarness& house, const NpuModel& npu) {
   house.npu(npu.name, npu.recipe, npu_use(npu.recipe, npu.device), npu.type);
   house.model(npu.name).device = npu.device;
 }
@@ -178,7 +178,7 @@ TEST(Rulebook, BackendsOfTheNpuDriveEachOtherOut) {
   for (const NpuModel& first : kNpuModels) {
     for (const NpuModel& second : kNpuModels) {
       if (&first == &second) continue;
-      House house(House::slots(kUnlimited));
+      CoreHarness house(CoreHarness::slots(kUnlimited));
       settle_in(house, first);
       settle_in(house, second);
       house.have_idle(first.name);
@@ -189,7 +189,7 @@ TEST(Rulebook, BackendsOfTheNpuDriveEachOtherOut) {
 }
 
 TEST(Rulebook, FlmHoldsOneLlmOneTranscriptionAndOneEmbeddingTogether) {
-  House house(House::slots(kUnlimited));
+  CoreHarness house(CoreHarness::slots(kUnlimited));
   const ModelType types[] = {ModelType::llm, ModelType::transcription, ModelType::embedding};
   const auto flm = [&](ModelType type, int number) {
     const auto name = fmt::format("{}{}", name_of(type), number);
@@ -209,7 +209,7 @@ TEST(Rulebook, FlmHoldsOneLlmOneTranscriptionAndOneEmbeddingTogether) {
 
 // No other recipe shares the NPU today; if one comes, it shares with itself only.
 TEST(Rulebook, RecipesThatShareTheNpuShareItWithThemselvesOnly) {
-  House house(House::slots(kUnlimited));
+  CoreHarness house(CoreHarness::slots(kUnlimited));
   house.npu("chat", "flm", NpuPolicy::coexist, ModelType::llm);
   house.npu("other", "another", NpuPolicy::coexist, ModelType::embedding);
   house.have_idle("chat");
@@ -218,7 +218,7 @@ TEST(Rulebook, RecipesThatShareTheNpuShareItWithThemselvesOnly) {
 
 TEST(Rulebook, AnExclusiveModelOfTheNpuDrivesOutAnotherOfItsRecipe) {
   for (const char* recipe : {"ryzenai-llm", "whispercpp"}) {
-    House house(House::slots(kUnlimited));
+    CoreHarness house(CoreHarness::slots(kUnlimited));
     for (const char* name : {"one", "two"}) house.npu(name, recipe, NpuPolicy::exclusive, ModelType::llm);
     house.have_idle("one");
     EXPECT_THAT(house.acquire("two"), ElementsAre("stop one: npu")) << recipe;
@@ -226,7 +226,7 @@ TEST(Rulebook, AnExclusiveModelOfTheNpuDrivesOutAnotherOfItsRecipe) {
 }
 
 TEST(Rulebook, ABusyHolderOfTheNpuFinishesFirst) {
-  House house(House::slots(kUnlimited));
+  CoreHarness house(CoreHarness::slots(kUnlimited));
   settle_in(house, kNpuModels[0]);
   settle_in(house, kNpuModels[1]);
   const auto request = house.have_busy("flm");
@@ -235,7 +235,7 @@ TEST(Rulebook, ABusyHolderOfTheNpuFinishesFirst) {
 }
 
 TEST(Rulebook, AVictimOfTheNpuRuleLeavesItsSlotToo) {
-  House house(House::slots(2));
+  CoreHarness house(CoreHarness::slots(2));
   settle_in(house, kNpuModels[0]);
   settle_in(house, kNpuModels[1]);
   house.have_idle("a");  // least recently used, but the slot of the other one is enough
@@ -247,7 +247,7 @@ TEST(Rulebook, AVictimOfTheNpuRuleLeavesItsSlotToo) {
 // ---- pins
 
 TEST(Rulebook, APinChangesWhileRequestsRunAndReloadsNothing) {
-  House house;
+  CoreHarness house;
   const auto request = house.have_busy("a");
   EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
   EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a"));
@@ -256,20 +256,20 @@ TEST(Rulebook, APinChangesWhileRequestsRunAndReloadsNothing) {
 }
 
 TEST(Rulebook, AModelThatIsPinnedByItsLoadRefusesThoseQueuedBehindIt) {
-  House house;
+  CoreHarness house;
   house.load("a", 0, true);
   EXPECT_THAT(house.acquire("b"), IsEmpty());
   EXPECT_THAT(house.succeed("a"), ElementsAre("pin a", "loaded 1 a", "reject 2: slots_pinned_error"));
 }
 
 TEST(Rulebook, OneUnpinnedModelOfATypeIsEnough) {
-  House house(House::slots(3), {ModelName("a"), ModelName("c")});
+  CoreHarness house(CoreHarness::slots(3), {ModelName("a"), ModelName("c")});
   for (const char* name : {"a", "b", "c"}) house.have_idle(name);
   EXPECT_THAT(house.acquire("d"), ElementsAre("stop b: room"));
 }
 
 TEST(Rulebook, AnUnloadedPinnedModelFreesItsSlot) {
-  House house({}, {ModelName("a")});
+  CoreHarness house({}, {ModelName("a")});
   house.have_idle("a");
   house.acquire("b");
   EXPECT_EQ(house.error(house.last_ticket()).code, errc::slots_pinned);
@@ -279,13 +279,13 @@ TEST(Rulebook, AnUnloadedPinnedModelFreesItsSlot) {
 }
 
 TEST(Rulebook, PinnedModelsOfOneTypeDoNotConcernTheOthers) {
-  House house({}, {ModelName("a")});
+  CoreHarness house({}, {ModelName("a")});
   house.have_idle("a");
   EXPECT_THAT(house.acquire(nth(house, ModelType::embedding, 1)), ElementsAre("start embedding1"));
 }
 
 TEST(Rulebook, UnloadingEverythingTakesPinnedModelsOfEveryType) {
-  House house(House::slots(2), {ModelName("a")});
+  CoreHarness house(CoreHarness::slots(2), {ModelName("a")});
   house.have_idle("a");
   house.have_idle(nth(house, ModelType::embedding, 1));
   EXPECT_THAT(house.unload_all(), ElementsAre("stop a: unload", "stop embedding1: unload"));

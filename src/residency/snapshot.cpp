@@ -1,8 +1,8 @@
 #include "residency/snapshot.h"
 
-#include "residency/disposal.h"
 #include "residency/elsewhere.h"
 #include "residency/lending.h"
+#include "residency/reclaim.h"
 #include "residency/state.h"
 
 namespace corral::residency {

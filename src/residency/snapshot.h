@@ -25,7 +25,7 @@ struct ServerView {
   bool lent = false;            // loaded for others; takes none of the slots
   Millis load_duration{0};
   Millis idle{0};                         // since the end of the last request; 0 while one runs
-  double score = 0;                       // how disposable it is, see disposal.h; 0 while it is in use
+  double score = 0;                       // how disposable it is, see reclaim.h; 0 while it is in use
   StopReason leaving = StopReason::none;  // why it drains or stops
   EvictionSettings eviction;
 };

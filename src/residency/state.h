@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "residency/lease_table.h"
-#include "residency/memory_books.h"
+#include "residency/memory_ledger.h"
 #include "residency/server_state.h"
 #include "residency/settings.h"
 #include "residency/types.h"
@@ -25,12 +25,12 @@ struct Waiter {
   std::optional<bool> pin = {};
   bool returns = false;  // came while the same model was on its way out
 
-  bool is_peer() const { return spec && spec->origin == Origin::peer; }
+  bool is_peer() const { return spec && spec->origin == RequestOrigin::peer; }
 };
 
 // Enough of these memories has been given up for a load and is on its way back. After `until` it loads in trust, even
 // if not all of it shows up as free.
-struct Promise {
+struct PendingRelease {
   std::vector<PoolId> pools;
   MonoTime until;
 };
@@ -77,7 +77,7 @@ struct Server {
   std::optional<MonoTime> waits_since;
   std::vector<ServerId> waits_for;
   bool held_by_memory = false;  // or for memory
-  std::optional<Promise> promise;
+  std::optional<PendingRelease> promise;
   // Second attempt: those that were there when the first one failed. They go first, then those that came meanwhile.
   std::vector<ServerId> first_to_go;
 
@@ -143,7 +143,7 @@ struct State {
   std::unordered_map<TicketId, Server*> waiting;  // ticket of a waiter -> its load
   std::vector<PendingUnload> unloads;
   std::vector<PendingRelief> reliefs;
-  MemoryBooks memory;
+  MemoryLedger memory;
   bool watching = false;                                // WatchMemory was told last
   std::array<std::uint64_t, kStopReasonCount> stops{};  // servers told to stop, by reason
   std::uint64_t downsizes = 0;

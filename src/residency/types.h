@@ -39,7 +39,7 @@ using MemoryUse = std::vector<PoolUse>;
 
 // Who wants a model: somebody who asks this machine, or another machine of its mesh, which only gets what its owner can
 // spare (lending.h).
-enum class Origin : std::uint8_t { local, peer };
+enum class RequestOrigin : std::uint8_t { local, peer };
 
 // How a model may be downsized and evicted without anybody asking for it; resolved by the caller.
 struct EvictionSettings {
@@ -65,7 +65,7 @@ struct ModelSpec {
   Millis load_deadline{0};    // a load that takes longer has failed; 0: no deadline
   MemoryUse memory = {};
   EvictionSettings eviction = {};
-  Origin origin = Origin::local;  // of whoever asks
+  RequestOrigin origin = RequestOrigin::local;  // of whoever asks
   // The shell has to look at its files and its needs (CheckLoad) before anybody goes for it. Until then `device`, `npu`
   // and `memory` needn't be known.
   bool to_check = false;

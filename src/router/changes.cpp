@@ -28,47 +28,47 @@ class Differ {
  public:
   explicit Differ(const Causes& causes) : causes_(causes) {}
 
-  void came(const SeenServer& server) {
+  void came(const InstanceSnapshot& server) {
     urgent();
     tell_move(server, ServerState::queued);
-    add(LoadMoved{.spec = server.spec, .stage = LoadStage::started, .attempt = server.attempt, .error = {}});
+    add(LoadChanged{.spec = server.spec, .stage = LoadStage::started, .attempt = server.attempt, .error = {}});
     if (!server.loads) tell_finished(server);
   }
 
-  void stayed(const SeenServer& before, const SeenServer& after) {
+  void stayed(const InstanceSnapshot& before, const InstanceSnapshot& after) {
     if (before.loads && !after.loads) tell_finished(after);
     if (before.loads && after.loads && before.progress != after.progress) {
-      add(LoadMoved{.spec = after.spec,
-                    .stage = LoadStage::progress,
-                    .attempt = after.attempt,
-                    .progress = after.progress,
-                    .error = {}});
+      add(LoadChanged{.spec = after.spec,
+                      .stage = LoadStage::progress,
+                      .attempt = after.attempt,
+                      .progress = after.progress,
+                      .error = {}});
     }
     if (before.state != after.state || before.leases != after.leases) tell_move(after, before.state);
     if (!(serves(before.state) && serves(after.state)) && before.state != after.state) urgent();
     if (before.pinned != after.pinned) {
       urgent();
-      add(PinMoved{after.spec->name, after.pinned});
+      add(PinUpdated{after.spec->name, after.pinned});
     }
   }
 
-  void went(const SeenServer& server) {
+  void went(const InstanceSnapshot& server) {
     urgent();
     const auto cause = causes_.find(server.id);
     const bool failed = cause != causes_.end();
     if (server.loads) {
-      add(LoadMoved{.spec = server.spec,
-                    .stage = failed ? LoadStage::failed : LoadStage::aborted,
-                    .attempt = server.attempt,
-                    .reason = server.leaving,
-                    .error = failed ? std::optional(cause->second) : std::nullopt});
+      add(LoadChanged{.spec = server.spec,
+                      .stage = failed ? LoadStage::failed : LoadStage::aborted,
+                      .attempt = server.attempt,
+                      .reason = server.leaving,
+                      .error = failed ? std::optional(cause->second) : std::nullopt});
     }
-    add(ServerMoved{.spec = server.spec,
-                    .from = server.state,
-                    .to = failed ? ServerState::failed : ServerState::gone,
-                    .reason = server.leaving,
-                    .cause = failed ? cause->second.message : "",
-                    .pinned = server.pinned});
+    add(InstanceChanged{.spec = server.spec,
+                        .from = server.state,
+                        .to = failed ? ServerState::failed : ServerState::gone,
+                        .reason = server.leaving,
+                        .cause = failed ? cause->second.message : "",
+                        .pinned = server.pinned});
   }
 
   void add(Change change) { changes_.list.push_back(std::move(change)); }
@@ -76,22 +76,22 @@ class Differ {
   Changes take() { return std::move(changes_); }
 
  private:
-  void tell_move(const SeenServer& server, ServerState from) {
-    add(ServerMoved{.spec = server.spec,
-                    .from = from,
-                    .to = server.state,
-                    .reason = server.leaving,
-                    .cause = {},
-                    .pinned = server.pinned,
-                    .requests = server.leases});
+  void tell_move(const InstanceSnapshot& server, ServerState from) {
+    add(InstanceChanged{.spec = server.spec,
+                        .from = from,
+                        .to = server.state,
+                        .reason = server.leaving,
+                        .cause = {},
+                        .pinned = server.pinned,
+                        .requests = server.leases});
   }
-  void tell_finished(const SeenServer& server) {
-    add(LoadMoved{.spec = server.spec,
-                  .stage = LoadStage::finished,
-                  .attempt = server.attempt,
-                  .progress = 1,
-                  .took = server.load_duration,
-                  .error = {}});
+  void tell_finished(const InstanceSnapshot& server) {
+    add(LoadChanged{.spec = server.spec,
+                    .stage = LoadStage::finished,
+                    .attempt = server.attempt,
+                    .progress = 1,
+                    .took = server.load_duration,
+                    .error = {}});
   }
 
   const Causes& causes_;
@@ -105,9 +105,9 @@ const char* name_of(LoadStage stage) {
   return kNames[static_cast<std::size_t>(stage)];
 }
 
-Picture take_picture(const residency::Core& core, residency::Now now, double progress) {
+RouterSnapshot take_picture(const residency::Core& core, residency::Now now, double progress) {
   auto snapshot = core.snapshot(now);
-  Picture picture{{}, std::move(snapshot.queue), core.state().settings, snapshot.revision};
+  RouterSnapshot picture{{}, std::move(snapshot.queue), core.state().settings, snapshot.revision};
   for (const auto& view : snapshot.servers) {
     picture.servers.push_back({.id = view.id,
                                .spec = view.spec,
@@ -128,11 +128,11 @@ Picture take_picture(const residency::Core& core, residency::Now now, double pro
     const auto* model = core.state().find(loading->spec->name);
     picture.servers.back().pinned = model != nullptr && model->pinned;
   }
-  std::ranges::sort(picture.servers, {}, &SeenServer::id);
+  std::ranges::sort(picture.servers, {}, &InstanceSnapshot::id);
   return picture;
 }
 
-Changes diff(const Picture& before, const Picture& after, const Causes& causes) {
+Changes diff(const RouterSnapshot& before, const RouterSnapshot& after, const Causes& causes) {
   Differ differ(causes);
   auto old = before.servers.begin();
   auto now = after.servers.begin();
@@ -147,10 +147,10 @@ Changes diff(const Picture& before, const Picture& after, const Causes& causes) 
   }
   if (!same_order(before.queue, after.queue)) differ.urgent();
   if (!same_order(before.queue, after.queue) || !same_waiters(before.queue, after.queue))
-    differ.add(QueueMoved{after.queue});
+    differ.add(QueueChanged{after.queue});
   if (before.settings != after.settings) {
     differ.urgent();
-    differ.add(SettingsMoved{after.settings});
+    differ.add(SettingsChanged{after.settings});
   }
   return differ.take();
 }

@@ -18,7 +18,7 @@
 namespace corral::router {
 
 // A server that takes a slot.
-struct SeenServer {
+struct InstanceSnapshot {
   residency::ServerId id;
   residency::SpecPtr spec;
   residency::ServerState state = residency::ServerState::loading;
@@ -31,18 +31,18 @@ struct SeenServer {
   Millis load_duration{0};
 };
 
-struct Picture {
-  std::vector<SeenServer> servers;  // by id
+struct RouterSnapshot {
+  std::vector<InstanceSnapshot> servers;  // by id
   std::vector<residency::QueuedView> queue;
   residency::Settings settings;
   std::uint64_t revision = 0;
 };
 
 // `progress`: of the load that runs, 0..1.
-Picture take_picture(const residency::Core& core, residency::Now now, double progress);
+RouterSnapshot take_picture(const residency::Core& core, residency::Now now, double progress);
 
 // A server went from one state to another, or its requests became more or fewer.
-struct ServerMoved {
+struct InstanceChanged {
   residency::SpecPtr spec;
   residency::ServerState from = residency::ServerState::queued;
   residency::ServerState to = residency::ServerState::queued;
@@ -52,7 +52,7 @@ struct ServerMoved {
   std::size_t requests = 0;
 };
 enum class LoadStage : std::uint8_t { started, progress, finished, failed, aborted };
-struct LoadMoved {
+struct LoadChanged {
   residency::SpecPtr spec;
   LoadStage stage = LoadStage::started;
   int attempt = 1;
@@ -61,21 +61,22 @@ struct LoadMoved {
   residency::StopReason reason = residency::StopReason::none;  // of `aborted`
   std::optional<Error> error;                                  // of `failed`
 };
-struct QueueMoved {
+struct QueueChanged {
   std::vector<residency::QueuedView> queue;  // all of it
 };
-struct PinMoved {
+struct PinUpdated {
   ModelName model;
   bool pinned = false;
 };
-struct SettingsMoved {
+struct SettingsChanged {
   residency::Settings settings;
 };
 // The last thing that is told.
-struct HouseCloses {};
+struct RouterClosed {};
 
 // What the house says, and what others do (never null).
-using Change = std::variant<ServerMoved, LoadMoved, QueueMoved, PinMoved, SettingsMoved, HouseCloses, NoticePtr>;
+using Change =
+    std::variant<InstanceChanged, LoadChanged, QueueChanged, PinUpdated, SettingsChanged, RouterClosed, NoticePtr>;
 
 const char* name_of(LoadStage stage);
 
@@ -88,6 +89,6 @@ struct Changes {
 // How processes ended by themselves and why loads failed, as far as it is known.
 using Causes = std::map<residency::ServerId, Error>;
 
-Changes diff(const Picture& before, const Picture& after, const Causes& causes);
+Changes diff(const RouterSnapshot& before, const RouterSnapshot& after, const Causes& causes);
 
 }  // namespace corral::router

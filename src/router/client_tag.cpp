@@ -34,8 +34,9 @@ std::string network_of(std::string_view peer) {
 
 ClientTags::ClientTags() : ClientTags(random_secret()) {}
 
-std::string ClientTags::of(std::string_view key, std::string_view peer) const {
-  const auto who = key.empty() ? network_of(peer) : std::string(key);
+std::string ClientTags::of(const OwnerId& owner, const ClientAddress& client) const {
+  const auto& key = owner.value();
+  const auto who = key.empty() ? network_of(client.value()) : key;
   // The same text as a key and as an address are two clients.
   const auto seed = secret_ ^ (key.empty() ? 0 : 1);
   return fmt::format("{:016x}", XXH3_64bits_withSeed(who.data(), who.size(), seed));

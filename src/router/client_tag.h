@@ -4,7 +4,8 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
+
+#include "router/identities.h"
 
 namespace corral::router {
 
@@ -13,8 +14,8 @@ class ClientTags {
   ClientTags();
   explicit ClientTags(std::uint64_t secret) : secret_(secret) {}
 
-  // `key` identifies the key that was shown; without one it is the address that counts.
-  std::string of(std::string_view key, std::string_view peer) const;
+  // Without a key it is the address that counts.
+  std::string of(const OwnerId& owner, const ClientAddress& client) const;
 
  private:
   const std::uint64_t secret_;

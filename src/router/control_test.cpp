@@ -1,5 +1,5 @@
 // Loading, unloading, pinning and stopping by hand, through the shell.
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "router/errors.h"
 #include "router/router_fixture.h"
 

@@ -27,7 +27,7 @@ void Counters::ended(const RequestEnd& end) {
   auto& counted = models_[end.model];
   counted.type = end.type;
   counted.requests[static_cast<std::size_t>(end.outcome)] += 1;
-  counted.kept_off += end.kept_off;
+  counted.quarantined += end.quarantined;
   if (end.waited) counted.queue_seconds.observe(std::chrono::duration<double>(*end.waited).count());
 }
 

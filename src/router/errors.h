@@ -12,7 +12,7 @@ enum class errc {
   shutting_down,
   cancelled,          // by somebody else than its client
   internal,           // something that never fails has failed; the log says what
-  kept_off,           // this very request has ended processes before; retry_after
+  quarantined,        // this very request has ended processes before; retry_after
   context_not_yours,  // more context than its caller may have a model loaded with
   not_begun,          // whoever was asked hasn't begun: somebody else may be asked; fact<Error>() says why
 };

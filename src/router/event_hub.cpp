@@ -11,7 +11,7 @@ constexpr Millis kLookInterval{200};
 constexpr std::size_t kMostKept = 2048;
 
 std::size_t weight_of(const Event& event) {
-  const auto* queue = std::get_if<QueueMoved>(&event.change);
+  const auto* queue = std::get_if<QueueChanged>(&event.change);
   return 1 + (queue != nullptr ? queue->queue.size() : 0);
 }
 
@@ -72,7 +72,7 @@ void EventHub::close() {
   later_.cancel();
   if (tracking()) look_now(true);
   closed_ = true;
-  publish(HouseCloses{});
+  publish(RouterClosed{});
 }
 
 std::uint64_t EventHub::begin() {

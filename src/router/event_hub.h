@@ -33,7 +33,7 @@ using EventPtr = std::shared_ptr<const Event>;
 class EventHub {
  public:
   // `look` takes a picture of now; called on the home loop.
-  EventHub(async::Executor home, async::Timers& timers, std::function<Picture()> look)
+  EventHub(async::Executor home, async::Timers& timers, std::function<RouterSnapshot()> look)
       : home_(home),
         timers_(timers),
         look_(std::move(look)),
@@ -82,11 +82,11 @@ class EventHub {
 
   const async::Executor home_;
   async::Timers& timers_;
-  const std::function<Picture()> look_;
+  const std::function<RouterSnapshot()> look_;
   const std::shared_ptr<std::atomic<int>> listeners_ = std::make_shared<std::atomic<int>>(0);
 
   bool tracking_ = false;  // `seen_` is kept up to date
-  Picture seen_;
+  RouterSnapshot seen_;
   Causes causes_;
   MonoTime last_look_ = MonoTime::min();
   std::deque<EventPtr> events_;

@@ -9,20 +9,20 @@ using testing::StartsWith;
 
 // An event in a few words: "a loading>ready", "load a started".
 struct InWords {
-  std::string operator()(const ServerMoved& moved) const {
+  std::string operator()(const InstanceChanged& moved) const {
     auto text = moved.spec->name.value() + " " + residency::name_of(moved.from) + ">" + residency::name_of(moved.to);
     if (moved.requests > 0) text += " " + std::to_string(moved.requests);
     if (moved.reason != residency::StopReason::none) text += std::string(" for ") + residency::name_of(moved.reason);
     return moved.cause.empty() ? text : text + ": " + moved.cause;
   }
-  std::string operator()(const LoadMoved& moved) const {
+  std::string operator()(const LoadChanged& moved) const {
     auto text = "load " + moved.spec->name.value() + " " + name_of(moved.stage);
     if (moved.stage == LoadStage::progress) text += " " + std::to_string(static_cast<int>(moved.progress * 100));
     if (moved.attempt > 1) text += " attempt " + std::to_string(moved.attempt);
     if (moved.reason != residency::StopReason::none) text += std::string(" for ") + residency::name_of(moved.reason);
     return moved.error ? text + ": " + moved.error->message : text;
   }
-  std::string operator()(const QueueMoved& moved) const {
+  std::string operator()(const QueueChanged& moved) const {
     std::string text = "queue";
     for (const auto& queued : moved.queue) {
       text += " " + queued.model.value() + "x" + std::to_string(queued.waiters);
@@ -30,11 +30,11 @@ struct InWords {
     }
     return text;
   }
-  std::string operator()(const PinMoved& moved) const {
+  std::string operator()(const PinUpdated& moved) const {
     return (moved.pinned ? "pin " : "unpin ") + moved.model.value();
   }
-  std::string operator()(const SettingsMoved&) const { return "settings"; }
-  std::string operator()(const HouseCloses&) const { return "closes"; }
+  std::string operator()(const SettingsChanged&) const { return "settings"; }
+  std::string operator()(const RouterClosed&) const { return "closes"; }
   std::string operator()(const NoticePtr& notice) const {
     std::string text;
     json::Writer out(text);

@@ -28,7 +28,7 @@ backends::LoadOptions options_of(const residency::EvictionSettings& eviction) {
   return options;
 }
 
-void keep_for(OptionWish& said, Millis idle, const residency::EvictionSettings& now) {
+void keep_for(OptionPatch& said, Millis idle, const residency::EvictionSettings& now) {
   std::erase_if(said.unset, [](const auto* option) {
     return option->key == "auto_evict" || option->key == "evict_idle_timeout" || option->key == "downsize_idle_timeout";
   });

@@ -4,7 +4,7 @@
 
 #include "backends/load_options.h"
 #include "residency/types.h"
-#include "router/option_wish.h"
+#include "router/option_patch.h"
 
 namespace corral::router {
 
@@ -14,6 +14,6 @@ residency::EvictionSettings eviction_of(const backends::LoadOptions& options);
 backends::LoadOptions options_of(const residency::EvictionSettings& eviction);
 
 // What a load has said, and that its model is to stay for so long unused (ModelRouter::keep). `now`: as it is without.
-void keep_for(OptionWish& said, Millis idle, const residency::EvictionSettings& now);
+void keep_for(OptionPatch& said, Millis idle, const residency::EvictionSettings& now);
 
 }  // namespace corral::router

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(KeepFor, ATimeMakesItLeaveButNotShrink) {
-  OptionWish said;
+  OptionPatch said;
   keep_for(said, 90s, {.auto_evict = false});
   const auto eviction = eviction_of(said.set);
   EXPECT_TRUE(eviction.auto_evict);
@@ -18,13 +18,13 @@ TEST(KeepFor, ATimeMakesItLeaveButNotShrink) {
 }
 
 TEST(KeepFor, WhoOptedInToShrinkStillDoes) {
-  OptionWish said;
+  OptionPatch said;
   keep_for(said, 90s, {.auto_evict = true, .downsize_idle_timeout = 30s});
   EXPECT_FALSE(said.set.downsize_idle_timeout) << "as it was said elsewhere";
 }
 
 TEST(KeepFor, ForEverIsNotByItself) {
-  OptionWish said;
+  OptionPatch said;
   keep_for(said, 90s, {});
   keep_for(said, -1ms, eviction_of(said.set));
   EXPECT_FALSE(eviction_of(said.set).auto_evict);
@@ -33,7 +33,7 @@ TEST(KeepFor, ForEverIsNotByItself) {
 }
 
 TEST(KeepFor, WhatALoadSaidNotToCountCountsNow) {
-  OptionWish said({}, {config::find_load_option("auto_evict"), config::find_load_option("ctx_size")});
+  OptionPatch said({}, {config::find_load_option("auto_evict"), config::find_load_option("ctx_size")});
   said.set.ctx_size = 512;
   keep_for(said, 5s, {});
   ASSERT_EQ(said.unset.size(), 1u);

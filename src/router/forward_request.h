@@ -11,7 +11,7 @@
 #include "http/body.h"
 #include "protocol/ask.h"
 #include "protocol/http_error.h"
-#include "router/answering.h"
+#include "router/upstream.h"
 
 namespace corral::router {
 
@@ -24,17 +24,18 @@ struct ForwardRequest {
   std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
   WantedContext context = {};
   Requester requester = {};
-  std::uint64_t conversation = 0;         // see NodePreference
-  std::string owner = {};                 // see RequestView
-  std::string peer = {};                  // the address that it came from
+  std::uint64_t conversation = 0;  // see NodePreference
+  OwnerId owner = {};
+  ClientAddress client = {};
   bool background = false;                // others' requests go first
   std::shared_ptr<const void> held = {};  // until the end of the answer: its place among those of its key
   std::string content_type = "application/json";
   // Instead of `body`; then `stream` is false. Pulled once, when the model is there, and never held whole.
   std::unique_ptr<http::BodySource> upload = {};
   // Called with the node that works on it (empty: this machine), at each attempt. On the forwarder's loop.
-  std::function<void(std::string_view node)> placed = {};
-  // The sender is a peer, which repeats it if that may help: here it is sent once, and its errors have a Mishap.
+  std::function<void(const NodeRef& node)> placed = {};
+  // The sender is a peer, which repeats it if that may help: here it is sent once, and its errors have a
+  // ForwardFailure.
   bool once = false;
   // How a stream says that it failed.
   std::string (*told)(const Error& error) = framed_error;

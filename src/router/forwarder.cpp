@@ -38,7 +38,7 @@ async::Task<Result<http::Response>> Forwarder::forward(ForwardRequest request) {
   active->hold(std::move(request.held));
   const bool stream = request.stream;
   auto head = backend_head(request);
-  auto attempts = std::make_unique<RequestAttempts>(RequestAttempts::Parts{lender_, timers_, suspects_}, executor,
+  auto attempts = std::make_unique<RequestAttempts>(RequestAttempts::Parts{lender_, timers_, quarantine_}, executor,
                                                     std::move(request), std::move(head), active);
   auto answering = stream ? streamed(std::move(attempts), active) : passed(std::move(attempts), active);
   auto answered = co_await active->until_stopped(std::move(answering));
@@ -54,7 +54,7 @@ http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {
   http::RequestHead head{"POST", std::string(request.path()), {}};
   head.headers.add("Content-Type", request.content_type);
   head.headers.add("X-Request-Id", request.id.value());
-  head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.peer));
+  head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.client));
   if (request.background) head.headers.add(protocol::kPriority, protocol::kBackground);
   return head;
 }

@@ -15,18 +15,18 @@
 #include "http/handler.h"
 #include "router/client_tag.h"
 #include "router/request_attempts.h"
+#include "router/request_quarantine.h"
 #include "router/request_table.h"
-#include "router/suspects.h"
 
 namespace corral::router {
 
 class Forwarder {
  public:
   // Both must outlive the forwarder and the answers it returns.
-  Forwarder(Lender& lender, async::Timers& timers)
+  Forwarder(LeaseProvider& lender, async::Timers& timers)
       : lender_(lender),
         timers_(timers),
-        suspects_(timers),
+        quarantine_(timers),
         requests_(timers, [&lender](RequestEnd end) { lender.count(std::move(end)); }) {}
 
   // On the loop of the client's connection. Errors: those of RequestAttempts; cancelled, shutting_down.
@@ -42,9 +42,9 @@ class Forwarder {
   static async::Task<Result<http::Response>> streamed(AttemptsPtr attempts, ActivePtr active);
   http::RequestHead backend_head(const ForwardRequest& request) const;
 
-  Lender& lender_;
+  LeaseProvider& lender_;
   async::Timers& timers_;
-  Suspects suspects_;
+  RequestQuarantine quarantine_;
   const ClientTags tags_;
   RequestTable requests_;
 };

@@ -2,15 +2,15 @@
 // load.
 #pragma once
 
-#include "residency/errc.h"
-#include "router/for_peers.h"
-#include "router/memory_gauge.h"
+#include "residency/errors.h"
+#include "router/memory_sampler.h"
+#include "router/peer_lease_provider.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {
 
 // 1,000 bytes of host memory, and with `gpus` as much of each; 100 are never lent.
-class GroupGauge final : public MemoryGauge {
+class GroupGauge final : public MemorySampler {
  public:
   async::Task<residency::MemorySampled> sample() override {
     residency::MemorySampled seen{{{residency::PoolId("ram"), 1000, available}}};
@@ -39,7 +39,7 @@ class GroupRouterTest : public RouterTest {
     run(router->stop(Millis(0)));
     settle();
     router.emplace(loop, timers, std::vector<backends::Backend*>{&backend}, std::move(options), backends::OptionStore(),
-                   &gauge);
+                   &sampler);
     forwarder.emplace(*router, timers);
   }
   void TearDown() override {
@@ -65,7 +65,8 @@ class GroupRouterTest : public RouterTest {
     load.recalled = [this] { ++recalls; };
     return load;
   }
-  GroupLoad split(const std::string& name, const BackendPtr& of, residency::Origin origin = residency::Origin::peer) {
+  GroupLoad split(const std::string& name, const BackendPtr& of,
+                  residency::RequestOrigin origin = residency::RequestOrigin::peer) {
     return {.model = model(name), .backend = of, .origin = origin};
   }
   Lease have_group(GroupLoad load) {
@@ -78,7 +79,7 @@ class GroupRouterTest : public RouterTest {
   }
   backends::FakeServer& server_of(const BackendPtr& of) { return *of->servers().back(); }
 
-  GroupGauge gauge;
+  GroupGauge sampler;
   int recalls = 0;
 
  private:

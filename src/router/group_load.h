@@ -22,7 +22,7 @@ struct ShareOf {
 struct GroupLoad {
   backends::ModelPtr model;
   std::shared_ptr<backends::Backend> backend;  // of this load alone: who it is
-  residency::Origin origin = residency::Origin::peer;
+  residency::RequestOrigin origin = residency::RequestOrigin::peer;
   std::uint64_t context = 0;  // tokens that the plan has room for, where the model's options don't say; 0: theirs
   Millis deadline{0};         // 0: as for any load of the model
   std::optional<ShareOf> share = {};

@@ -39,7 +39,7 @@ TEST_F(GroupLoadTest, TheWatchdogAsksAShareNothing) {
 }
 
 TEST_F(GroupLoadTest, AShareIsOfTheGpusWhereThereAreAny) {
-  gauge.gpus = 2;
+  sampler.gpus = 2;
   const auto lease = have_group(share(made(300, "share")));
   const auto all = report();
   ASSERT_EQ(all.shares.size(), 1u);
@@ -51,7 +51,7 @@ TEST_F(GroupLoadTest, AShareIsOfTheGpusWhereThereAreAny) {
 }
 
 TEST_F(GroupLoadTest, AShareThatDoesntFitIsRefusedAndSaysWhatIsShort) {
-  gauge.available = 350;
+  sampler.available = 350;
   auto lease = run(router->acquire_for_group(share(made(300, "share"))));
   ASSERT_TRUE(lease.refused());
   EXPECT_EQ(lease.error().code, errc::not_here);
@@ -62,13 +62,13 @@ TEST_F(GroupLoadTest, AShareThatDoesntFitIsRefusedAndSaysWhatIsShort) {
 TEST_F(GroupLoadTest, TheOwnersLoadRecallsAShareAndGetsItsMemory) {
   const auto of = made(700, "share");
   auto lease = have_group(share(of));
-  gauge.available = 300;
+  sampler.available = 300;
   auto own = acquire("a");
   EXPECT_EQ(recalls, 1);
   EXPECT_EQ(report().shares.at(0).server.view.leaving, residency::StopReason::recall);
   drop(std::move(lease));
   EXPECT_FALSE(server_of(of).alive());
-  gauge.available = 1000;
+  sampler.available = 1000;
   pass(300ms);
   server("a").finish_load();
   settle();
@@ -79,20 +79,20 @@ TEST_F(GroupLoadTest, TheOwnersLoadRecallsAShareAndGetsItsMemory) {
 TEST_F(GroupLoadTest, WhoDoesntLetGoIsStoppedAfterHalfAMinute) {
   const auto of = made(700, "share");
   const auto lease = have_group(share(of));
-  gauge.available = 300;
+  sampler.available = 300;
   auto own = acquire("a");
   pass(29'000ms);
   EXPECT_TRUE(server_of(of).alive());
   pass(1'100ms);
   EXPECT_FALSE(server_of(of).alive());
-  auto gone = run(lease.until_gone());
+  auto gone = run(lease.wait_for_exit());
   EXPECT_TRUE(gone.get().told);
 }
 
 TEST_F(GroupLoadTest, ADeadShareIsToldFromOneThatWasToldToGo) {
   const auto of = made(300, "share");
   const auto lease = have_group(share(of));
-  auto gone = run(lease.until_gone());
+  auto gone = run(lease.wait_for_exit());
   server_of(of).die();
   settle();
   ASSERT_TRUE(gone.done());
@@ -129,7 +129,7 @@ TEST_F(GroupLoadTest, WhoLoadsASplitModelFindsItLoaded) {
 }
 
 TEST_F(GroupLoadTest, ASplitThatItsOwnerAskedForIsHis) {
-  const auto lease = have_group(split("a", made(300), residency::Origin::local));
+  const auto lease = have_group(split("a", made(300), residency::RequestOrigin::local));
   EXPECT_FALSE(report().servers.at(0).view.lent);
 }
 
@@ -144,7 +144,7 @@ TEST_F(GroupLoadTest, ThePlansContextIsTakenUnlessTheOwnerHasSaidAnother) {
 TEST_F(GroupLoadTest, ASplitThatFailsDrivesOutNobodyAndIsntTriedAgain) {
   have("b");
   const auto of = made(100);
-  auto lease = run(router->acquire_for_group(split("a", of, residency::Origin::peer)));
+  auto lease = run(router->acquire_for_group(split("a", of, residency::RequestOrigin::peer)));
   server_of(of).fail_load(Error(make_error_code(backends::errc::load_crashed), "no worker"));
   settle();
   ASSERT_TRUE(lease.refused());

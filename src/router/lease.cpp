@@ -4,11 +4,13 @@ namespace corral::router {
 namespace {
 
 // Keeps whoever answers while it is waited for.
-async::Task<Ending> until_gone_of(std::shared_ptr<Answering> answering) { co_return co_await answering->until_gone(); }
+async::Task<UpstreamExit> until_gone_of(std::shared_ptr<Upstream> answering) {
+  co_return co_await answering->wait_for_exit();
+}
 
 }  // namespace
 
-Lease::Lease(std::shared_ptr<Answering> answering, std::move_only_function<void()> give_back)
+Lease::Lease(std::shared_ptr<Upstream> answering, std::move_only_function<void()> give_back)
     : answering_(std::move(answering)), give_back_(std::move(give_back)) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
@@ -31,6 +33,6 @@ void Lease::give_back() {
   if (auto call = std::exchange(give_back_, {})) call();
 }
 
-async::Task<Ending> Lease::until_gone() const { return until_gone_of(answering_); }
+async::Task<UpstreamExit> Lease::wait_for_exit() const { return until_gone_of(answering_); }
 
 }  // namespace corral::router

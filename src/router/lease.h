@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "router/answering.h"
+#include "router/upstream.h"
 
 namespace corral::router {
 
@@ -13,7 +13,7 @@ class Lease {
  public:
   Lease() = default;
   // `give_back` is called once, on the loop where the lease ends.
-  Lease(std::shared_ptr<Answering> answering, std::move_only_function<void()> give_back);
+  Lease(std::shared_ptr<Upstream> answering, std::move_only_function<void()> give_back);
   Lease(Lease&& other) noexcept { *this = std::move(other); }
   Lease& operator=(Lease&& other) noexcept;
   ~Lease() { give_back(); }
@@ -23,17 +23,17 @@ class Lease {
   http::Target& target(async::Executor executor) const { return answering_->target(executor); }
   // Tokens that a conversation with it may have; 0: not known.
   std::uint64_t context_window() const { return answering_->context(); }
-  // The node of a mesh that answers; empty: this machine.
-  std::string_view place() const { return answering_->place(); }
+  // That answers.
+  NodeRef node() const { return answering_->node(); }
   // Returns when whoever answers has gone (on any loop).
-  async::Task<Ending> until_gone() const;
+  async::Task<UpstreamExit> wait_for_exit() const;
   // The request's answer streams: shown in health as long as the lease lives.
   void mark_streaming();
   // Ends the hold now.
   void give_back();
 
  private:
-  std::shared_ptr<Answering> answering_;
+  std::shared_ptr<Upstream> answering_;
   std::move_only_function<void()> give_back_;
   bool streams_ = false;
 };

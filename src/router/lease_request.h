@@ -1,5 +1,5 @@
-// The parameters of a lease, in parts. Each Lender reads the parts that concern it and passes all of them on. Plain
-// values.
+// The parameters of a lease, in parts. Each LeaseProvider reads the parts that concern it and passes all of them on.
+// Plain values.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "protocol/ask.h"
 #include "residency/types.h"
+#include "router/identities.h"
 
 namespace corral::router {
 
@@ -35,11 +36,11 @@ struct WantedContext {
   bool may_reload = true;
 };
 
-// The sender. Read by ForPeers, ModelRouter and fleet::SplitLender.
+// The sender. Read by PeerLeaseProvider, ModelRouter and fleet::SplitLender.
 struct Requester {
-  residency::Origin origin = residency::Origin::local;
-  std::string peer = {};  // the node, of a peer's request: of each peer only so many wait
-  bool waits = false;     // no other node can serve it: it may wait for a load of another model, see ForPeers
+  residency::RequestOrigin origin = residency::RequestOrigin::local;
+  NodeRef peer = {};   // the node, of a peer's request: of each peer only so many wait
+  bool waits = false;  // no other node can serve it: it may wait for a load of another model, see PeerLeaseProvider
 };
 
 // How it is answered. Sent to peers.
@@ -50,8 +51,8 @@ struct Streaming {
 
 // Which node of a mesh is to answer. Read by fleet::PeerCalls.
 struct NodePreference {
-  std::uint64_t conversation = 0;       // the same number for requests of one conversation; 0: not known
-  std::vector<std::string> avoid = {};  // places that failed this request, or wouldn't take it
+  std::uint64_t conversation = 0;   // the same number for requests of one conversation; 0: not known
+  std::vector<NodeRef> avoid = {};  // those that failed this request, or wouldn't take it
 };
 
 struct LeaseRequest {

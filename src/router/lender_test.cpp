@@ -10,7 +10,7 @@ namespace {
 using LenderTest = RouterTest;
 
 // A peer that answers: no process, no house.
-class Peer final : public Lender {
+class Peer final : public LeaseProvider {
  public:
   explicit Peer(async::Executor executor) : executor_(executor) {}
   Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
@@ -26,14 +26,14 @@ class Peer final : public Lender {
   std::vector<Outcome> ends;
 
  private:
-  class Far final : public Answering, public http::Target {
+  class Far final : public Upstream, public http::Target {
    public:
     Far(async::Executor executor, std::vector<std::string>& asked) : gone_(executor), asked_(asked) {}
     http::Target& target(async::Executor) override { return *this; }
     std::uint64_t context() const override { return 0; }
-    async::Task<Ending> until_gone() override {
+    async::Task<UpstreamExit> wait_for_exit() override {
       co_await gone_.wait();
-      co_return Ending{};
+      co_return UpstreamExit{};
     }
     void stream_began() override {}
     void stream_ended() override {}
@@ -81,13 +81,13 @@ TEST_F(LenderTest, AsksWhoeverLends) {
 }
 
 // Two nodes, of which the first one hasn't begun, or goes while it works.
-class Nodes final : public Lender {
+class Nodes final : public LeaseProvider {
  public:
   explicit Nodes(async::Executor executor) : executor_(executor) {}
   Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
   async::Task<Result<Lease>> acquire(backends::ModelPtr, LeaseRequest request) override {
     for (const std::string place : {"first", "second"}) {
-      if (std::ranges::find(request.nodes.avoid, place) != request.nodes.avoid.end()) continue;
+      if (std::ranges::find(request.nodes.avoid, NodeRef(place)) != request.nodes.avoid.end()) continue;
       asked.push_back(place);
       co_return Lease(std::make_shared<Node>(*this, place), [] {});
     }
@@ -114,13 +114,13 @@ class Nodes final : public Lender {
    private:
     std::string text_, said_;
   };
-  class Node final : public Answering, public http::Target {
+  class Node final : public Upstream, public http::Target {
    public:
     Node(Nodes& of, std::string place) : of_(of), place_(std::move(place)) {}
     http::Target& target(async::Executor) override { return *this; }
     std::uint64_t context() const override { return 0; }
-    std::string_view place() const override { return place_; }
-    async::Task<Ending> until_gone() override { co_return Ending{.how = "its link ended"}; }
+    NodeRef node() const override { return NodeRef(place_); }
+    async::Task<UpstreamExit> wait_for_exit() override { co_return UpstreamExit{.how = "its link ended"}; }
     void stream_began() override {}
     void stream_ended() override {}
     async::Task<Result<http::Response>> send(const http::RequestHead&, std::string_view) override {

@@ -1,7 +1,7 @@
 // Requests of other machines of a mesh, through the lender that is made for them.
-#include "residency/errc.h"
-#include "router/for_peers.h"
-#include "router/memory_gauge.h"
+#include "residency/errors.h"
+#include "router/memory_sampler.h"
+#include "router/peer_lease_provider.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {
@@ -9,7 +9,7 @@ namespace {
 
 using residency::errc;
 
-class SteadyGauge final : public MemoryGauge {
+class SteadyGauge final : public MemorySampler {
  public:
   async::Task<residency::MemorySampled> sample() override {
     co_return residency::MemorySampled{{{residency::PoolId("ram"), 1000, available}}};
@@ -30,7 +30,8 @@ class LendingTest : public RouterTest {
     forwarder.reset();
     run(router->stop(Millis(0)));
     settle();
-    router.emplace(loop, timers, std::vector<backends::Backend*>{&backend}, slots(1), backends::OptionStore(), &gauge);
+    router.emplace(loop, timers, std::vector<backends::Backend*>{&backend}, slots(1), backends::OptionStore(),
+                   &sampler);
     forwarder.emplace(*router, timers);
     peers.emplace(*router, timers);
   }
@@ -45,14 +46,14 @@ class LendingTest : public RouterTest {
     return lease.granted() ? lease.take() : Lease();
   }
 
-  SteadyGauge gauge;
-  std::optional<ForPeers> peers;
+  SteadyGauge sampler;
+  std::optional<PeerLeaseProvider> peers;
 };
 
 TEST_F(LendingTest, ALoadForAPeerTakesNoSlotAndIsShown) {
   backend.knows_estimates = false;
   have("a");
-  gauge.available = 600;
+  sampler.available = 600;
   auto lease = lend("b");
   EXPECT_THAT(backend.alive(), ElementsAre("a", "b"));
   const auto all = report();
@@ -65,7 +66,7 @@ TEST_F(LendingTest, ALoadForAPeerTakesNoSlotAndIsShown) {
 
 TEST_F(LendingTest, WhatIsInMemoryServesByTheShortWay) {
   have("a");
-  const auto asked_here = [](ForPeers& lender, backends::ModelPtr wanted) -> async::Task<bool> {
+  const auto asked_here = [](PeerLeaseProvider& lender, backends::ModelPtr wanted) -> async::Task<bool> {
     co_return static_cast<bool>(lender.try_acquire(*wanted, 0));
   };
   EXPECT_TRUE(run(asked_here(*peers, model("a"))).get());
@@ -73,7 +74,7 @@ TEST_F(LendingTest, WhatIsInMemoryServesByTheShortWay) {
 }
 
 TEST_F(LendingTest, APeerHearsWhatIsShort) {
-  gauge.available = 450;
+  sampler.available = 450;
   auto refused = ask("b");
   ASSERT_TRUE(refused.done());
   ASSERT_FALSE(refused.granted());
@@ -95,7 +96,7 @@ TEST_F(LendingTest, APeerNeverWaitsBehindALoadOfTheOwners) {
 
 // Each has one of the places of its node.
 TEST_F(LendingTest, OnlySoManyOfOneNodeWaitForAnothersLoad) {
-  const auto wish = [](const char* peer) { return LeaseRequest{.requester = {.peer = peer, .waits = true}}; };
+  const auto wish = [](const char* peer) { return LeaseRequest{.requester = {.peer = NodeRef(peer), .waits = true}}; };
   auto first = ask("a", wish("x"));
   EXPECT_THAT(backend.alive(), ElementsAre("a"));
   std::vector<Pending<Result<Lease>>> waiting;
@@ -148,14 +149,14 @@ TEST_F(LendingTest, ALentModelIsRecalledAndItsStreamEndsWithOneError) {
   request.send("data: {}\n\n");
   settle();
   auto stream = reader(response);
-  gauge.available = 300;
+  sampler.available = 300;
   auto own = acquire("a");
   pass(29s, 1s);
   EXPECT_THAT(server("b").stops(), IsEmpty()) << "it has its time";
   pass(2s, 1s);
   EXPECT_THAT(server("b").stops(), ElementsAre(0ms));
   server("b").let_stop();
-  gauge.available = 900;
+  sampler.available = 900;
   settle();
   pass(5s, 1s);
   EXPECT_TRUE(stream.ended());
@@ -168,7 +169,7 @@ TEST_F(LendingTest, ALentModelIsRecalledAndItsStreamEndsWithOneError) {
 
 TEST_F(LendingTest, TheOwnersRequestMakesItHis) {
   have("a");
-  gauge.available = 600;
+  sampler.available = 600;
   drop(lend("b"));
   auto own = acquire("b");
   EXPECT_TRUE(own.granted()) << "at once";

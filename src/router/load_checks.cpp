@@ -47,9 +47,9 @@ async::Task<void> LoadChecks::look(residency::CheckLoad asked) {
     found = fail(errc::internal, "the look at the model's files failed inside the server; its log says how");
   }
   if (found) {
-    house_.dispatch(residency::LoadChecked{asked.server, asked.check, std::move(*found)});
+    driver_.dispatch(residency::LoadChecked{asked.server, asked.check, std::move(*found)});
   } else {
-    house_.dispatch(residency::CheckFailed{asked.server, asked.check, std::move(found.error())});
+    driver_.dispatch(residency::CheckFailed{asked.server, asked.check, std::move(found.error())});
   }
 }
 

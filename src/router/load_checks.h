@@ -5,14 +5,15 @@
 #include <unordered_map>
 
 #include "async/task_group.h"
-#include "router/house.h"
-#include "router/memory_desk.h"
+#include "router/core_driver.h"
+#include "router/memory_reporter.h"
 
 namespace corral::router {
 
 class LoadChecks {
  public:
-  LoadChecks(async::Executor home, House& house, MemoryDesk& memory) : home_(home), house_(house), memory_(memory) {}
+  LoadChecks(async::Executor home, CoreDriver& driver, MemoryReporter& memory)
+      : home_(home), driver_(driver), memory_(memory) {}
 
   void on(const residency::CheckLoad& action);
   void on(const residency::DropCheck& action);
@@ -26,8 +27,8 @@ class LoadChecks {
   async::Task<Result<residency::SpecPtr>> looked_at(residency::SpecPtr asked);
 
   const async::Executor home_;
-  House& house_;
-  MemoryDesk& memory_;
+  CoreDriver& driver_;
+  MemoryReporter& memory_;
   std::unordered_map<residency::ServerId, std::shared_ptr<async::TaskGroup>> looks_;
   std::vector<std::shared_ptr<async::TaskGroup>> given_up_;  // until they have unwound
 };

@@ -1,6 +1,6 @@
 // What happens to a request between its arrival and the start of its load, through the shell: looks at files and needs.
 #include "backends/errors.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "router/errors.h"
 #include "router/router_fixture.h"
 

@@ -177,7 +177,7 @@ TEST_F(LoopsTest, ServersDieWhileTheOtherLoopUsesThem) {
       const http::RequestHead head{"POST", "/v1/x", {}};
       co_await turns(2);
       auto answer = co_await lease->target(pool.at(1).executor()).send(head, "{}");
-      if (!answer) co_await lease->until_gone();
+      if (!answer) co_await lease->wait_for_exit();
       ++answers;
     }
     over = true;

@@ -1,13 +1,13 @@
 // What the shell does for the rules of memory: measures, asks what a load will take, shrinks what is idle.
 #include "router/errors.h"
-#include "router/memory_gauge.h"
+#include "router/memory_sampler.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {
 namespace {
 
 // Memory whose free part the test tells.
-class FakeGauge final : public MemoryGauge {
+class FakeGauge final : public MemorySampler {
  public:
   async::Task<residency::MemorySampled> sample() override { co_return now(); }
   void watch(OnSample on_sample) override { watcher = std::move(on_sample); }
@@ -43,7 +43,7 @@ class MemoryTest : public RouterTest {
     run(router->stop(Millis(0)));
     settle();
     router.emplace(loop, timers, std::vector<backends::Backend*>{&backend}, std::move(options), backends::OptionStore(),
-                   &gauge);
+                   &sampler);
     forwarder.emplace(*router, timers);
   }
   static backends::LoadOptions leaving() {
@@ -51,15 +51,15 @@ class MemoryTest : public RouterTest {
     options.auto_evict = true;
     return options;
   }
-  FakeGauge gauge;
+  FakeGauge sampler;
 };
 
 TEST_F(MemoryTest, ALoadThatDoesNotFitBesideAnIdleModelDrivesItOut) {
   have("a");
-  gauge.available = 300;
+  sampler.available = 300;
   auto lease = acquire("b");
   EXPECT_THAT(backend.alive(), IsEmpty()) << "its memory has still to come back";
-  gauge.available = 700;
+  sampler.available = 700;
   pass(300ms);
   EXPECT_THAT(backend.alive(), ElementsAre("b"));
   server("b").finish_load();
@@ -69,7 +69,7 @@ TEST_F(MemoryTest, ALoadThatDoesNotFitBesideAnIdleModelDrivesItOut) {
 
 TEST_F(MemoryTest, ALoadThatFitsLeavesEverybodyWhereHeIs) {
   have("a");
-  gauge.available = 600;
+  sampler.available = 600;
   have("b");
   EXPECT_THAT(backend.alive(), ElementsAre("a", "b"));
 }
@@ -87,15 +87,15 @@ TEST_F(MemoryTest, AnIdleModelIsDownsizedAndThenEvicted) {
 
 TEST_F(MemoryTest, NobodyWatchesWhereNobodyMayBeEvicted) {
   have("a");
-  EXPECT_FALSE(gauge.watcher);
+  EXPECT_FALSE(sampler.watcher);
   auto loaded = load("a", leaving());
   settle();
-  ASSERT_TRUE(gauge.watcher);
+  ASSERT_TRUE(sampler.watcher);
   backends::LoadOptions staying;
   staying.auto_evict = false;
   loaded = load("a", staying);
   settle();
-  EXPECT_FALSE(gauge.watcher);
+  EXPECT_FALSE(sampler.watcher);
 }
 
 TEST_F(MemoryTest, UnderPressureTheIdleModelGoes) {
@@ -104,12 +104,12 @@ TEST_F(MemoryTest, UnderPressureTheIdleModelGoes) {
   settle();
   pass(10s, 1s);
   backend.downsizes = false;
-  gauge.available = 200;
-  gauge.watcher(gauge.now());
+  sampler.available = 200;
+  sampler.watcher(sampler.now());
   settle();
   EXPECT_THAT(backend.alive(), ElementsAre("a")) << "that is enough";
-  gauge.available = 10;
-  gauge.watcher(gauge.now());
+  sampler.available = 10;
+  sampler.watcher(sampler.now());
   settle();
   EXPECT_THAT(backend.alive(), IsEmpty());
 }
@@ -134,7 +134,7 @@ TEST_F(MemoryTest, AModelIsOnTheDeviceThatItsOptionsAndTheMachineMakeIt) {
   };
   have("a");
   EXPECT_EQ(device_of("a"), std::pair(Device::cpu, Device::cpu)) << "no GPU in this machine";
-  gauge.has_gpu = true;
+  sampler.has_gpu = true;
   have("b");
   EXPECT_EQ(device_of("b"), std::pair(Device::gpu, Device::gpu));
   backends::LoadOptions none;
@@ -148,8 +148,8 @@ TEST_F(MemoryTest, AModelIsOnTheDeviceThatItsOptionsAndTheMachineMakeIt) {
 }
 
 TEST_F(MemoryTest, AFullGpuIsNoShortageForAModelOfTheCpu) {
-  gauge.has_gpu = true;
-  gauge.gpu_available = 0;
+  sampler.has_gpu = true;
+  sampler.gpu_available = 0;
   backend.knows_estimates = false;
   backend.bound = 500;
   backends::LoadOptions none;
@@ -200,16 +200,16 @@ class FakeGpu final : public device::PoolSource {
   const bool& there_;
 };
 
-TEST(MonitorGauge, KnowsAGpuOnceItWasSeen) {
+TEST(DeviceMemorySampler, KnowsAGpuOnceItWasSeen) {
   async::Loop loop;
   async::ManualTimers timers{loop.executor()};
   bool there = false;
   device::PoolSources sources;
   sources.push_back(std::make_unique<FakeGpu>(there));
   device::MemoryMonitor monitor(loop.executor(), timers, {}, std::move(sources));
-  MonitorGauge gauge(monitor);
+  DeviceMemorySampler sampler(monitor);
   const auto devices = [&] {
-    Pending<Device> asked(loop.executor(), gauge.devices());
+    Pending<Device> asked(loop.executor(), sampler.devices());
     loop.context().restart();
     loop.context().poll();
     return asked.get();

@@ -32,7 +32,7 @@ struct ModelMetrics {
   std::array<std::uint64_t, kLoadOutcomeCount> loads{};
   std::array<std::uint64_t, kStopReasonCount> stops{};  // told to go, by reason
   std::uint64_t crashes = 0;                            // ended by itself
-  std::uint64_t kept_off = 0;                           // requests that weren't sent, as they had ended processes
+  std::uint64_t quarantined = 0;                        // requests that weren't sent, as they had ended processes
 
   Histogram first_token_seconds{kWaitBounds};
   Histogram tokens_per_second{kRateBounds};

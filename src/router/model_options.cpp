@@ -59,7 +59,8 @@ Result<ModelOptions::Resolved> ModelOptions::resolve(const models::ModelInfo& mo
   return Resolved{*backend, std::move(*resolved)};
 }
 
-Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr& model, const OptionWish& wish) const {
+Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr& model,
+                                                        const OptionPatch& wish) const {
   auto resolved = resolve(*model, wanted(*model, wish));
   if (!resolved) return std::unexpected(resolved.error());
   auto spec = std::make_shared<LoadSpec>();
@@ -81,11 +82,11 @@ Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr
   return spec;
 }
 
-backends::LoadOptions ModelOptions::wanted(const models::ModelInfo& model, const OptionWish& wish) const {
+backends::LoadOptions ModelOptions::wanted(const models::ModelInfo& model, const OptionPatch& wish) const {
   return with_defaults(of_model(backends_, model.name, wish.over(saved_.of(model.name))), came_with(model));
 }
 
-backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionWish& wish) const {
+backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionPatch& wish) const {
   return with_defaults(of_model(backends_, model, wish.over(saved_.of(model))));
 }
 
@@ -97,7 +98,7 @@ backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& s
 }
 
 async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model, OptionChange change,
-                                                       const House& house) {
+                                                       const CoreDriver& driver) {
   const auto saved_then = [&] {
     backends::LoadOptions saved;
     if (!change.unset_all) saved = saved_.of(model->name);
@@ -114,7 +115,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   OptionReport report;
   report.wanted = saved_then();
   report.saved = change.dry_run ? saved_.of(model->name) : report.wanted;
-  const auto* known = house.core().state().find(model->name);
+  const auto* known = driver.core().state().find(model->name);
   report.pinned = known != nullptr && known->pinned;
   const auto without_saved = backends::merge(brought, defaults_);
   const auto defaults = resolve(*model, without_saved);
@@ -127,7 +128,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   if (!effective && change.wish.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
   report.effective = effective ? effective->options : given;
   if (!effective) report.problem = effective.error().message;
-  for (const auto& view : house.core().snapshot(house.now()).servers) {
+  for (const auto& view : driver.core().snapshot(driver.now()).servers) {
     if (view.spec->name != model->name) continue;
     report.loaded = residency::is_resident(view.state);
     report.needs_reload = report.loaded && effective && view.spec->options != backends::fingerprint(report.effective);
@@ -138,7 +139,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   co_return report;
 }
 
-Result<> ModelOptions::save_loaded(const ModelName& model, const OptionWish& requested) {
+Result<> ModelOptions::save_loaded(const ModelName& model, const OptionPatch& requested) {
   return saved_.save(model, requested.over(saved_.of(model)));
 }
 

@@ -7,9 +7,9 @@
 
 #include "backends/option_store.h"
 #include "backends/wrapped_server.h"
-#include "router/house.h"
+#include "router/core_driver.h"
 #include "router/option_report.h"
-#include "router/running.h"
+#include "router/running_instance.h"
 
 namespace corral::router {
 
@@ -34,19 +34,19 @@ class ModelOptions {
   }
 
   // The options of a load that says this, not resolved yet.
-  backends::LoadOptions wanted(const models::ModelInfo& model, const OptionWish& wish) const;
+  backends::LoadOptions wanted(const models::ModelInfo& model, const OptionPatch& wish) const;
   // The same without what came with the model, which never decides how it leaves memory.
-  backends::LoadOptions wanted(const ModelName& model, const OptionWish& wish) const;
+  backends::LoadOptions wanted(const ModelName& model, const OptionPatch& wish) const;
   // What a model and a load say, with what the configuration says behind it. `came_with`: see came_with().
   backends::LoadOptions with_defaults(const backends::LoadOptions& said,
                                       const backends::LoadOptions& came_with = {}) const;
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
   // Such a load, without what only a look at its files and the machine can tell. Errors: those of Backend::resolve.
-  Result<std::shared_ptr<LoadSpec>> spec_of(const backends::ModelPtr& model, const OptionWish& wish) const;
+  Result<std::shared_ptr<LoadSpec>> spec_of(const backends::ModelPtr& model, const OptionPatch& wish) const;
 
   // See ModelRouter::options(); looks at files.
-  async::Task<Result<OptionReport>> change(backends::ModelPtr model, OptionChange change, const House& house);
-  Result<> save_loaded(const ModelName& model, const OptionWish& requested);
+  async::Task<Result<OptionReport>> change(backends::ModelPtr model, OptionChange change, const CoreDriver& driver);
+  Result<> save_loaded(const ModelName& model, const OptionPatch& requested);
   void save_pin(const ModelName& model, bool pinned);
   std::set<ModelName> pins() const { return saved_.pins(); }
   backends::OptionStore::All all_saved() const { return saved_.all(); }

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "backends/external/stranger.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "router/eviction.h"
 #include "router/plain_request.h"
 
@@ -17,18 +17,18 @@ ProcessOptions process_options(const RouterOptions& options) { return {options.s
 }  // namespace
 
 ModelRouter::ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends,
-                         RouterOptions options, backends::OptionStore saved, MemoryGauge* gauge)
+                         RouterOptions options, backends::OptionStore saved, MemorySampler* sampler)
     : home_(home),
       timers_(timers),
       started_(timers.now()),
       wishes_(std::move(backends), std::move(saved)),
-      house_(home.executor(), timers, residency::Core(options.residency, wishes_.pins()), *this),
+      driver_(home.executor(), timers, residency::Core(options.residency, wishes_.pins()), *this),
       hub_(home.executor(), timers, [this] { return look(); }),
-      memory_(home.executor(), house_, gauge),
-      checks_(home.executor(), house_, memory_),
-      processes_(home.executor(), timers, house_, counters_, hub_, process_options(options)),
+      memory_(home.executor(), driver_, sampler),
+      checks_(home.executor(), driver_, memory_),
+      processes_(home.executor(), timers, driver_, counters_, hub_, process_options(options)),
       request_checks_(home.executor(), timers),
-      contexts_(timers, house_, processes_, wishes_, gauge) {
+      contexts_(timers, driver_, processes_, wishes_, sampler) {
   wishes_.configure(std::move(options.default_options), std::move(options.defaults_without_args), options.load_timeout);
 }
 
@@ -44,24 +44,24 @@ Lease ModelRouter::make_lease(residency::LeaseId id, residency::ServerId server)
 
 void ModelRouter::return_lease(residency::LeaseId lease) {
   if (home_.executor().running_in_this_thread()) {
-    house_.return_lease(lease);
+    driver_.return_lease(lease);
   } else {
-    home_.post([this, lease] { house_.return_lease(lease); });
+    home_.post([this, lease] { driver_.return_lease(lease); });
   }
 }
 
-Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context, residency::Origin origin) {
+Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context, residency::RequestOrigin origin) {
   if (!home_.executor().running_in_this_thread()) return {};
   if (context > 0) {
-    const Running* running = processes_.resident(model);
+    const RunningInstance* running = processes_.resident(model);
     if (running == nullptr || running->context_window < context) return {};
   }
-  const auto lease = house_.try_acquire(model, origin);
+  const auto lease = driver_.try_acquire(model, origin);
   return lease ? make_lease(lease->id, lease->server) : Lease();
 }
 
 async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, LeaseRequest request) {
-  if (request.requester.origin == residency::Origin::peer)
+  if (request.requester.origin == residency::RequestOrigin::peer)
     co_return co_await acquire_for_peer(std::move(model), std::move(request));
   if (request.context.tokens > 0) {
     // Of some programs of others nobody knows what context they have: they say themselves what is too much.
@@ -70,11 +70,11 @@ async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, L
         !resolved || dynamic_cast<const backends::Stranger*>(resolved->backend) == nullptr || contexts_.most(model) > 0;
     if (known) co_return co_await acquire_with(std::move(model), std::move(request));
   }
-  co_return co_await acquire_new(std::move(model), OptionWish(), std::move(request.asked));
+  co_return co_await acquire_new(std::move(model), OptionPatch(), std::move(request.asked));
 }
 
 async::Task<bool> ModelRouter::may_evict(std::shared_ptr<const LoadSpec> spec) {
-  const auto* known = house_.core().state().find(spec->name);
+  const auto* known = driver_.core().state().find(spec->name);
   if (known != nullptr && known->pending != nullptr) co_return false;
   const auto* loading = processes_.loading();
   if (loading != nullptr && loading->spec->name == spec->name) co_return false;
@@ -83,12 +83,12 @@ async::Task<bool> ModelRouter::may_evict(std::shared_ptr<const LoadSpec> spec) {
   const auto there = co_await looked->backend->check_files(looked->model, looked->load_options);
   if (!there) co_return false;  // the load tells what is wrong
   co_await memory_.look_at(*looked);
-  co_return house_.may_evict(looked);
+  co_return driver_.may_evict(looked);
 }
 
-async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, OptionWish options,
+async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, OptionPatch options,
                                                     std::shared_ptr<const AskedRequest> asked,
-                                                    residency::Origin origin) {
+                                                    residency::RequestOrigin origin) {
   bool looked = false;
   for (bool again = false;;) {
     if (auto lease = try_acquire(model->name, 0, origin)) co_return lease;
@@ -104,7 +104,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
       continue;  // much may have changed meanwhile
     }
     residency::Acquire question{{}, *spec};
-    auto asking = house_.ask(std::move(question));
+    auto asking = driver_.ask(std::move(question));
     auto answer = co_await std::move(asking);
     if (const auto* error = std::get_if<Error>(&answer)) {
       // Files that were replaced since the failure may be tried at once.
@@ -139,11 +139,11 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_peer(backends::ModelPtr mode
   };
   if (tokens > 0) {
     co_await contexts_.refresh();
-    const Running* running = processes_.resident(model->name);
+    const RunningInstance* running = processes_.resident(model->name);
     const auto has = running != nullptr ? running->context_window : contexts_.most(model);
     if (tokens > has) co_return too_few(has);
   }
-  auto lease = co_await acquire_new(model, OptionWish(), std::move(request.asked), residency::Origin::peer);
+  auto lease = co_await acquire_new(model, OptionPatch(), std::move(request.asked), residency::RequestOrigin::peer);
   if (lease && lease->context_window() < tokens) co_return too_few(lease->context_window());
   co_return lease;
 }
@@ -188,10 +188,10 @@ async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, L
       note_requested(model->name, told);  // a request is no word of how the model is to be loaded
       continue;
     }
-    auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionWish(), request.asked);
+    auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionPatch(), request.asked);
     if (!lease || lease->context_window() >= tokens) co_return lease;
   }
-  const Running* running = processes_.resident(model->name);
+  const RunningInstance* running = processes_.resident(model->name);
   co_return fail(backends::errc::invalid_option,
                  fmt::format("'ctx_size' is {}, but '{}' has a context of {} tokens here: take that or less", tokens,
                              model->name.value(), running == nullptr ? 0 : running->context_window),
@@ -200,19 +200,19 @@ async::Task<Result<Lease>> ModelRouter::acquire_with(backends::ModelPtr model, L
 
 // ---- loading and unloading by hand
 
-void ModelRouter::note_requested(const ModelName& model, const OptionWish& options) {
+void ModelRouter::note_requested(const ModelName& model, const OptionPatch& options) {
   for (const auto& [id, running] : processes_.all()) {
     if (running->spec->name == model && !running->stopping) running->requested = options;
   }
 }
 
-async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin,
+async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
                                                  bool save) {
   const auto spec = wishes_.spec_of(model, options);
   if (!spec) co_return std::unexpected(spec.error());
   if (pin) kept_pins_.erase(model->name);
   residency::Load question{{}, *spec, pin};
-  auto asking = house_.ask(std::move(question));
+  auto asking = driver_.ask(std::move(question));
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   note_requested(model->name, options);
@@ -225,14 +225,14 @@ async::Task<Result<bool>> ModelRouter::load_here(backends::ModelPtr model, Optio
 
 async::Task<Result<>> ModelRouter::unload_here(ModelName model) {
   residency::Unload question{{}, std::move(model)};
-  auto asking = house_.ask(std::move(question));
+  auto asking = driver_.ask(std::move(question));
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   co_return Result<>();
 }
 
 async::Task<Result<UnloadReport>> ModelRouter::unload_all_here() {
-  auto asking = house_.ask(residency::UnloadAll());
+  auto asking = driver_.ask(residency::UnloadAll());
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   auto& unloaded = std::get<residency::Unloaded>(answer);
@@ -242,7 +242,7 @@ async::Task<Result<UnloadReport>> ModelRouter::unload_all_here() {
 async::Task<Result<>> ModelRouter::pin_here(ModelName model, bool pinned) {
   kept_pins_.erase(model);
   residency::Pin question{{}, std::move(model), pinned};
-  auto asking = house_.ask(std::move(question));
+  auto asking = driver_.ask(std::move(question));
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   co_return Result<>();
@@ -250,14 +250,14 @@ async::Task<Result<>> ModelRouter::pin_here(ModelName model, bool pinned) {
 
 async::Task<Result<PressureReport>> ModelRouter::simulate_pressure_here(double pct) {
   residency::SimulatePressure question{{}, pct};
-  auto asking = house_.ask(question);
+  auto asking = driver_.ask(question);
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   auto& relieved = std::get<residency::Relieved>(answer);
   co_return PressureReport{std::move(relieved.downsized), std::move(relieved.evicted)};
 }
 
-async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPtr model, OptionWish options) {
+async::Task<Result<MemoryEstimate>> ModelRouter::estimate_here(backends::ModelPtr model, OptionPatch options) {
   const auto made = wishes_.spec_of(model, options);
   if (!made) co_return std::unexpected(made.error());
   const LoadSpec& spec = **made;
@@ -273,11 +273,11 @@ async::Task<Result<OptionReport>> ModelRouter::options_here(backends::ModelPtr m
   const bool supposes = change.supposes();
   co_await contexts_.refresh();
   const auto about = model;
-  auto changing = wishes_.change(std::move(model), std::move(change), house_);
+  auto changing = wishes_.change(std::move(model), std::move(change), driver_);
   auto report = co_await std::move(changing);
   if (report) {
     report->window = contexts_.predicted(*about, report->given, 0);
-    const Running* const running = processes_.resident(about->name);
+    const RunningInstance* const running = processes_.resident(about->name);
     if (running != nullptr && (!supposes || !report->needs_reload)) report->window.usable = running->context_window;
   }
   if (report && !dry_run) update_eviction();
@@ -291,7 +291,7 @@ void ModelRouter::update_eviction() {
     if (running->stopping) continue;
     changes.push_back({name, eviction_of(wishes_.wanted(name, running->requested))});
   }
-  for (auto& change : changes) house_.dispatch(std::move(change));
+  for (auto& change : changes) driver_.dispatch(std::move(change));
 }
 
 void ModelRouter::on(const residency::StartLoad& action) {
@@ -299,14 +299,14 @@ void ModelRouter::on(const residency::StartLoad& action) {
   // What was changed while it was queued counts too.
   const auto& spec = LoadSpec::of(action.spec);
   if (const auto eviction = eviction_of(wishes_.wanted(spec.name, spec.requested)); eviction != spec.eviction)
-    house_.dispatch(residency::ChangeEviction{spec.name, eviction});
+    driver_.dispatch(residency::ChangeEviction{spec.name, eviction});
 }
 
 void ModelRouter::change(RouterOptions options) {
   const auto residency = options.residency;
   processes_.change(process_options(options));
   wishes_.configure(std::move(options.default_options), std::move(options.defaults_without_args), options.load_timeout);
-  house_.dispatch(residency::ChangeSettings{residency});
+  driver_.dispatch(residency::ChangeSettings{residency});
   update_eviction();
 }
 
@@ -314,16 +314,16 @@ void ModelRouter::change(RouterOptions options) {
 
 async::Task<void> ModelRouter::stop_here(Millis deadline) {
   hub_.close();
-  house_.dispatch(residency::Shutdown{});
+  driver_.dispatch(residency::Shutdown{});
   co_await processes_.stop(deadline);
   co_await memory_.stop();
   co_await checks_.stop();
   co_await request_checks_.stop();
-  co_await house_.stop();
+  co_await driver_.stop();
 }
 
 std::string ModelRouter::leftovers() const {
-  auto counts = house_.leftovers();
+  auto counts = driver_.leftovers();
   counts.emplace_back(processes_.all().size(), "processes");
   counts.emplace_back(processes_.tasks() + memory_.tasks() + checks_.tasks() + request_checks_.tasks(), "tasks");
   counts.emplace_back(hub_.tasks(), "looks");

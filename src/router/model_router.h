@@ -1,7 +1,7 @@
 // The shell around the decision core, and the one door to it: leases, loads, pins, reports, from any loop. What it does
-// is done by objects with one job each: house.h asks the core and runs its actions, processes.h has the processes,
-// model_options.h what models are loaded with, load_checks.h and memory_desk.h find out what must be known before,
-// counters.h counts, event_hub.h tells.
+// is done by objects with one job each: core_driver.h asks the core and runs its actions, process_manager.h has the
+// processes, model_options.h what models are loaded with, load_checks.h and memory_reporter.h find out what must be
+// known before, counters.h counts, event_hub.h tells.
 //
 // Lives on the home loop; every method may be called on any loop and answers there. Nothing in here waits while the
 // core decides, so resident models, health and the queue answer at once whatever loads or stops.
@@ -15,16 +15,16 @@
 #include <vector>
 
 #include "async/loop.h"
-#include "router/contexts.h"
+#include "router/context_planner.h"
+#include "router/core_driver.h"
 #include "router/counters.h"
 #include "router/errors.h"
 #include "router/event_hub.h"
-#include "router/house.h"
 #include "router/lease.h"
 #include "router/load_checks.h"
-#include "router/memory_desk.h"
+#include "router/memory_reporter.h"
 #include "router/model_options.h"
-#include "router/processes.h"
+#include "router/process_manager.h"
 #include "router/request_checks.h"
 
 namespace corral::router {
@@ -73,7 +73,7 @@ struct MetricsReport {
 // A model that answers, to ask its process about itself. Doesn't keep it in memory.
 struct Resident {
   ModelName model;
-  std::shared_ptr<Running> running;
+  std::shared_ptr<RunningInstance> running;
 
   // For use on `executor`'s loop.
   http::Target& target(async::Executor executor) const;
@@ -118,12 +118,12 @@ class EventReader {
   std::optional<std::uint64_t> seen_;
 };
 
-class ModelRouter final : public Lender, private Hands {
+class ModelRouter final : public LeaseProvider, private ActionExecutor {
  public:
   // Everything referred to must outlive the router. `saved`: of models, and their pins; the router keeps it up to date.
   // `gauge` nullptr: nothing is known of memory, and no rule of it applies.
   ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends, RouterOptions options,
-              backends::OptionStore saved = backends::OptionStore(), MemoryGauge* gauge = nullptr);
+              backends::OptionStore saved = backends::OptionStore(), MemorySampler* sampler = nullptr);
   ~ModelRouter() override;
 
   // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
@@ -140,12 +140,12 @@ class ModelRouter final : public Lender, private Hands {
     return try_acquire(model.name, context);
   }
   Lease try_acquire(const ModelName& model, std::uint64_t context = 0,
-                    residency::Origin origin = residency::Origin::local);
+                    residency::RequestOrigin origin = residency::RequestOrigin::local);
 
   // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
   // model (except for what they say shall not count), then by the configuration. True: it was in memory already.
   // `save`: once it is loaded, `options` are saved for it, over what was saved before.
-  async::Task<Result<bool>> load(backends::ModelPtr model, OptionWish options, std::optional<bool> pin,
+  async::Task<Result<bool>> load(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
                                  bool save = false);
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
@@ -163,7 +163,7 @@ class ModelRouter final : public Lender, private Hands {
   // Of models that need not be in memory, nor on disk.
   async::Task<std::set<ModelName>> pins();
   // The memory that load() with these options would take. Loads and evicts nothing.
-  async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionWish options);
+  async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionPatch options);
   // What conversations with these models may have, in their order: there, or as a load would give it now.
   async::Task<std::vector<ModelContext>> contexts(std::vector<backends::ModelPtr> models);
   // One pass of what idleness and pressure do by themselves, see residency::SimulatePressure.
@@ -235,29 +235,30 @@ class ModelRouter final : public Lender, private Hands {
   async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, LeaseRequest request);
   async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, LeaseRequest request);
   // What a load has said is kept with its process.
-  void note_requested(const ModelName& model, const OptionWish& options);
+  void note_requested(const ModelName& model, const OptionPatch& options);
   // Loads it, if need be, with what `options` say of such a load.
-  async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionWish options,
+  async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionPatch options,
                                          std::shared_ptr<const AskedRequest> asked = {},
-                                         residency::Origin origin = residency::Origin::local);
+                                         residency::RequestOrigin origin = residency::RequestOrigin::local);
   // Whether a load of this model would be a new one, and might evict another model.
   async::Task<bool> may_evict(std::shared_ptr<const LoadSpec> spec);
   // A peer's request.
   async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, LeaseRequest request);
-  async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionWish options, std::optional<bool> pin, bool save);
+  async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
+                                      bool save);
   async::Task<Result<>> unload_here(ModelName model);
   async::Task<Result<UnloadReport>> unload_all_here();
   async::Task<Result<>> pin_here(ModelName model, bool pinned);
   async::Task<Result<OptionReport>> options_here(backends::ModelPtr model, OptionChange change);
   async::Task<Result<PressureReport>> simulate_pressure_here(double pct);
-  async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, OptionWish options);
+  async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, OptionPatch options);
   // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
   void update_eviction();
   void keep_here(const ModelName& model, Millis idle);
   // A pin for as long as keep() says; model_router_keep.cpp.
   bool may_keep_pinned(const ModelName& model) const;
   void pin_kept(const ModelName& model, bool pinned);
-  Picture look() const;
+  RouterSnapshot look() const;
   Report report_now() const;
   std::vector<Resident> residents_now() const;
   async::Task<Update> next_update(std::optional<std::uint64_t> seen, Millis patience);
@@ -270,13 +271,13 @@ class ModelRouter final : public Lender, private Hands {
   const MonoTime started_;
   ModelOptions wishes_;
   Counters counters_;
-  House house_;
+  CoreDriver driver_;
   EventHub hub_;
-  MemoryDesk memory_;
+  MemoryReporter memory_;
   LoadChecks checks_;
-  Processes processes_;
+  ProcessManager processes_;
   RequestChecks request_checks_;
-  Contexts contexts_;
+  ContextPlanner contexts_;
   std::set<ModelName> held_;
   std::set<ModelName> kept_pins_;  // that are keep()'s
 };

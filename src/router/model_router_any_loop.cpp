@@ -23,7 +23,7 @@ async::Task<Result<Lease>> ModelRouter::acquire(backends::ModelPtr model, LeaseR
   return async::run_on(home_.executor(), acquire_here(std::move(model), std::move(request)));
 }
 
-async::Task<Result<bool>> ModelRouter::load(backends::ModelPtr model, OptionWish options, std::optional<bool> pin,
+async::Task<Result<bool>> ModelRouter::load(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
                                             bool save) {
   return async::run_on(home_.executor(), load_here(std::move(model), std::move(options), pin, save));
 }
@@ -48,7 +48,7 @@ async::Task<Result<OptionReport>> ModelRouter::options(backends::ModelPtr model,
   return async::run_on(home_.executor(), options_here(std::move(model), std::move(change)));
 }
 
-async::Task<Result<MemoryEstimate>> ModelRouter::estimate(backends::ModelPtr model, OptionWish options) {
+async::Task<Result<MemoryEstimate>> ModelRouter::estimate(backends::ModelPtr model, OptionPatch options) {
   return async::run_on(home_.executor(), estimate_here(std::move(model), std::move(options)));
 }
 

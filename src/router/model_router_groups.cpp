@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "router/model_router.h"
 
 namespace corral::router {
@@ -26,10 +26,10 @@ Result<std::shared_ptr<LoadSpec>> ModelRouter::spec_of_group(const GroupLoad& lo
     spec->recalled = load.recalled;
   } else {
     // Who loads the model without saying how finds it loaded: the fingerprint is that of its usual options.
-    auto usual = wishes_.spec_of(load.model, OptionWish());
+    auto usual = wishes_.spec_of(load.model, OptionPatch());
     if (!usual) return std::unexpected(usual.error());
     spec = std::move(*usual);
-    auto wanted = wishes_.wanted(*load.model, OptionWish());
+    auto wanted = wishes_.wanted(*load.model, OptionPatch());
     if (load.context > 0 && wanted.ctx_size.value_or(0) <= 0) wanted.ctx_size = static_cast<std::int64_t>(load.context);
     auto resolved = load.backend->resolve(*load.model, wanted);
     if (!resolved) return std::unexpected(resolved.error());
@@ -49,7 +49,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_group(GroupLoad load) {
   if (!spec) co_return std::unexpected(spec.error());
   const auto& name = load.model->name;
   residency::Acquire question{{}, std::move(*spec)};
-  auto asking = house_.ask(std::move(question));
+  auto asking = driver_.ask(std::move(question));
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   const auto& granted = std::get<residency::Granted>(answer);
@@ -65,7 +65,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_group(GroupLoad load) {
 }
 
 std::optional<residency::ServerId> ModelRouter::server_of(const backends::Backend& backend) const {
-  for (const auto& [id, server] : house_.core().state().servers) {
+  for (const auto& [id, server] : driver_.core().state().servers) {
     if (LoadSpec::of(server->spec).own_backend.get() == &backend) return id;
   }
   return std::nullopt;
@@ -74,16 +74,16 @@ std::optional<residency::ServerId> ModelRouter::server_of(const backends::Backen
 async::Task<void> ModelRouter::end_of_group(std::shared_ptr<backends::Backend> of) {
   while (const auto server = server_of(*of)) {
     residency::EndServer question{{}, *server};
-    auto asking = house_.ask(question);
+    auto asking = driver_.ask(question);
     const auto answer = co_await std::move(asking);
-    // The core couldn't decide, and is asked to look again a second later (House).
+    // The core couldn't decide, and is asked to look again a second later (CoreDriver).
     if (std::holds_alternative<Error>(answer) && server_of(*of)) co_await timers_.sleep_for(kAgain);
   }
 }
 
 async::Task<void> ModelRouter::drain_of_group(std::shared_ptr<backends::Backend> of) {
   while (const auto server = server_of(*of)) {
-    const auto& known = *house_.core().state().servers.at(*server);
+    const auto& known = *driver_.core().state().servers.at(*server);
     auto name = known.spec->name;
     if (residency::is_resident(known.state)) {
       auto unloading = unload_here(std::move(name));
@@ -104,7 +104,7 @@ void ModelRouter::hold(const ModelName& model, bool held) {
 }
 
 bool ModelRouter::is_there(const ModelName& model) const {
-  const auto* known = house_.core().state().find(model);
+  const auto* known = driver_.core().state().find(model);
   return known != nullptr && (known->current != nullptr || known->pending != nullptr);
 }
 

@@ -18,19 +18,19 @@ constexpr residency::TicketId kNobodys{};
 
 // Requests must not be able to fill all slots of a type for good: whoever wants that pins by hand.
 bool ModelRouter::may_keep_pinned(const ModelName& model) const {
-  const auto views = house_.core().snapshot(house_.now()).servers;
+  const auto views = driver_.core().snapshot(driver_.now()).servers;
   const auto own =
       std::ranges::find_if(views, [&](const auto& view) { return view.spec->name == model && !view.spec->share; });
   if (own == views.end() || own->pinned || own->lent) return false;
   const auto pinned = static_cast<std::size_t>(std::ranges::count_if(
       views, [&](const auto& view) { return view.spec->type == own->spec->type && view.pinned; }));
   constexpr std::size_t kThisAndOneThatIsNot = 2;
-  return house_.core().state().settings.limits.allows(own->spec->type, pinned + kThisAndOneThatIsNot);
+  return driver_.core().state().settings.limits.allows(own->spec->type, pinned + kThisAndOneThatIsNot);
 }
 
 void ModelRouter::pin_kept(const ModelName& model, bool pinned) {
   pinned ? void(kept_pins_.insert(model)) : void(kept_pins_.erase(model));
-  house_.dispatch(residency::Pin{kNobodys, model, pinned});
+  driver_.dispatch(residency::Pin{kNobodys, model, pinned});
 }
 
 void ModelRouter::keep_here(const ModelName& model, Millis idle) {
@@ -41,7 +41,7 @@ void ModelRouter::keep_here(const ModelName& model, Millis idle) {
     const auto eviction = eviction_of(wishes_.wanted(model, said));
     if (idle < Millis(0) && may_keep_pinned(model)) pin_kept(model, true);
     if (idle >= Millis(0) && kept_pins_.contains(model)) pin_kept(model, false);
-    return house_.dispatch(residency::ChangeEviction{model, eviction});
+    return driver_.dispatch(residency::ChangeEviction{model, eviction});
   }
 }
 

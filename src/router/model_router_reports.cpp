@@ -8,8 +8,8 @@ namespace corral::router {
 http::Target& Resident::target(async::Executor executor) const { return running->server->target(executor); }
 
 Report ModelRouter::report_now() const {
-  const auto moment = house_.now();
-  Report report{house_.core().snapshot(moment), {}, {}, std::nullopt, moment.wall};
+  const auto moment = driver_.now();
+  Report report{driver_.core().snapshot(moment), {}, {}, std::nullopt, moment.wall};
   for (const auto& view : report.snapshot.servers) {
     const auto& spec = LoadSpec::of(view.spec);
     auto options = backends::merge(options_of(view.eviction), spec.load_options);
@@ -34,7 +34,7 @@ Report ModelRouter::report_now() const {
 
 std::vector<Resident> ModelRouter::residents_now() const {
   std::vector<Resident> all;
-  for (const auto& [id, server] : house_.core().state().servers) {
+  for (const auto& [id, server] : driver_.core().state().servers) {
     auto running = processes_.find(id);
     if (running && residency::is_resident(server->state) && !server->spec->share)
       all.push_back({server->spec->name, std::move(running)});
@@ -42,9 +42,9 @@ std::vector<Resident> ModelRouter::residents_now() const {
   return all;
 }
 
-Picture ModelRouter::look() const {
+RouterSnapshot ModelRouter::look() const {
   const auto* loading = processes_.loading();
-  return take_picture(house_.core(), house_.now(), loading == nullptr ? 0 : loading->progress);
+  return take_picture(driver_.core(), driver_.now(), loading == nullptr ? 0 : loading->progress);
 }
 
 EventReader::EventReader(ModelRouter& router) : router_(router), listening_(router.hub_.listen()) {}

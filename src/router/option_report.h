@@ -5,7 +5,7 @@
 
 #include "backends/load_options.h"
 #include "router/model_context.h"
-#include "router/option_wish.h"
+#include "router/option_patch.h"
 
 namespace corral::router {
 
@@ -23,13 +23,13 @@ struct OptionReport {
 };
 
 struct OptionChange {
-  OptionWish wish = {};
+  OptionPatch wish = {};
   bool unset_all = false;  // before the wish
   bool dry_run = false;    // only say what would be
   bool only_tell = false;  // of a dry run: what is known, without trying whether the engine can load it
 
   // A dry run of a change; without one it is only told what there is.
-  bool supposes() const { return dry_run && (unset_all || wish != OptionWish()); }
+  bool supposes() const { return dry_run && (unset_all || wish != OptionPatch()); }
 };
 
 }  // namespace corral::router

@@ -20,7 +20,7 @@ class OptionsTest : public RouterTest {
   Result<OptionReport> options(const std::string& name, OptionChange change = {.dry_run = true}) {
     return std::move(run(router->options(model(name), std::move(change))).get());
   }
-  auto load_and_save(const std::string& name, OptionWish wanted) {
+  auto load_and_save(const std::string& name, OptionPatch wanted) {
     return run(router->load(model(name), std::move(wanted), {}, true));
   }
 };
@@ -98,7 +98,7 @@ TEST_F(OptionsTest, ALoadCanLeaveOutWhatIsSaved) {
   backends::LoadOptions both = context_of(64);
   both.parallel = 2;
   ASSERT_TRUE(options("a", {.wish = both}));
-  const OptionWish without_context({}, {config::find_load_option("ctx_size")});
+  const OptionPatch without_context({}, {config::find_load_option("ctx_size")});
   auto loading = run(router->load(model("a"), without_context, {}));
   EXPECT_EQ(server("a").options().ctx_size, -1);
   EXPECT_EQ(server("a").options().parallel, 2);

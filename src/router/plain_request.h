@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "router/answering.h"
-#include "router/running.h"
+#include "router/running_instance.h"
+#include "router/upstream.h"
 
 namespace corral::router {
 

@@ -40,7 +40,7 @@ TEST_F(PoisonTest, ARequestThatEndedTwoProcessesIsNotSentToAThird) {
     const auto unloaded = unload("a");
     EXPECT_TRUE(unloaded.done());
   }
-  EXPECT_EQ(run(router->metrics()).get().models.at(ModelName("a")).kept_off, 2u);
+  EXPECT_EQ(run(router->metrics()).get().models.at(ModelName("a")).quarantined, 2u);
 }
 
 // Copies that waited for the second process went to a third.

@@ -28,12 +28,12 @@ RequestAttempts::RequestAttempts(Parts parts, async::Executor executor, ForwardR
       head_(std::move(head)),
       active_(std::move(active)),
       exchange_(make_exchange(request_)),
-      suspicion_(parts.suspects, request_) {}
+      suspicion_(parts.quarantine, request_) {}
 
 async::Task<RequestAttempts::Answer> RequestAttempts::next(std::optional<Millis> patience) {
   // Before it loads anything, too.
   if (std::exchange(first_, false)) {
-    if (auto off = kept_off()) co_return std::unexpected(std::move(*off));
+    if (auto off = quarantined()) co_return std::unexpected(std::move(*off));
   }
   while (true) {
     lease_.give_back();
@@ -46,8 +46,8 @@ async::Task<RequestAttempts::Answer> RequestAttempts::next(std::optional<Millis>
       lease_ = std::move(**acquired);
     }
     if (streams_) lease_.mark_streaming();
-    if (auto off = kept_off()) co_return std::unexpected(std::move(*off));
-    active_->start(lease_.place());
+    if (auto off = quarantined()) co_return std::unexpected(std::move(*off));
+    active_->start(lease_.node());
     auto answer = co_await exchange_->run(lease_.target(executor_), head_);
     if (answer && exchange_->settles(*answer)) settle();
     if (answer) co_return answer;
@@ -77,8 +77,8 @@ bool RequestAttempts::Repeats::take(const Death& death) {
   return death.unread ? ++unread_ <= kMostUnread : !std::exchange(read_, true);
 }
 
-std::optional<Error> RequestAttempts::kept_off() {
-  auto off = suspicion_.kept_off();
+std::optional<Error> RequestAttempts::quarantined() {
+  auto off = suspicion_.quarantined();
   if (off) active_->keep_off();
   return off;
 }
@@ -112,22 +112,23 @@ Result<http::Response> RequestAttempts::refused(const Error& error) const {
   // An engine has read it already, and has answered.
   if (const auto* said = error.fact<RefusedRequest>()) return http::Response::json(said->status, said->body);
   Error refusal = passed_by_.value_or(error);
-  if (request_.once) refusal.facts = Mishap{.unbegun = true, .ending = {}};
+  if (request_.once) refusal.facts = ForwardFailure{.unbegun = true, .ending = {}};
   return std::unexpected(std::move(refusal));
 }
 
 bool RequestAttempts::passes_by(const Error& error) {
-  if (error.code != errc::not_begun || lease_.place().empty() || avoid_.size() >= kMostPassedBy) return false;
-  avoid_.emplace_back(lease_.place());
+  const auto node = lease_.node();
+  if (error.code != errc::not_begun || node == NodeRef() || avoid_.size() >= kMostPassedBy) return false;
+  avoid_.push_back(node);
   if (const auto* why = error.fact<Error>()) passed_by_ = *why;
   return true;
 }
 
 async::Task<std::optional<RequestAttempts::Death>> RequestAttempts::died(Error cause, bool sendable) {
-  auto gone = lease_.until_gone();
+  auto gone = lease_.wait_for_exit();
   auto end = co_await async::with_timeout(parts_.timers, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
-  if (!lease_.place().empty()) avoid_.emplace_back(lease_.place());
+  if (const auto node = lease_.node(); node != NodeRef()) avoid_.push_back(node);
   passed_by_.reset();  // what another one said before isn't why it fails now
   if (suspicion_.unread_by(*end).value_or(cause.code == http::errc::connect_failed))
     co_return Death{.ending = std::move(*end), .may_ask_again = sendable, .unread = true};
@@ -142,7 +143,7 @@ Error RequestAttempts::broken(const std::optional<Death>& death, const Error& ca
   Error error(make_error_code(code),
               fmt::format("the backend of '{}' {} while it worked on this request ({})", request_.model->name.value(),
                           death ? "ended" : "broke the connection", death ? death->ending.how : cause.message));
-  if (request_.once && death) error.facts = Mishap{.unbegun = false, .ending = death->ending};
+  if (request_.once && death) error.facts = ForwardFailure{.unbegun = false, .ending = death->ending};
   return error;
 }
 

@@ -5,13 +5,12 @@
 //                  ▲         │ the connection breaks, also later, while the answer is read
 //                  └── broke():  a replay, another node, or the error of the request
 //
-//   - A backend that dies before a byte of the answer reached the client is replaced and asked again, once (pings are
-//     no bytes); a request that has ended processes before isn't sent again, see suspects.h. A process that hadn't read
-//     the request says nothing about it: this is no such time. One that a signal ended between reading the request and
-//     the first token may have ended by it: then it isn't sent again.
-//   - A node that has not begun the request (errc::not_begun: it no longer has the model) is skipped: the Lender names
-//   the
-//     next one.
+//   - A backend that ends before a byte of the answer reached the client is replaced, and the request is sent again,
+//     once (pings do not count as bytes). Two exceptions: a request that has ended processes before (see
+//     request_quarantine.h; a process that had not read the request does not count), and a process that a signal ended
+//     between reading the request and the first token: the request may have ended it.
+//   - A node that has not begun the request (errc::not_begun: it no longer has the model) is skipped: the LeaseProvider
+//     names the next one.
 //
 // exchange.h has the differences between whole answers, streams and uploads. The callers of next() (forwarder.h,
 // forwarded_stream.h) send pings, count, and end streams.
@@ -19,7 +18,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "async/beside.h"
@@ -36,16 +34,16 @@ class RequestAttempts {
  public:
   // What it uses; all of it must outlive it.
   struct Parts {
-    Lender& lender;
+    LeaseProvider& lender;
     async::Timers& timers;
-    Suspects& suspects;
+    RequestQuarantine& quarantine;
   };
   // `head`: as the backend gets it.
   RequestAttempts(Parts parts, async::Executor executor, ForwardRequest request, http::RequestHead head,
                   std::shared_ptr<ActiveRequest> active);
 
   // The answer, also an error of the engine. Nothing: the request still waits for its model after `patience`; call
-  // again. Without patience it waits without limit. Errors: those of the Lender, kept_off, those of broke().
+  // again. Without patience it waits without limit. Errors: those of the LeaseProvider, quarantined, those of broke().
   using Answer = std::optional<Result<http::Response>>;
   async::Task<Answer> next(std::optional<Millis> patience = std::nullopt);
   // `cause`: the connection broke. `begun`: bytes of the answer have reached the client. Nothing: there will be another
@@ -63,7 +61,7 @@ class RequestAttempts {
  private:
   // How it ended, when the backend behind the lease turns out dead.
   struct Death {
-    Ending ending;
+    UpstreamExit ending;
     bool may_ask_again = false;  // this request may be sent to a fresh process
     bool unread = false;         // it hadn't read this request
   };
@@ -78,7 +76,7 @@ class RequestAttempts {
     bool read_ = false;
   };
 
-  std::optional<Error> kept_off();
+  std::optional<Error> quarantined();
   async::Task<std::optional<Result<Lease>>> acquire(std::optional<Millis> patience);
   LeaseRequest lease_request() const;
   // The response to a request that gets no lease.
@@ -98,7 +96,7 @@ class RequestAttempts {
   std::unique_ptr<async::Beside<Result<Lease>>> acquisition_;  // while waiting
   Lease lease_;
   Repeats repeats_;
-  std::vector<std::string> avoid_;  // see NodePreference
+  std::vector<NodeRef> avoid_;  // see NodePreference
   // The error of the node that was skipped last; reset if a process ended under the request since.
   std::optional<Error> passed_by_;
   bool first_ = true;

@@ -11,7 +11,7 @@ namespace corral::router {
 namespace {
 
 // A request that takes longer is one that the engine has to judge.
-constexpr Millis kPatience{10'000};
+constexpr Millis kCheckPatience{10'000};
 constexpr Millis kIdle{60'000};  // then the process ends
 constexpr std::uint64_t kLargestAnswer = 1 << 20;
 
@@ -111,7 +111,7 @@ async::Task<void> RequestChecks::live(CheckerPtr checker) {
 async::Task<Result<>> RequestChecks::check(std::shared_ptr<const LoadSpec> spec,
                                            std::shared_ptr<const AskedRequest> asked) {
   auto checking = checked(*spec, *asked);
-  auto said = co_await async::with_timeout(timers_, kPatience, std::move(checking));
+  auto said = co_await async::with_timeout(timers_, kCheckPatience, std::move(checking));
   co_return said ? std::move(*said) : Result<>();
 }
 

@@ -11,8 +11,8 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "async/timer.h"
-#include "router/answering.h"
-#include "router/running.h"
+#include "router/running_instance.h"
+#include "router/upstream.h"
 
 namespace corral::router {
 

@@ -51,7 +51,7 @@ void ActiveRequest::order_stop() const {
   });
 }
 
-void ActiveRequest::start(std::string_view node) {
+void ActiveRequest::start(const NodeRef& node) {
   if (started_.load() == MonoTime::max()) started_.store(table_.clock_.now());
   if (placed_) placed_(node);
   if (node == node_) return;
@@ -75,7 +75,7 @@ std::vector<RequestView> RequestTable::list() const {
   return all;
 }
 
-std::size_t RequestTable::cancel(const RequestId& id, std::optional<std::string_view> owner) {
+std::size_t RequestTable::cancel(const RequestId& id, const std::optional<OwnerId>& owner) {
   std::size_t found = 0;
   const std::scoped_lock lock(mutex_);
   for (const auto& [number, request] : requests_) {

@@ -12,7 +12,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "async/stopper.h"
@@ -20,6 +19,7 @@
 #include "base/error.h"
 #include "base/model_type.h"
 #include "base/named.h"
+#include "router/identities.h"
 
 namespace corral::router {
 
@@ -47,10 +47,10 @@ struct RequestView {
   RequestKind kind = RequestKind::inference;
   ModelName model;
   std::string path;
-  std::string owner = {};  // identifies the key that it came with; empty: none was needed
+  OwnerId owner = {};
   bool stream = false;
-  bool running = false;   // has its model; else it waits for it
-  std::string node = {};  // of a mesh, that works on it; empty: this machine, or none yet
+  bool running = false;  // has its model; else it waits for it
+  NodeRef node = {};     // that works on it
   Millis age{0};
   Millis waited{0};  // for its model, so far or in all
 };
@@ -61,7 +61,7 @@ struct RequestEnd {
   ModelType type = ModelType::llm;
   Outcome outcome = Outcome::cancelled;
   std::optional<MonoClock::duration> waited;  // for its model, if it got it
-  bool kept_off = false;                      // it had ended processes before and wasn't sent
+  bool quarantined = false;                   // it had ended processes before and wasn't sent
 };
 
 class RequestTable;
@@ -74,10 +74,10 @@ class ActiveRequest {
   ActiveRequest(const ActiveRequest&) = delete;
   ActiveRequest& operator=(const ActiveRequest&) = delete;
 
-  // It has its model now, at that node of a mesh (empty: on this machine).
-  void start(std::string_view node);
+  // It has its model now, at that node.
+  void start(const NodeRef& node);
   // Told that node, too.
-  void on_start(std::function<void(std::string_view node)> call) { placed_ = std::move(call); }
+  void on_start(std::function<void(const NodeRef& node)> call) { placed_ = std::move(call); }
   // How it ends; `cancelled` until it is said.
   void end(Outcome outcome) { outcome_ = outcome; }
   void keep_off() { kept_off_ = true; }
@@ -113,8 +113,8 @@ class ActiveRequest {
   const ModelType type_;
   const MonoTime since_;
   std::atomic<MonoTime> started_{MonoTime::max()};
-  std::string node_;  // changed under the table's lock
-  std::function<void(std::string_view)> placed_;
+  NodeRef node_;  // changed under the table's lock
+  std::function<void(const NodeRef&)> placed_;
   Outcome outcome_ = Outcome::cancelled;
   bool kept_off_ = false;
   std::shared_ptr<const void> held_;
@@ -135,7 +135,7 @@ class RequestTable {
 
   std::vector<RequestView> list() const;  // oldest first
   // Ends the requests of that id, or of these only those of `owner`: how many there were.
-  std::size_t cancel(const RequestId& id, std::optional<std::string_view> owner = std::nullopt);
+  std::size_t cancel(const RequestId& id, const std::optional<OwnerId>& owner = std::nullopt);
   // Ends all of them, those that come later too: the server is about to close their connections.
   void interrupt();
 

@@ -1,6 +1,6 @@
 // Leases and residency through the shell: who loads, who waits, who goes.
 #include "backends/errors.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "router/errors.h"
 #include "router/router_fixture.h"
 
@@ -200,7 +200,7 @@ TEST_F(RouterTest, ServerThatDiesInUseLeavesAtOnceAndItsLeasesAreHarmless) {
   server("a").die();
   settle();
   EXPECT_THAT(resident(), IsEmpty());
-  auto gone = run(lease.until_gone());
+  auto gone = run(lease.wait_for_exit());
   ASSERT_TRUE(gone.done());
   EXPECT_EQ(gone.get().how, "killed by signal 9 (SIGKILL)");
   auto next = have_lease("a");

@@ -13,14 +13,16 @@ std::string_view Suspicion::words() const {
   return kept != nullptr ? kept->key() : std::string_view();
 }
 
-Suspects::Key Suspicion::key() const { return Suspects::key_of(request_.model->name, request_.path(), words()); }
+RequestQuarantine::Key Suspicion::key() const {
+  return RequestQuarantine::key_of(request_.model->name, request_.path(), words());
+}
 
-std::optional<Error> Suspicion::kept_off() const {
-  if (!suspects_.any() || words().empty()) return std::nullopt;
-  const auto left = suspects_.kept_off(key());
+std::optional<Error> Suspicion::quarantined() const {
+  if (!quarantine_.any() || words().empty()) return std::nullopt;
+  const auto left = quarantine_.quarantined(key());
   if (!left) return std::nullopt;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(*left);
-  Error error(make_error_code(errc::kept_off),
+  Error error(make_error_code(errc::quarantined),
               fmt::format("the backend of '{}' ended each time it worked on this very request: it isn't sent again for "
                           "{} s; change the request",
                           request_.model->name.value(), seconds.count()));
@@ -28,21 +30,21 @@ std::optional<Error> Suspicion::kept_off() const {
   return error;
 }
 
-std::optional<bool> Suspicion::unread_by(const Ending& ending) const {
+std::optional<bool> Suspicion::unread_by(const UpstreamExit& ending) const {
   if (!ending.work) return std::nullopt;
   return !ending.work->requests.contains(request_.id.value());
 }
 
-bool Suspicion::note(const Ending& ending) {
+bool Suspicion::note(const UpstreamExit& ending) {
   if (ending.requests == 0 || words().empty()) return true;
-  const bool again = suspects_.note(key(), ending);
+  const bool again = quarantine_.note(key(), ending);
   const bool by_its_text = ending.work && ending.work->by_signal &&
                            ending.work->requests.at(request_.id.value()) == backends::RequestPhase::read;
   return again && !by_its_text;
 }
 
 void Suspicion::clear() {
-  if (suspects_.any() && !words().empty()) suspects_.forget(key());
+  if (quarantine_.any() && !words().empty()) quarantine_.forget(key());
 }
 
 }  // namespace corral::router

@@ -1,36 +1,37 @@
-// One request's view of Suspects. While no process has ended, it reads nothing of the body. A streamed upload is never
-// suspected: it is not kept, so it has no key.
+// One request's view of RequestQuarantine. While no process has ended, it reads nothing of the body. A streamed upload
+// is never suspected: it is not kept, so it has no key.
 #pragma once
 
 #include <optional>
 #include <string_view>
 
 #include "router/forward_request.h"
-#include "router/suspects.h"
+#include "router/request_quarantine.h"
 
 namespace corral::router {
 
 // On the loop of the request. Both must outlive it.
 class Suspicion {
  public:
-  Suspicion(Suspects& suspects, const ForwardRequest& request) : suspects_(suspects), request_(request) {}
+  Suspicion(RequestQuarantine& quarantine, const ForwardRequest& request)
+      : quarantine_(quarantine), request_(request) {}
 
-  // Why it isn't sent at all (errc::kept_off); nothing: it is.
-  std::optional<Error> kept_off() const;
+  // Why it isn't sent at all (errc::quarantined); nothing: it is.
+  std::optional<Error> quarantined() const;
   // Whether the process that ended hadn't read it; nothing: that isn't known.
-  std::optional<bool> unread_by(const Ending& ending) const;
+  std::optional<bool> unread_by(const UpstreamExit& ending) const;
   // A process ended after it had read this request. True: the request may be sent once more. Not if a signal ended the
   // process while it prepared the request: its text may be the cause.
-  bool note(const Ending& ending);
+  bool note(const UpstreamExit& ending);
   // It was answered: its suspicion has ended.
   void clear();
 
  private:
   // What it is remembered by; empty: it isn't.
   std::string_view words() const;
-  Suspects::Key key() const;
+  RequestQuarantine::Key key() const;
 
-  Suspects& suspects_;
+  RequestQuarantine& quarantine_;
   const ForwardRequest& request_;
 };
 

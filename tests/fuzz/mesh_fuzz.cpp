@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "async/loop.h"
-#include "fleet/allot_errands.h"
-#include "fleet/probe.h"
-#include "fleet/tunnel.h"
+#include "fleet/allotment/allot_errands.h"
+#include "fleet/membership/probe.h"
+#include "fleet/tunnels/tunnel.h"
 #include "mesh/catalog/choice.h"
 #include "mesh/gossip/fake_peers_for_tests.h"
 #include "mesh/gossip/gossip.h"
@@ -14,9 +14,9 @@
 #include "mesh/link/join_frames.h"
 #include "mesh/link/link.h"
 #include "mesh/link/member_exchange.h"
-#include "mesh/members/token.h"
+#include "mesh/members/join_token.h"
+#include "mesh/peers/peer_exchange.h"
 #include "mesh/peers/peer_file.h"
-#include "mesh/peers/whereabouts.h"
 
 namespace {
 
@@ -113,16 +113,16 @@ void read_page(std::string_view bytes) {
   const auto half = bytes.substr(0, bytes.size() / 2);
   const auto one = decode_pages({bytes}), other = decode_pages({half});
   if (!one) return;
-  must(one->models.size() <= kStatementLimits.models && one->serving.size() <= kStatementLimits.serving);
+  must(one->models.size() <= kNodeStateLimits.models && one->serving.size() <= kNodeStateLimits.serving);
   std::vector<KnownNode> nodes(3);
   nodes[0].reach = Reach::own;
-  nodes[0].said = std::make_shared<const Statement>();
+  nodes[0].said = std::make_shared<const NodeState>();
   nodes[1].id.bytes[0] = 1;
   nodes[1].reach = Reach::linked;
-  nodes[1].said = std::make_shared<const Statement>(rounded(*one));
+  nodes[1].said = std::make_shared<const NodeState>(rounded(*one));
   nodes[2].id.bytes[0] = 2;
   nodes[2].reach = other ? Reach::linked : Reach::away;
-  if (other) nodes[2].said = std::make_shared<const Statement>(*other);
+  if (other) nodes[2].said = std::make_shared<const NodeState>(*other);
   const auto catalog = make_catalog(nodes);
   for (const auto& model : catalog->models()) {
     must(catalog->find(model.name).model == &model);
@@ -143,7 +143,7 @@ void gossip_with(std::string_view bytes) {
   FakePeers here(air, own.public_key(), {1, {}}), there(air, peer.public_key(), {1, {}});
   here.members = {own.public_key(), peer.public_key()};
   GossipOptions options;
-  options.standing = [](const PublicKey&) { return Standing::member; };
+  options.standing = [](const PublicKey&) { return MembershipStatus::member; };
   options.sign = [](Head&) {};
   options.genuine = [](const Head&) { return true; };
   Gossip gossip(here, timers, loop.executor(), own, options);
@@ -198,7 +198,7 @@ void group_with(std::string_view bytes) {
     if (turn % 3 == 0) groups.worker_reaped(now);
     (void)groups.take();
     const auto& grant = groups.granter().grant();
-    must(!grant || groups.granter().state() == Granter::State::reaping || grant->until > now);
+    must(!grant || groups.granter().state() == GrantManager::State::reaping || grant->until > now);
   }
 }
 

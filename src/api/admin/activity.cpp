@@ -7,7 +7,7 @@
 #include "api/rights.h"
 #include "api/routes.h"
 #include "dialects/error_teller.h"
-#include "fleet/node.h"
+#include "fleet/node/node.h"
 #include "json/writer.h"
 
 namespace corral::api {

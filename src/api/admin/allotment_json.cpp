@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "fleet/allot_split.h"
+#include "fleet/allotment/allot_split.h"
 
 namespace corral::api {
 namespace {

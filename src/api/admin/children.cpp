@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "async/task_group.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "router/errors.h"
 
 namespace corral::api {

@@ -35,7 +35,7 @@ constexpr Millis kShortestInterval{100};
 struct EventWriter {
   json::Writer& out;
 
-  std::string_view operator()(const router::ServerMoved& moved) const {
+  std::string_view operator()(const router::InstanceChanged& moved) const {
     out.field("model", moved.spec->name.value()).field("type", name_of(moved.spec->type));
     out.field("from", residency::name_of(moved.from)).field("status", residency::name_of(moved.to));
     if (moved.reason != residency::StopReason::none) out.field("reason", residency::name_of(moved.reason));
@@ -43,7 +43,7 @@ struct EventWriter {
     out.field("active_requests", moved.requests).field("pinned", moved.pinned);
     return "server";
   }
-  std::string_view operator()(const router::LoadMoved& moved) const {
+  std::string_view operator()(const router::LoadChanged& moved) const {
     out.field("model", moved.spec->name.value()).field("type", name_of(moved.spec->type));
     out.field("stage", name_of(moved.stage)).field("attempt", moved.attempt).field("progress", moved.progress);
     if (moved.stage == router::LoadStage::finished) out.field("load_duration_ms", moved.took.count());
@@ -51,19 +51,19 @@ struct EventWriter {
     if (moved.error) out.field("code", moved.error->code.message()).field("cause", moved.error->message);
     return "load";
   }
-  std::string_view operator()(const router::QueueMoved& moved) const {
+  std::string_view operator()(const router::QueueChanged& moved) const {
     write_queue(out, moved.queue);
     return "queue";
   }
-  std::string_view operator()(const router::PinMoved& moved) const {
+  std::string_view operator()(const router::PinUpdated& moved) const {
     out.field("model", moved.model.value()).field("pinned", moved.pinned);
     return "pin";
   }
-  std::string_view operator()(const router::SettingsMoved& moved) const {
+  std::string_view operator()(const router::SettingsChanged& moved) const {
     write_limits(out, moved.settings.limits);
     return "settings";
   }
-  std::string_view operator()(const router::HouseCloses&) const { return "shutdown"; }
+  std::string_view operator()(const router::RouterClosed&) const { return "shutdown"; }
   std::string_view operator()(const router::NoticePtr& notice) const {
     notice->write(out);
     return notice->name();

@@ -61,7 +61,7 @@ async::Task<Result<backends::ModelPtr>> named_model(Context& context, json::View
 }
 
 // Of a model that other nodes have.
-std::string far_body(const fleet::FarModel& model, const std::vector<std::string>& warnings) {
+std::string far_body(const fleet::RemoteModel& model, const std::vector<std::string>& warnings) {
   std::string body;
   json::Writer out(body);
   out.begin_object().field("status", "success").field("model_name", model.name.value());
@@ -75,7 +75,7 @@ std::string far_body(const fleet::FarModel& model, const std::vector<std::string
 
 // With what it has come to, which may not be what somebody thought who asked for it.
 async::Task<std::string> loaded_body(Context& context, backends::ModelPtr model) {
-  if (const auto* far = fleet::far_model(*model)) co_return far_body(*far, {});
+  if (const auto* far = fleet::as_remote_model(*model)) co_return far_body(*far, {});
   const std::vector<backends::ModelPtr> one = {model};
   const auto windows = co_await context.router.contexts(one);
   const auto& window = windows.front();
@@ -97,7 +97,7 @@ const protocol::FieldTable& fields_with_split() {
     all.push_back({.name = "split",
                    .kinds = protocol::kArray,
                    .min_size = 2,
-                   .max_size = mesh::kStatementLimits.shares_of_group,
+                   .max_size = mesh::kNodeStateLimits.shares_of_group,
                    .elements = protocol::kString});
     return all;
   }();
@@ -164,7 +164,7 @@ async::Task<Result<bool>> cancellable(Context& context, RequestId id, std::strin
                             .kind = router::RequestKind::load,
                             .model = model->name,
                             .path = "/v1/load",
-                            .owner = std::move(owner),
+                            .owner = router::OwnerId(std::move(owner)),
                             .stream = streams};
   const router::ActiveRequest active(context.forwarder.requests(), executor, std::move(about), model->type);
   auto loading = active.unless_stopped(std::move(load));
@@ -195,7 +195,7 @@ bool flag(json::View body, std::string_view name) {
 }
 
 // Whoever loads before asking may ask.
-http::Response load_far(const fleet::FarModel& model, bool wishes, bool streams) {
+http::Response load_far(const fleet::RemoteModel& model, bool wishes, bool streams) {
   const auto places = fmt::format("{}", fmt::join(model.at, ", "));
   std::vector<std::string> warnings = {
       fmt::format("'{}' is at {}, which loads it at the first request", model.name.value(), places)};
@@ -248,7 +248,7 @@ async::Task<http::Response> load_found(Context& context, http::Request request, 
     auto splitting = load_split(context, request, body, model, wishes);
     co_return co_await std::move(splitting);
   }
-  if (const auto* far = fleet::far_model(*model)) {
+  if (const auto* far = fleet::as_remote_model(*model)) {
     co_return load_far(*far, wishes, flag(body, "stream"));
   }
   auto task = cancellable(context, request.id, request.caller.key, model, flag(body, "stream"),

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "fleet/errors.h"
+#include "fleet/base/errors.h"
 #include "mesh/catalog/hashed_since.h"
 
 namespace corral::api {
@@ -58,7 +58,7 @@ async::Task<Result<bool>> SplitLoad::run() {
   }
   // What its owner has alone in memory here makes room for it.
   const auto now = context_.node->view();
-  if (fleet::far_model(*model_) == nullptr && split->host == now->self && !is_group_here(*now, split->model)) {
+  if (!fleet::is_remote(*model_) && split->host == now->self && !is_group_here(*now, split->model)) {
     const auto report = co_await context_.router.report();
     const auto here = std::ranges::find_if(
         report.servers, [&](const router::ServerReport& server) { return server.view.spec->name == model_->name; });

@@ -7,7 +7,7 @@
 
 #include "api/context.h"
 #include "backends/wrapped_server.h"
-#include "fleet/node.h"
+#include "fleet/node/node.h"
 
 namespace corral::api {
 

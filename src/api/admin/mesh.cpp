@@ -14,13 +14,13 @@
 #include "api/routes.h"
 #include "async/beside.h"
 #include "dialects/error_teller.h"
-#include "fleet/errors.h"
-#include "fleet/node.h"
-#include "fleet/not_found.h"
+#include "fleet/base/errors.h"
+#include "fleet/base/not_found.h"
+#include "fleet/node/node.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "mesh/catalog/choice.h"
-#include "mesh/members/token.h"
+#include "mesh/members/join_token.h"
 #include "protocol/fields.h"
 #include "protocol/http_error.h"
 
@@ -235,7 +235,7 @@ async::Task<http::Response> show(fleet::Node& node, Write write) {
   co_return answer(std::move(body));
 }
 
-// A node serves what it has on disk, and asks others only where it has no room (fleet/lender.h).
+// A node serves what it has on disk, and asks others only where it has no room (fleet/requests/mesh_lease_provider.h).
 void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
   const auto own = std::ranges::find(choice.candidates, self, &mesh::Candidate::node);
   if (own == choice.candidates.end() || own->rank == mesh::Rank::none) return;
@@ -278,7 +278,7 @@ async::Task<http::Response> doctor(fleet::Node& node) {
   out.begin_object().key("findings").begin_array();
   bool broken = false;
   for (const auto& finding : findings) {
-    broken = broken || finding.verdict == fleet::Verdict::broken;
+    broken = broken || finding.verdict == fleet::CheckStatus::broken;
     out.begin_object().field("verdict", fleet::name_of(finding.verdict)).field("step", finding.step).key("node");
     finding.node.empty() ? out.null() : out.value(finding.node);
     out.field("text", finding.text).end_object();

@@ -1,7 +1,7 @@
 #include "api/admin/mesh_json.h"
 
 #include "base/secret.h"
-#include "fleet/node_options.h"
+#include "fleet/base/node_options.h"
 
 namespace corral::api {
 namespace {
@@ -29,7 +29,7 @@ std::string_view name_of(mesh::Reach reach) {
   return "";
 }
 
-void write_memory(json::Writer& out, const mesh::Statement& said) {
+void write_memory(json::Writer& out, const mesh::NodeState& said) {
   out.key("memory").begin_array();
   for (const auto& memory : said.memory) {
     out.begin_object().field("device", memory.name).field("gpu", memory.gpu);
@@ -39,7 +39,7 @@ void write_memory(json::Writer& out, const mesh::Statement& said) {
   out.end_array();
 }
 
-void write_serving(json::Writer& out, const mesh::Statement& said) {
+void write_serving(json::Writer& out, const mesh::NodeState& said) {
   out.key("serving").begin_array();
   for (const auto& model : said.serving) {
     out.begin_object().field("model", model.name).field("state", mesh::name_of(model.state));
@@ -50,7 +50,7 @@ void write_serving(json::Writer& out, const mesh::Statement& said) {
   out.end_array();
 }
 
-void write_said(json::Writer& out, const mesh::Statement& said) {
+void write_said(json::Writer& out, const mesh::NodeState& said) {
   out.field("role", mesh::name_of(said.role)).field("version", said.version).field("llamacpp", said.engine);
   out.key("weight_speeds").begin_object();
   for (const auto& speed : said.weight_speeds) out.field(speed.type, speed.bytes_per_second);

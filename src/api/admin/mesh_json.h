@@ -1,7 +1,7 @@
 // What is known of the mesh, as JSON. Each writes members of an object that is open.
 #pragma once
 
-#include "fleet/mesh_view.h"
+#include "fleet/view/mesh_view.h"
 #include "json/writer.h"
 #include "mesh/catalog/choice.h"
 

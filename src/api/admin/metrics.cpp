@@ -81,7 +81,8 @@ constexpr CountedFamily kCounted[] = {
     {"corral_crashes_total", MetricType::counter, "Processes that ended unexpectedly",
      write_number<&ModelMetrics::crashes>},
     {"corral_requests_kept_off_total", MetricType::counter,
-     "Requests rejected by the quarantine, because they ended processes before", write_number<&ModelMetrics::kept_off>},
+     "Requests rejected by the quarantine, because they ended processes before",
+     write_number<&ModelMetrics::quarantined>},
 };
 
 // What is known of each model in memory.

@@ -13,14 +13,15 @@ namespace {
 
 // Others' requests are an admin's business.
 bool may_see(const http::Caller& caller, const router::RequestView& request) {
-  return has(caller, kAdmin) || request.owner == caller.key;
+  return has(caller, kAdmin) || request.owner.value() == caller.key;
 }
 
 // Whose it is, and how far its answer is.
 void write_seen(json::Writer& out, const router::RequestView& request, const ActivityBoard& board) {
-  if (!request.owner.empty()) out.field("key", request.owner);
+  const auto& key = request.owner.value();
+  if (!key.empty()) out.field("key", key);
   if (request.kind != router::RequestKind::inference) return;
-  const auto seen = board.find(request.id.value(), request.owner);
+  const auto seen = board.find(request.id.value(), key);
   if (!seen) return;
   out.field("dialect", seen->dialect).field("client", seen->client);
   if (request.stream) out.field("output_tokens", seen->pieces);
@@ -41,7 +42,7 @@ async::Task<http::Response> list(Context& context, std::shared_ptr<ActivityBoard
     out.begin_object().field("id", request.id.value()).field("kind", name_of(request.kind));
     out.field("model", request.model.value()).field("path", request.path).field("stream", request.stream);
     out.field("status", running ? "running" : "queued");
-    if (!request.node.empty()) out.field("node", request.node);
+    if (const auto& node = request.node.value(); !node.empty()) out.field("node", node);
     out.field("since", epoch_millis(context.timers.wall_now()) - request.age.count());
     out.field("age_ms", request.age.count()).field("waited_ms", request.waited.count());
     write_seen(out, request, *board);
@@ -53,7 +54,7 @@ async::Task<http::Response> list(Context& context, std::shared_ptr<ActivityBoard
 
 // Where one may end only one's own, others' aren't there.
 async::Task<http::Response> cancel(Context& context, http::Caller caller, std::string id) {
-  const auto owner = has(caller, kAdmin) ? std::nullopt : std::optional<std::string_view>(caller.key);
+  const auto owner = has(caller, kAdmin) ? std::nullopt : std::optional(router::OwnerId(caller.key));
   const auto found = context.forwarder.requests().cancel(RequestId(id), owner);
   if (found == 0) {
     const Error error(make_error_code(errc::request_not_found), fmt::format("no running request has the ID '{}'", id),

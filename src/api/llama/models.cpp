@@ -29,7 +29,7 @@ async::Task<http::Response> load_by_name(Context& context, http::Request request
   if (!name) co_return dialects::error_response(name.error());
   const auto model = co_await find_model(context, std::move(*name));
   if (!model) co_return dialects::error_response(model.error());
-  if (fleet::far_model(**model) != nullptr) co_return success();  // the first request loads it there
+  if (fleet::is_remote(**model)) co_return success();  // the first request loads it there
   const auto loaded = co_await context.router.load(*model, {}, std::nullopt, false);
   if (!loaded) co_return dialects::error_response(loaded.error());
   co_return success();
@@ -65,19 +65,19 @@ class StatusFeed final : public http::BodySource {
     }
     if (update.whole) tell("*", "models_reload", {});
     for (const auto& event : update.events) {
-      if (const auto* moved = std::get_if<router::ServerMoved>(&event->change)) tell(*moved);
-      if (const auto* moved = std::get_if<router::LoadMoved>(&event->change)) tell(*moved);
+      if (const auto* moved = std::get_if<router::InstanceChanged>(&event->change)) tell(*moved);
+      if (const auto* moved = std::get_if<router::LoadChanged>(&event->change)) tell(*moved);
     }
     if (text_.empty() && !ended_) co_return http::kSsePing;
     co_return text_;
   }
 
  private:
-  void tell(const router::ServerMoved& moved) {
+  void tell(const router::InstanceChanged& moved) {
     const auto before = status_value(moved.from), now = status_value(moved.to);
     if (before != now) status(moved.spec->name, now, std::nullopt);
   }
-  void tell(const router::LoadMoved& moved) {
+  void tell(const router::LoadChanged& moved) {
     using enum router::LoadStage;
     if (moved.stage == started) status(moved.spec->name, "loading", 0);
     if (moved.stage == progress) status(moved.spec->name, "loading", moved.progress);

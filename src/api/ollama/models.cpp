@@ -126,7 +126,7 @@ async::Task<http::Response> show(Context& context, http::Request request) {
   if (!peek) co_return dialects::error_response(peek.error());
   const auto model = co_await named(context, peek->root());
   if (!model) co_return dialects::error_response(model.error());
-  const bool own = fleet::far_model(**model) == nullptr;
+  const bool own = !fleet::is_remote(**model);
   std::uint64_t usable = 0;
   std::string jinja;
   if (own) {

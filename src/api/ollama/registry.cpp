@@ -10,7 +10,7 @@
 #include "api/supply/aliases.h"
 #include "api/supply/removal.h"
 #include "dialects/error_teller.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "protocol/errors.h"
 
 namespace corral::api {

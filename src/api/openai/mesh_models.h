@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/named.h"
-#include "fleet/mesh_view.h"
+#include "fleet/view/mesh_view.h"
 #include "json/writer.h"
 
 namespace corral::api {

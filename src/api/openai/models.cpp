@@ -14,9 +14,9 @@
 #include "api/supply/supply.h"
 #include "dialects/error_teller.h"
 #include "dialects/paths.h"
-#include "fleet/elsewhere.h"
+#include "fleet/base/remote_models.h"
 #include "json/writer.h"
-#include "models/errc.h"
+#include "models/errors.h"
 
 namespace corral::api {
 namespace {
@@ -186,7 +186,7 @@ async::Task<http::Response> one(Context& context, std::string id, Asking asking)
   const auto house = co_await look(context);
   std::string body;
   json::Writer out(body);
-  if (!model || fleet::far_model(**model) != nullptr) {
+  if (!model || fleet::is_remote(**model)) {
     const auto* far = house.mesh.find_far(id);
     if (far == nullptr && !model) {
       // What others know of the name says more than that nobody has it.

@@ -12,7 +12,7 @@
 #include "json/value.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "router/errors.h"
 
 namespace corral::api {

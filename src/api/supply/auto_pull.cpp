@@ -13,7 +13,7 @@
 #include "dialects/error_teller.h"
 #include "downloads/names.h"
 #include "http/sse.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/text.h"
 #include "protocol/errors.h"
 
@@ -23,7 +23,7 @@ namespace {
 constexpr Millis kUsualPing{1'000};
 constexpr Millis kLook{1'000};
 
-using Answering = async::Beside<http::Response>;
+using Upstream = async::Beside<http::Response>;
 
 async::Task<Result<backends::ModelPtr>> fetched(std::unique_ptr<Pull> pull, Context& context) {
   while (!pull->ended()) co_await pull->next(kLook);
@@ -51,7 +51,7 @@ async::Task<http::Response> after_fetch(Context& context, std::unique_ptr<Pull> 
 // Pings until the answer is there, then what it says.
 class AnswerToCome final : public http::BodySource {
  public:
-  AnswerToCome(async::Timers& timers, Millis ping, std::string_view error_event, std::unique_ptr<Answering> answering)
+  AnswerToCome(async::Timers& timers, Millis ping, std::string_view error_event, std::unique_ptr<Upstream> answering)
       : timers_(timers), ping_(ping), error_event_(error_event), answering_(std::move(answering)) {}
 
   async::Task<Result<std::string_view>> read() override {
@@ -80,7 +80,7 @@ class AnswerToCome final : public http::BodySource {
   async::Timers& timers_;
   const Millis ping_;
   const std::string error_event_;
-  std::unique_ptr<Answering> answering_;
+  std::unique_ptr<Upstream> answering_;
   std::unique_ptr<http::BodySource> source_;
   std::string text_;
 };
@@ -117,7 +117,7 @@ async::Task<http::Response> answer_when_here(Context& context, std::string name,
   auto task = after_fetch(context, std::move(*pull), std::move(then));
   if (!ping) co_return co_await std::move(task);
   const auto executor = co_await async::asio::this_coro::executor;
-  auto answering = std::make_unique<Answering>(executor, "answer of a model to come", std::move(task));
+  auto answering = std::make_unique<Upstream>(executor, "answer of a model to come", std::move(task));
   co_return http::Response::event_stream(
       std::make_unique<AnswerToCome>(context.timers, *ping, error_event, std::move(answering)));
 }

@@ -15,7 +15,7 @@
 #include "api/supply/supply.h"
 #include "async/run_or_leave.h"
 #include "dialects/error_teller.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/import_file.h"
 #include "models/text.h"
 #include "protocol/errors.h"

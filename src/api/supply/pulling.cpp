@@ -7,7 +7,7 @@
 
 #include "api/errors.h"
 #include "api/supply/known_names.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/model_names.h"
 
 namespace corral::api {

@@ -15,11 +15,11 @@
 #include "api/routes.h"
 #include "dialects/error_teller.h"
 #include "downloads/cache_layout.h"
-#include "models/errc.h"
+#include "models/errors.h"
 #include "models/model_names.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 
 namespace corral::api {
 namespace {

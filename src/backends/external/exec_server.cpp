@@ -194,7 +194,7 @@ async::Task<void> ExecServer::stop(Millis) {
   co_return;
 }
 
-async::Task<std::string> ExecServer::until_gone() {
+async::Task<std::string> ExecServer::wait_for_exit() {
   co_await let_go_.wait();
   co_return "it was detached";
 }

@@ -21,7 +21,7 @@ class ExecServer final : public WrappedServer {
   async::Task<Result<>> load(Hooks hooks) override;
   async::Task<void> stop(Millis grace) override;
   async::Task<bool> downsize() override { co_return false; }
-  async::Task<std::string> until_gone() override;
+  async::Task<std::string> wait_for_exit() override;
   http::Target& target(async::Executor executor) override;
   ServerFacts facts() const override;
   std::uint64_t work() const override { return 0; }

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "http/server.h"
 #include "models/temp_dir_for_tests.h"
-#include "proc/errc.h"
+#include "proc/errors.h"
 #include "proc/fake_spawner.h"
 
 namespace corral::backends {

@@ -238,7 +238,7 @@ async::Task<void> ExternalProcess::stop(Millis grace) {
   remove_socket();
 }
 
-async::Task<std::string> ExternalProcess::until_gone() {
+async::Task<std::string> ExternalProcess::wait_for_exit() {
   const auto status = co_await child_->wait();
   tasks_.cancel();
   co_await tasks_.join();
@@ -314,7 +314,7 @@ async::Task<void> AttachedServer::stop(Millis) {
   co_return;
 }
 
-async::Task<std::string> AttachedServer::until_gone() {
+async::Task<std::string> AttachedServer::wait_for_exit() {
   co_await let_go_.wait();
   co_return "it was detached";
 }

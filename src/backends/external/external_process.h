@@ -18,7 +18,7 @@ class ExternalProcess final : public WrappedServer {
   async::Task<void> stop(Millis grace) override;
   // It can't be told to.
   async::Task<bool> downsize() override { co_return false; }
-  async::Task<std::string> until_gone() override;
+  async::Task<std::string> wait_for_exit() override;
   http::Target& target(async::Executor executor) override { return targets_->on(executor); }
   ServerFacts facts() const override;
   std::uint64_t work() const override;
@@ -57,7 +57,7 @@ class AttachedServer final : public WrappedServer {
   async::Task<Result<>> load(Hooks hooks) override;
   async::Task<void> stop(Millis grace) override;
   async::Task<bool> downsize() override { co_return false; }
-  async::Task<std::string> until_gone() override;
+  async::Task<std::string> wait_for_exit() override;
   http::Target& target(async::Executor executor) override { return targets_->on(executor); }
   ServerFacts facts() const override;
   std::uint64_t work() const override { return 0; }

@@ -42,7 +42,7 @@ std::string snapshot_text(const Health& health) {
   return health.queue.empty() ? text : text + "; " + queue_text(health);
 }
 
-std::string server_text(const HouseEvent& event) {
+std::string server_text(const ServerEvent& event) {
   auto text = fmt::format("{}: {}", event.model, event.status);
   if (event.active_requests > 0)
     text += fmt::format(", {} request{}", event.active_requests, event.active_requests == 1 ? "" : "s");
@@ -50,7 +50,7 @@ std::string server_text(const HouseEvent& event) {
   return event.cause.empty() ? text : text + ": " + event.cause;
 }
 
-std::string load_text(const HouseEvent& event) {
+std::string load_text(const ServerEvent& event) {
   if (event.stage == "progress") return fmt::format("{}: loading {}", event.model, percent(event.progress));
   if (event.stage == "finished")
     return fmt::format("{}: loaded in {}", event.model, human_duration(Millis(event.load_duration_ms)));
@@ -66,7 +66,7 @@ std::string limits_text(const Health& health) {
   return fmt::format("limits: {}", fmt::join(limits, ", "));
 }
 
-std::string mesh_text(const HouseEvent& event) {
+std::string mesh_text(const ServerEvent& event) {
   const auto with_cause = [&](std::string text) { return event.cause.empty() ? text : text + ": " + event.cause; };
   if (event.change == "status") return with_cause("mesh: " + event.status);
   if (event.change == "model")
@@ -79,7 +79,7 @@ std::string mesh_text(const HouseEvent& event) {
 }
 
 // The event as people read it; empty for what another event says better.
-std::string in_words(const HouseEvent& event) {
+std::string in_words(const ServerEvent& event) {
   if (event.name == "snapshot") return snapshot_text(event.health);
   if (event.name == "server") return event.status == "loading" ? "" : server_text(event);
   if (event.name == "load") return load_text(event);

@@ -30,17 +30,17 @@ std::string_view name_of(UnloadCause cause) {
   constexpr std::string_view kNames[] = {"told", "idle", "wanted_elsewhere", "recalled"};
   return name_in(kNames, cause);
 }
-std::string_view name_of(Lack lack) {
+std::string_view name_of(UnservedReason lack) {
   constexpr std::string_view kNames[] = {"told",     "resting",  "not_asked", "no_file", "no_memory",
                                          "no_links", "too_slow", "taken",     "declined"};
   return name_in(kNames, lack);
 }
 
-Allocation allocate(const Situation& situation, const AllocationRules& rules) {
+Allocation allocate(const AllocationInput& situation, const AllocationRules& rules) {
   return Allocator(situation, rules).run();
 }
 
-Allocator::Allocator(const Situation& situation, const AllocationRules& rules)
+Allocator::Allocator(const AllocationInput& situation, const AllocationRules& rules)
     : situation_(situation), rules_(rules), links_(situation.links), away_(situation.away) {
   std::set<ContentKey> served;
   for (const auto& node : situation.nodes) {

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "mesh/allocation/situation.h"
+#include "mesh/allocation/allocation_input.h"
 #include "mesh/allocation/split_plan.h"
 
 namespace corral::mesh {
@@ -79,7 +79,7 @@ struct SplitDecision {
   friend bool operator==(const SplitDecision&, const SplitDecision&) = default;
 };
 
-enum class Lack : std::uint8_t {
+enum class UnservedReason : std::uint8_t {
   told,       // to be unloaded
   resting,    // nobody has asked for it since it was given back
   not_asked,  // only members could, and they lend to what is asked for
@@ -90,11 +90,11 @@ enum class Lack : std::uint8_t {
   taken,     // by what is worth more
   declined,  // by nodes that failed to load it, or lost it, just now
 };
-std::string_view name_of(Lack lack);
+std::string_view name_of(UnservedReason lack);
 
 struct Unserved {
   ContentKey model;
-  Lack lack = Lack::taken;
+  UnservedReason lack = UnservedReason::taken;
   std::uint64_t need = 0, have = 0;  // bytes; 0: not a matter of bytes
   std::string why;
   friend bool operator==(const Unserved&, const Unserved&) = default;
@@ -118,6 +118,6 @@ struct AllocationRules {
   double most_wait = 0.3;  // of a split, see SplitQuery
 };
 
-Allocation allocate(const Situation& situation, const AllocationRules& rules = {});
+Allocation allocate(const AllocationInput& situation, const AllocationRules& rules = {});
 
 }  // namespace corral::mesh

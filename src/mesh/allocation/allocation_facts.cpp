@@ -6,8 +6,8 @@
 namespace corral::mesh {
 namespace {
 
-// As room_for() does: its kind of device, or the other where it has none of that kind.
-const Room& room_of(const AllocationNode& node, bool gpu) { return gpu ? node.gpu : node.cpu; }
+// As headroom_for() does: its kind of device, or the other where it has none of that kind.
+const MemoryHeadroom& room_of(const AllocationNode& node, bool gpu) { return gpu ? node.gpu : node.cpu; }
 
 }  // namespace
 

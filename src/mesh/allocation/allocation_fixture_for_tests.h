@@ -114,7 +114,7 @@ class AllocationFixture : public testing::Test {
   }
   std::vector<std::string> decided() { return lines(decide()); }
 
-  Situation situation;
+  AllocationInput situation;
   std::vector<LinkQuality> links;
   AllocationRules rules;
 };

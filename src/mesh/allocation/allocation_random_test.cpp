@@ -236,7 +236,8 @@ TEST_F(RandomAllocation, AThousandNodesWithTooFewLinksForAnyModel) {
   const auto allocation = decide();
   check(allocation);
   EXPECT_EQ(allocation.unserved.size(), 200u);
-  EXPECT_TRUE(std::ranges::any_of(allocation.unserved, [](const auto& one) { return one.lack == Lack::no_links; }));
+  EXPECT_TRUE(
+      std::ranges::any_of(allocation.unserved, [](const auto& one) { return one.lack == UnservedReason::no_links; }));
   EXPECT_TRUE(allocation.splits.empty());
 }
 

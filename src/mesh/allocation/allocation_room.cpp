@@ -284,10 +284,10 @@ void Allocator::explain() {
       result_.unsplit.push_back(lack_of(model));
     } else if (model.named && model.grouped) {
       if (auto why = why_elsewhere(model); !why.empty())
-        result_.unsplit.push_back({model.facts->content, Lack::taken, 0, 0, std::move(why)});
+        result_.unsplit.push_back({model.facts->content, UnservedReason::taken, 0, 0, std::move(why)});
     }
     if (!model.facts->split_over.empty() && !model.named)
-      result_.unsplit.push_back({model.facts->content, Lack::no_links, 0, 0, why_unsplit(model)});
+      result_.unsplit.push_back({model.facts->content, UnservedReason::no_links, 0, 0, why_unsplit(model)});
   }
   std::ranges::sort(result_.unserved, {}, &Unserved::model);
   std::ranges::sort(result_.unsplit, {}, &Unserved::model);
@@ -322,23 +322,24 @@ std::string Allocator::why_unsplit(const Model& model) const {
 
 Unserved Allocator::lack_of(const Model& model) const {
   const auto& facts = *model.facts;
-  const auto lacks = [&](Lack lack, std::string why, std::uint64_t need = 0, std::uint64_t have = 0) {
+  const auto lacks = [&](UnservedReason lack, std::string why, std::uint64_t need = 0, std::uint64_t have = 0) {
     return Unserved{facts.content, lack, need, have, fmt::format("{}: {}", facts.name, why)};
   };
   const bool named = model.named;
-  if (facts.unload_told && !named) return lacks(Lack::told, "somebody has had it unloaded");
-  if (model.rests && !named) return lacks(Lack::resting, "it was idle; it comes back when somebody asks for it");
+  if (facts.unload_told && !named) return lacks(UnservedReason::told, "somebody has had it unloaded");
+  if (model.rests && !named)
+    return lacks(UnservedReason::resting, "it was idle; it comes back when somebody asks for it");
   if (model.split) {
     const bool waits = std::ranges::any_of(nodes_, [&](const Node& node) {
       return node.facts->role == Role::member && !may_have(node, model) && !node.only;
     });
     if (waits && !named && facts.per_hour <= 0 && !facts.wished)
-      return lacks(Lack::not_asked, "members lend memory to what is asked for, and nobody has asked for it");
-    if (!model.shortage) return lacks(Lack::no_file, "no node that could host it has the file or gets it");
+      return lacks(UnservedReason::not_asked, "members lend memory to what is asked for, and nobody has asked for it");
+    if (!model.shortage) return lacks(UnservedReason::no_file, "no node that could host it has the file or gets it");
     const auto& shortage = *model.shortage;
-    const auto lack = shortage.obstacle == SplitObstacle::no_links   ? Lack::no_links
-                      : shortage.obstacle == SplitObstacle::too_slow ? Lack::too_slow
-                                                                     : Lack::no_memory;
+    const auto lack = shortage.obstacle == SplitObstacle::no_links   ? UnservedReason::no_links
+                      : shortage.obstacle == SplitObstacle::too_slow ? UnservedReason::too_slow
+                                                                     : UnservedReason::no_memory;
     return lacks(lack, shortage.text, shortage.need, shortage.have);
   }
   const Node* roomiest = nullptr;
@@ -367,18 +368,19 @@ Unserved Allocator::lack_of(const Model& model) const {
   const auto need = roomiest ? need_at(*roomiest->facts, facts) : facts.need;
   if (need > most || most == 0) {
     if (declined)
-      return lacks(Lack::declined,
+      return lacks(UnservedReason::declined,
                    "the nodes that could hold it failed to load it, or lost it just now; they try again");
-    if (told) return lacks(Lack::taken, "the nodes that could hold it were told to have something else");
-    if (unasked) return lacks(Lack::not_asked, "only members could hold it, and they lend to what is asked for");
-    if (most == 0) return lacks(Lack::no_memory, "nobody lends memory", need);
-    return lacks(Lack::no_memory,
+    if (told) return lacks(UnservedReason::taken, "the nodes that could hold it were told to have something else");
+    if (unasked)
+      return lacks(UnservedReason::not_asked, "only members could hold it, and they lend to what is asked for");
+    if (most == 0) return lacks(UnservedReason::no_memory, "nobody lends memory", need);
+    return lacks(UnservedReason::no_memory,
                  fmt::format("it needs {}, {} gives {}: {} short", in_gb(need), roomiest->facts->name, in_gb(most),
                              in_gb(need - most)),
                  need, most);
   }
-  if (!fetched) return lacks(Lack::no_file, "nobody who could hold it has the file or gets it");
-  return lacks(Lack::taken, "all nodes that could hold it have something that is asked for as much");
+  if (!fetched) return lacks(UnservedReason::no_file, "nobody who could hold it has the file or gets it");
+  return lacks(UnservedReason::taken, "all nodes that could hold it have something that is asked for as much");
 }
 
 }  // namespace corral::mesh

@@ -265,7 +265,7 @@ TEST_F(PriorityTest, WhatIsShortIsSaidThoughTheFileIsElsewhere) {
   hold_shares(1, {2}, "other");
   const auto allocation = decide();
   ASSERT_EQ(allocation.unserved.size(), 1u);
-  EXPECT_EQ(allocation.unserved.front().lack, Lack::no_memory);
+  EXPECT_EQ(allocation.unserved.front().lack, UnservedReason::no_memory);
   EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node gives 20.0 GB: "));
 }
 
@@ -437,7 +437,7 @@ TEST_F(StandingTest, TwoModelsThatNeedTwoNodesEachOnThreeNodes) {
   EXPECT_EQ(std::ranges::count(first.assignments, key("a"), &Assignment::model), 2);
   ASSERT_EQ(first.unserved.size(), 1u);
   EXPECT_EQ(first.unserved.front().model, key("b"));
-  EXPECT_EQ(first.unserved.front().lack, Lack::no_memory);
+  EXPECT_EQ(first.unserved.front().lack, UnservedReason::no_memory);
   EXPECT_EQ(first.unserved.front().have, 20 * kGB);
   EXPECT_GT(first.unserved.front().need, 30 * kGB);
   settle(first);

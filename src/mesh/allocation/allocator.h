@@ -12,7 +12,7 @@ namespace corral::mesh {
 
 class Allocator {
  public:
-  Allocator(const Situation& situation, const AllocationRules& rules);
+  Allocator(const AllocationInput& situation, const AllocationRules& rules);
   Allocation run();
 
  private:
@@ -84,7 +84,7 @@ class Allocator {
   bool is_open(const Model& model) const;
   Model& model_of(const ContentKey& content) { return models_[places_.at(content)]; }
 
-  const Situation& situation_;
+  const AllocationInput& situation_;
   const AllocationRules& rules_;
   const LinkTable& links_;
   const std::map<NodeId, std::string>& away_;

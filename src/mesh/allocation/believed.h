@@ -12,7 +12,7 @@
 #include <span>
 
 #include "mesh/allocation/split_plan.h"
-#include "mesh/catalog/statement.h"
+#include "mesh/catalog/node_state.h"
 
 namespace corral::mesh {
 

@@ -87,7 +87,7 @@ Result<Announcement> make_announcement(Head head, std::vector<Page> pages) {
   auto said = decode_pages(texts);
   if (!said) return std::unexpected(said.error());
   const auto stamp = head.stamp();
-  return Announcement{std::move(head), stamp, std::move(pages), std::make_shared<const Statement>(std::move(*said))};
+  return Announcement{std::move(head), stamp, std::move(pages), std::make_shared<const NodeState>(std::move(*said))};
 }
 
 }  // namespace corral::mesh

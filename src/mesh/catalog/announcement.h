@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mesh/catalog/statement.h"
+#include "mesh/catalog/node_state.h"
 #include "mesh/identity/bytes.h"
 #include "mesh/identity/epoch.h"
 #include "mesh/members/member_records.h"
@@ -62,7 +62,7 @@ struct Announcement {
   Head head;
   HeadStamp stamp;          // of the head
   std::vector<Page> pages;  // in the order of the head
-  std::shared_ptr<const Statement> statement;
+  std::shared_ptr<const NodeState> statement;
 };
 
 // Errors: malformed, when the pages are no statement.

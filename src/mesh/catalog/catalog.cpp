@@ -141,8 +141,8 @@ bool CatalogMaker::looks_hashed(std::string_view name) { return !split_hash(name
 
 std::uint64_t memory_need(const ModelOnDisk& model) { return std::max(model.predicted, model.bytes); }
 
-Room room_for(const KnownNode& node, const ModelOnDisk& model) {
-  Room room;
+MemoryHeadroom headroom_for(const KnownNode& node, const ModelOnDisk& model) {
+  MemoryHeadroom room;
   if (!node.said) return room;
   const bool own = node.reach == Reach::own;
   if (node.said->role == Role::client && !own) return room;

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "mesh/catalog/content_key.h"
-#include "mesh/catalog/statement.h"
+#include "mesh/catalog/node_state.h"
 
 namespace corral::mesh {
 
@@ -29,10 +29,10 @@ struct KnownNode {
   NodeId id;
   Reach reach = Reach::away;
   std::optional<Millis> round_trip;
-  std::shared_ptr<const Statement> said;  // its newest one of this life; nullptr: none yet
+  std::shared_ptr<const NodeState> said;  // its newest one of this life; nullptr: none yet
   // What it said last in an earlier life, as long as it hasn't said in this one which models it has: their names are
   // known, and nothing else of it counts.
-  std::shared_ptr<const Statement> before = {};
+  std::shared_ptr<const NodeState> before = {};
   MonoTime since = {};  // that its reach is as it is; of this node without a meaning
   std::optional<MonoTime> expected_until =
       {};  // nothing is known of its models, and it may speak any moment until then
@@ -120,12 +120,12 @@ std::shared_ptr<const Catalog> make_catalog(std::vector<KnownNode> nodes);
 
 // Memory that a model could have at a node, by what the node says: its kind of device, or all where it has none of that
 // kind. A node's own loads aren't bounded by what it lends.
-struct Room {
+struct MemoryHeadroom {
   std::uint64_t now = 0;   // free
   std::uint64_t idle = 0;  // when models that are idle go
   std::uint64_t most = 0;  // when everything goes
 };
-Room room_for(const KnownNode& node, const ModelOnDisk& model);
+MemoryHeadroom headroom_for(const KnownNode& node, const ModelOnDisk& model);
 // What it takes, as far as its node knows.
 std::uint64_t memory_need(const ModelOnDisk& model);
 // Of a disk no more than this goes for copies that the allocation orders.

@@ -22,7 +22,7 @@ class CatalogFixture : public testing::Test {
   struct Node {
     NodeId id;
     Reach reach = Reach::linked;
-    Statement said;
+    NodeState said;
     Millis round_trip{1};
   };
   static NodeId id(unsigned number) { return test_key(number).id(); }
@@ -55,7 +55,7 @@ class CatalogFixture : public testing::Test {
   std::vector<KnownNode> known() const {
     std::vector<KnownNode> list;
     for (const auto& [number, node] : nodes)
-      list.push_back({node.id, node.reach, node.round_trip, std::make_shared<const Statement>(node.said)});
+      list.push_back({node.id, node.reach, node.round_trip, std::make_shared<const NodeState>(node.said)});
     return list;
   }
   std::shared_ptr<const Catalog> catalog() const { return make_catalog(known()); }

@@ -143,12 +143,12 @@ ModelStatus CatalogMaker::status_of(const MeshModel& model) const {
   bool given = false;
   for (const auto& copy : model.copies) {
     given = given || copy.model->may_copy;
-    if (memory_need(*copy.model) <= room_for(*copy.node, *copy.model).most) return ModelStatus::unloaded;
+    if (memory_need(*copy.model) <= headroom_for(*copy.node, *copy.model).most) return ModelStatus::unloaded;
   }
   for (const auto& node : catalog_->nodes_) {
     const bool takes = given && is_routable(node.reach) && node.said && node.said->takes_copies;
     if (takes && disk_for_copies(node.said->disk_free) >= model.bytes &&
-        memory_need(*model.facts) <= room_for(node, *model.facts).most)
+        memory_need(*model.facts) <= headroom_for(node, *model.facts).most)
       return ModelStatus::unloaded;
   }
   return ModelStatus::needs_capacity;

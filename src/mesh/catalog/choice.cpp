@@ -168,7 +168,7 @@ class Judge {
   }
 
   static void take_room(const KnownNode& node, const ModelOnDisk& model, Candidate& candidate) {
-    const auto room = room_for(node, model);
+    const auto room = headroom_for(node, model);
     const auto need = memory_need(model);
     if (room.most == 0) return refuse(candidate, Obstacle::lends_nothing, "it lends no memory", need, 0);
     if (need > room.most)

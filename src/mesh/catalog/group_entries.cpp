@@ -5,7 +5,6 @@
 namespace corral::mesh {
 namespace {
 
-constexpr const StatementLimits& kLimits = kStatementLimits;
 constexpr std::uint32_t kMostLayers = 1 << 16;
 
 std::string text_of(const ContentKey& model) {
@@ -32,7 +31,7 @@ std::optional<GroupShare> read_part(const Field& field) {
   GroupShare share;
   share.node.bytes = in.fixed<32>();
   share.layers = std::min(in.number<std::uint32_t>(), kMostLayers);
-  share.bytes = std::min(in.number<std::uint64_t>(), kLimits.number);
+  share.bytes = std::min(in.number<std::uint64_t>(), kNodeStateLimits.number);
   if (!in.done()) return std::nullopt;
   return share;
 }
@@ -52,13 +51,13 @@ std::string_view name_of(GroupStage stage) {
 FieldWriter fields_of(const GroupReport& group) {
   FieldWriter out;
   out.raw(1, text_of(group.model)).number(2, static_cast<std::uint64_t>(group.stage)).number(3, group.running);
-  for (std::size_t i = 0; i < std::min(group.shares.size(), kLimits.shares_of_group); ++i) {
+  for (std::size_t i = 0; i < std::min(group.shares.size(), kNodeStateLimits.shares_of_group); ++i) {
     const auto& share = group.shares[i];
     std::string bytes;
     ByteWriter(bytes).raw(share.node.bytes).number<std::uint32_t>(share.layers).number<std::uint64_t>(share.bytes);
     out.raw(4, bytes);
   }
-  out.number(5, group.idle_ms).text(6, std::string_view(group.refusal).substr(0, kLimits.text));
+  out.number(5, group.idle_ms).text(6, std::string_view(group.refusal).substr(0, kNodeStateLimits.text));
   return out.number(7, group.by_hand).decimal(8, group.tokens_per_second);
 }
 
@@ -72,7 +71,7 @@ FieldWriter fields_of(const Mark& mark) {
   FieldWriter out;
   out.number(1, static_cast<std::uint64_t>(mark.kind));
   if (mark.model) out.raw(2, text_of(*mark.model));
-  for (std::size_t i = 0; i < std::min(mark.nodes.size(), kLimits.shares_of_group); ++i)
+  for (std::size_t i = 0; i < std::min(mark.nodes.size(), kNodeStateLimits.shares_of_group); ++i)
     out.raw(3, as_text(mark.nodes[i].bytes));
   return out.number(4, mark.stamp);
 }
@@ -84,11 +83,11 @@ std::optional<GroupReport> read_group(std::string_view bytes) {
     if (field.tag == 1) model = read_key(field);
     if (field.tag == 2) group.stage = read_stage(field);
     if (field.tag == 3) group.running = field.flag();
-    if (field.tag == 4 && group.shares.size() < kLimits.shares_of_group) {
+    if (field.tag == 4 && group.shares.size() < kNodeStateLimits.shares_of_group) {
       if (const auto share = read_part(field)) group.shares.push_back(*share);
     }
-    if (field.tag == 5) group.idle_ms = field.number(kLimits.number);
-    if (field.tag == 6) group.refusal = field.text(kLimits.text);
+    if (field.tag == 5) group.idle_ms = field.number(kNodeStateLimits.number);
+    if (field.tag == 6) group.refusal = field.text(kNodeStateLimits.text);
     if (field.tag == 7) group.by_hand = field.flag();
     if (field.tag == 8) group.tokens_per_second = field.decimal();
   });
@@ -104,7 +103,7 @@ std::optional<ShareReport> read_share(std::string_view bytes) {
   each_field(bytes, [&](const Field& field) {
     if (field.tag == 1) host = read_node(field);
     if (field.tag == 2) model = read_key(field);
-    if (field.tag == 3) share.bytes = field.number(kLimits.number);
+    if (field.tag == 3) share.bytes = field.number(kNodeStateLimits.number);
     if (field.tag == 4) share.reaping = field.flag();
   });
   if (!host || !model) return std::nullopt;
@@ -123,10 +122,10 @@ std::optional<Mark> read_mark(std::string_view bytes) {
       mark.model = read_key(field);
       sane = sane && mark.model.has_value();
     }
-    if (field.tag == 3 && mark.nodes.size() < kLimits.shares_of_group) {
+    if (field.tag == 3 && mark.nodes.size() < kNodeStateLimits.shares_of_group) {
       if (const auto node = read_node(field)) mark.nodes.push_back(*node);
     }
-    if (field.tag == 4) mark.stamp = field.number(kLimits.number);
+    if (field.tag == 4) mark.stamp = field.number(kNodeStateLimits.number);
   });
   std::ranges::sort(mark.nodes);
   const auto rest = std::ranges::unique(mark.nodes);
@@ -136,22 +135,23 @@ std::optional<Mark> read_mark(std::string_view bytes) {
   return mark;
 }
 
-std::vector<Mark> marks_of(const Statement& said) {
+std::vector<Mark> marks_of(const NodeState& said) {
   std::vector<Mark> marks;
   const auto all = [&](MarkKind kind, const std::vector<ContentKey>& models) {
-    for (std::size_t i = 0; i < std::min(models.size(), kLimits.marks); ++i) marks.push_back({kind, models[i]});
+    for (std::size_t i = 0; i < std::min(models.size(), kNodeStateLimits.marks); ++i)
+      marks.push_back({kind, models[i]});
   };
   if (said.order) marks.push_back({MarkKind::order, said.order->model});
   all(MarkKind::resting, said.resting);
   all(MarkKind::unload, said.unloads);
   all(MarkKind::declined, said.declined);
-  for (std::size_t i = 0; i < std::min(said.split_orders.size(), kLimits.split_orders); ++i)
+  for (std::size_t i = 0; i < std::min(said.split_orders.size(), kNodeStateLimits.split_orders); ++i)
     marks.push_back(
         {MarkKind::split, said.split_orders[i].model, said.split_orders[i].nodes, said.split_orders[i].stamp});
   return marks;
 }
 
-void take_mark(Mark mark, Statement& said) {
+void take_mark(Mark mark, NodeState& said) {
   const auto keep = [](auto& list, auto value, std::size_t most) {
     if (list.size() < most) list.push_back(std::move(value));
   };
@@ -160,16 +160,17 @@ void take_mark(Mark mark, Statement& said) {
       if (!said.order) said.order = NodeOrder{mark.model};
       break;
     case MarkKind::resting:
-      keep(said.resting, *mark.model, kLimits.marks);
+      keep(said.resting, *mark.model, kNodeStateLimits.marks);
       break;
     case MarkKind::unload:
-      keep(said.unloads, *mark.model, kLimits.marks);
+      keep(said.unloads, *mark.model, kNodeStateLimits.marks);
       break;
     case MarkKind::declined:
-      keep(said.declined, *mark.model, kLimits.marks);
+      keep(said.declined, *mark.model, kNodeStateLimits.marks);
       break;
     case MarkKind::split:
-      keep(said.split_orders, SplitOrder{*mark.model, std::move(mark.nodes), mark.stamp}, kLimits.split_orders);
+      keep(said.split_orders, SplitOrder{*mark.model, std::move(mark.nodes), mark.stamp},
+           kNodeStateLimits.split_orders);
       break;
   }
 }

@@ -1,4 +1,4 @@
-// The wire form of what a statement says of groups and orders, see statement.h. Only for it. What can't be meant (no
+// The wire form of what a statement says of groups and orders, see node_state.h. Only for it. What can't be meant (no
 // model, no node) is passed over.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "mesh/catalog/fields.h"
-#include "mesh/catalog/statement.h"
+#include "mesh/catalog/node_state.h"
 
 namespace corral::mesh {
 
@@ -24,8 +24,8 @@ FieldWriter fields_of(const GroupReport& group);
 FieldWriter fields_of(const ShareReport& share);
 FieldWriter fields_of(const Mark& mark);
 // All that a statement says of this kind, and back into one.
-std::vector<Mark> marks_of(const Statement& said);
-void take_mark(Mark mark, Statement& said);
+std::vector<Mark> marks_of(const NodeState& said);
+void take_mark(Mark mark, NodeState& said);
 std::optional<GroupReport> read_group(std::string_view bytes);
 std::optional<ShareReport> read_share(std::string_view bytes);
 std::optional<Mark> read_mark(std::string_view bytes);

@@ -3,57 +3,55 @@
 namespace corral::mesh {
 namespace {
 
-constexpr const StatementLimits& kLimits = kStatementLimits;
-
-std::string_view cut(std::string_view text) { return text.substr(0, kLimits.text); }
+std::string_view cut(std::string_view text) { return text.substr(0, kNodeStateLimits.text); }
 
 void take_model_field(const Field& field, ModelOnDisk& model) {
   switch (field.tag) {
     case 1:
-      if (field.is_name(kLimits.name)) model.name = std::string(field.bytes);
+      if (field.is_name(kNodeStateLimits.name)) model.name = std::string(field.bytes);
       break;
     case 2:
-      if (field.is_name(kLimits.name) && model.aliases.size() < kLimits.aliases)
+      if (field.is_name(kNodeStateLimits.name) && model.aliases.size() < kNodeStateLimits.aliases)
         model.aliases.emplace_back(field.bytes);
       break;
     case 3:
       model.type = parse_model_type(field.bytes).value_or(ModelType::llm);
       break;
     case 4:
-      model.recipe = field.text(kLimits.text);
+      model.recipe = field.text(kNodeStateLimits.text);
       break;
     case 5:
-      model.checkpoint = field.text(kLimits.text);
+      model.checkpoint = field.text(kNodeStateLimits.text);
       break;
     case 6:
-      if (model.labels.size() < kLimits.labels) model.labels.push_back(field.text(kLimits.text));
+      if (model.labels.size() < kNodeStateLimits.labels) model.labels.push_back(field.text(kNodeStateLimits.text));
       break;
     case 7:
-      model.architecture = field.text(kLimits.text);
+      model.architecture = field.text(kNodeStateLimits.text);
       break;
     case 8:
-      model.quantisation = field.text(kLimits.text);
+      model.quantisation = field.text(kNodeStateLimits.text);
       break;
     case 9:
-      model.parameters = field.number(kLimits.number);
+      model.parameters = field.number(kNodeStateLimits.number);
       break;
     case 10:
-      model.bytes = field.number(kLimits.number);
+      model.bytes = field.number(kNodeStateLimits.number);
       break;
     case 11:
       if (field.bytes.size() == sizeof(Sha256)) model.hash = ByteReader(field.bytes).fixed<32>();
       break;
     case 12:
-      model.created = field.number(kLimits.number);
+      model.created = field.number(kNodeStateLimits.number);
       break;
     case 13:
-      model.context_trained = field.number(kLimits.number);
+      model.context_trained = field.number(kNodeStateLimits.number);
       break;
     case 14:
-      model.context_usable = field.number(kLimits.number);
+      model.context_usable = field.number(kNodeStateLimits.number);
       break;
     case 15:
-      model.predicted = field.number(kLimits.number);
+      model.predicted = field.number(kNodeStateLimits.number);
       break;
     case 16:
       model.device = static_cast<Device>(field.number(255) & 7);
@@ -74,25 +72,25 @@ void take_model_field(const Field& field, ModelOnDisk& model) {
       model.may_copy = field.flag();
       break;
     case 22:
-      model.layers = static_cast<std::uint32_t>(field.number(kLimits.layers));
+      model.layers = static_cast<std::uint32_t>(field.number(kNodeStateLimits.layers));
       break;
     case 23:
-      model.layer_bytes = field.number(kLimits.number);
+      model.layer_bytes = field.number(kNodeStateLimits.number);
       break;
     case 24:
-      model.cache_bytes = field.number(kLimits.number);
+      model.cache_bytes = field.number(kNodeStateLimits.number);
       break;
     case 25:
-      model.ends_bytes = field.number(kLimits.number);
+      model.ends_bytes = field.number(kNodeStateLimits.number);
       break;
     case 26:
-      model.compute_bytes = field.number(kLimits.number);
+      model.compute_bytes = field.number(kNodeStateLimits.number);
       break;
     case 27:
-      model.split_context = field.number(kLimits.number);
+      model.split_context = field.number(kNodeStateLimits.number);
       break;
     case 28:
-      model.most_context = field.number(kLimits.number);
+      model.most_context = field.number(kNodeStateLimits.number);
       break;
     default:
       break;

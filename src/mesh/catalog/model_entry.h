@@ -1,10 +1,10 @@
-// The wire form of a model in a statement, see statement.h. Only for it.
+// The wire form of a model in a statement, see node_state.h. Only for it.
 #pragma once
 
 #include <string_view>
 
 #include "mesh/catalog/fields.h"
-#include "mesh/catalog/statement.h"
+#include "mesh/catalog/node_state.h"
 
 namespace corral::mesh {
 

@@ -43,11 +43,11 @@ TEST_F(SplitOrdersTest, TheNewestCountsAndOfEqualOnesTheLowerId) {
 
 // It would be the newest for ever.
 TEST_F(SplitOrdersTest, ANumberThatCannotBeIsTheOldest) {
-  EXPECT_EQ(newest({{1, kStatementLimits.number}, {2, 1}}), 2u);
+  EXPECT_EQ(newest({{1, kNodeStateLimits.number}, {2, 1}}), 2u);
   EXPECT_EQ(newest({{1, ~std::uint64_t{0}}, {2, 1}}), 2u);
   EXPECT_EQ(newest({{1, 7 + kMostAhead + 1}, {2, 7}}), 2u);
   EXPECT_EQ(newest({{1, 7 + kMostAhead}, {2, 7}}), 1u);
-  EXPECT_EQ(newest({{1, kStatementLimits.number}}), 1u) << "who is alone with it has given one all the same";
+  EXPECT_EQ(newest({{1, kNodeStateLimits.number}}), 1u) << "who is alone with it has given one all the same";
 }
 
 TEST_F(SplitOrdersTest, ANewOneIsAboveAllThatIsKnown) {
@@ -59,7 +59,7 @@ TEST_F(SplitOrdersTest, ANewOneIsAboveAllThatIsKnown) {
   EXPECT_EQ(next(4), 6u);
   EXPECT_EQ(next(9), 9u);  // who asks for it has heard of more
   EXPECT_EQ(next(~std::uint64_t{0}), 5 + kMostAhead);
-  order(4, Reach::linked, kStatementLimits.number);
+  order(4, Reach::linked, kNodeStateLimits.number);
   EXPECT_EQ(next(), 6u);
   nodes[4].said.split_orders = {{{sha256({"y"}), false}, {}, 70}};  // of another model
   EXPECT_EQ(next(), 6u);

@@ -51,7 +51,7 @@ Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::size_t
 
 class Source {
  public:
-  Source(std::unique_ptr<Stream> stream, CopyShelf& shelf, async::ThreadPool& files, async::Timers& timers,
+  Source(std::unique_ptr<Stream> stream, CopyProvider& shelf, async::ThreadPool& files, async::Timers& timers,
          CopySourceOptions options)
       : stream_(std::move(stream)),
         shelf_(shelf),
@@ -154,7 +154,7 @@ class Source {
   }
 
   const std::unique_ptr<Stream> stream_;
-  CopyShelf& shelf_;
+  CopyProvider& shelf_;
   async::ThreadPool& files_;
   async::Timers& timers_;
   const CopySourceOptions options_;
@@ -166,7 +166,7 @@ class Source {
 
 }  // namespace
 
-async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyShelf& shelf,
+async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyProvider& shelf,
                                               async::ThreadPool& files, async::Timers& timers,
                                               CopySourceOptions options) {
   Source source(std::move(stream), shelf, files, timers, options);

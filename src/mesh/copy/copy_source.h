@@ -25,9 +25,9 @@ struct OfferedModel {
 using OfferedModelPtr = std::shared_ptr<const OfferedModel>;
 
 // What may be copied from this node.
-class CopyShelf {
+class CopyProvider {
  public:
-  virtual ~CopyShelf() = default;
+  virtual ~CopyProvider() = default;
   // Errors: not_offered, with a sentence for people: it isn't there, isn't hashed yet, may not be copied.
   virtual async::Task<Result<OfferedModelPtr>> find(Sha256 content) = 0;
 };
@@ -40,7 +40,7 @@ struct CopySourceOptions {
 
 // Serves one stream to its end. What it refers to outlives it. Returns how many bytes of files were sent. Errors:
 // link_closed, malformed, timed_out.
-async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyShelf& shelf,
+async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyProvider& shelf,
                                               async::ThreadPool& files, async::Timers& timers,
                                               CopySourceOptions options = CopySourceOptions());
 

@@ -40,7 +40,7 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-class Shelf final : public CopyShelf {
+class Shelf final : public CopyProvider {
  public:
   async::Task<Result<OfferedModelPtr>> find(Sha256 content) override {
     if (!model || model->manifest.content != content) co_return fail(errc::not_offered, "the shelf is empty");

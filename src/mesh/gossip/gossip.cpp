@@ -27,7 +27,7 @@ Gossip::Gossip(Peers& peers, async::Timers& timers, async::Executor executor, Si
         if (!options_.sign) {
           options_.sign = [mesh = options_.mesh, key = key_](Head& head) { mesh::sign(head, key, mesh); };
         }
-        AnnouncementBook::Options book;
+        AnnouncementStore::Options book;
         book.own = own_;
         book.bytes = options_.book_bytes;
         book.standing = [this](const PublicKey& key) { return options_.standing(key); };
@@ -41,7 +41,7 @@ Gossip::Gossip(Peers& peers, async::Timers& timers, async::Executor executor, Si
       boot_(peers.boot()),
       started_(timers.now()) {}
 
-void Gossip::announce(Statement said) {
+void Gossip::announce(NodeState said) {
   said_ = rounded(std::move(said));
   has_said_ = true;
   refill_links();
@@ -53,7 +53,7 @@ void Gossip::refill_links() {
   for (const auto& link : said_.links) rates[link.to] = link.bytes_per_second;
   said_.links.clear();
   for (const auto& view : peers_.view()) {
-    if (view.state != PeerState::up || said_.links.size() == kStatementLimits.links) continue;
+    if (view.state != PeerState::up || said_.links.size() == kNodeStateLimits.links) continue;
     const auto us =
         view.round_trip ? std::chrono::duration_cast<std::chrono::microseconds>(*view.round_trip).count() : 0;
     said_.links.push_back({view.id, static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0)), rates[view.id]});
@@ -68,7 +68,7 @@ void Gossip::say_own() {
   const auto now = timers_.now();
   if (!say_due_ || now < say_from_) return;
   say_due_ = false;
-  if (options_.standing(key_.public_key()) != Standing::member) return;
+  if (options_.standing(key_.public_key()) != MembershipStatus::member) return;
   if (peers_.boot().epoch > boot_.epoch) {
     boot_ = peers_.boot();
     seq_ = 0;
@@ -96,7 +96,7 @@ void Gossip::say_own() {
 Reach Gossip::reach_of(const PeerView& view) const { return view.state == PeerState::up ? Reach::linked : Reach::away; }
 
 // Of a node with a link only what it said in the life in which it speaks now: a statement of an earlier one is a ghost.
-std::shared_ptr<const Statement> Gossip::word_of(const NodeId& id, Reach reach) const {
+std::shared_ptr<const NodeState> Gossip::word_of(const NodeId& id, Reach reach) const {
   const auto* announcement = book_.find(id);
   if (!announcement) return nullptr;
   if (reach == Reach::linked) {
@@ -134,7 +134,7 @@ std::vector<KnownNode> Gossip::known() const {
   return nodes;
 }
 
-void Gossip::remember(const NodeId& author, std::shared_ptr<const Statement> before) {
+void Gossip::remember(const NodeId& author, std::shared_ptr<const NodeState> before) {
   if (!book_.find(author)->statement->looking) {
     before_.erase(author);
   } else if (before && !before->looking) {

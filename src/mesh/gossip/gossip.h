@@ -17,7 +17,7 @@
 
 #include "async/event.h"
 #include "async/timer.h"
-#include "mesh/catalog/announcement_book.h"
+#include "mesh/catalog/announcement_store.h"
 #include "mesh/catalog/catalog.h"
 #include "mesh/net/token_bucket.h"
 #include "mesh/peers/peers.h"
@@ -26,26 +26,26 @@ namespace corral::mesh {
 
 struct GossipOptions {
   MeshId mesh;
-  std::function<Standing(const PublicKey&)> standing;  // of a key in the mesh, now
+  std::function<MembershipStatus(const PublicKey&)> standing;  // of a key in the mesh, now
   // Called when a peer holds an announcement of this node's from a life that it forgot: the count to keep (keep_epoch).
   std::function<void(std::uint64_t epoch)> keep_epoch;
   // How heads are signed and checked, for simulations; empty: truly.
   std::function<void(Head&)> sign;
   std::function<bool(const Head&)> genuine;
-  std::function<std::vector<std::string>(const Statement&)> encode;  // as later versions do
+  std::function<std::vector<std::string>(const NodeState&)> encode;  // as later versions do
 
   Millis tick{100};
-  Millis between_own{500};                           // two announcements of this node
-  Millis patience{5000};                             // for pages that were asked for
-  Millis rest{10'000};                               // then its author is asked for them again
-  Millis first_words{10'000};                        // nothing is known of a node: it may be about to speak
-  Millis names_for{60'000};                          // of a linked node that doesn't say which models it has now
-  int rounds = 3;                                    // of asking, before an announcement is given up
-  Pace news{2, 6};                                   // announcements of one peer that are fetched
-  Pace checks{500, 1500};                            // signatures, for one peer
-  Pace bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};  // of pages, to one peer
-  std::size_t most_asked = 256 * 1024;               // bytes under way from one peer
-  std::size_t book_bytes = 256 * 1024 * 1024;        // see AnnouncementBook
+  Millis between_own{500};                                // two announcements of this node
+  Millis patience{5000};                                  // for pages that were asked for
+  Millis rest{10'000};                                    // then its author is asked for them again
+  Millis first_words{10'000};                             // nothing is known of a node: it may be about to speak
+  Millis names_for{60'000};                               // of a linked node that doesn't say which models it has now
+  int rounds = 3;                                         // of asking, before an announcement is given up
+  RateLimit news{2, 6};                                   // announcements of one peer that are fetched
+  RateLimit checks{500, 1500};                            // signatures, for one peer
+  RateLimit bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};  // of pages, to one peer
+  std::size_t most_asked = 256 * 1024;                    // bytes under way from one peer
+  std::size_t book_bytes = 256 * 1024 * 1024;             // see AnnouncementStore
 };
 
 // For `doctor` and metrics.
@@ -66,7 +66,7 @@ class Gossip final : public PeerEvents {
 
   // What this node says from now on; its links are filled in here, its numbers are rounded. Told at once, or half a
   // second after the last time.
-  void announce(Statement said);
+  void announce(NodeState said);
   // Called on the loop whenever known() has changed; one listener.
   void on_change(std::function<void()> changed) { on_change_ = std::move(changed); }
 
@@ -74,7 +74,7 @@ class Gossip final : public PeerEvents {
   std::vector<KnownNode> known() const;
   // Made when it is asked for and something has changed.
   std::shared_ptr<const Catalog> catalog();
-  const AnnouncementBook& book() const { return book_; }
+  const AnnouncementStore& book() const { return book_; }
   const GossipCounters& counters() const { return counters_; }
   const Boot& boot() const { return boot_; }
 
@@ -126,9 +126,9 @@ class Gossip final : public PeerEvents {
   void changed();
   void stir() { stirred_.set(); }
   Reach reach_of(const PeerView& view) const;
-  std::shared_ptr<const Statement> word_of(const NodeId& id, Reach reach) const;
+  std::shared_ptr<const NodeState> word_of(const NodeId& id, Reach reach) const;
   KnownNode known(const PeerView& view) const;
-  void remember(const NodeId& author, std::shared_ptr<const Statement> before);
+  void remember(const NodeId& author, std::shared_ptr<const NodeState> before);
   void tell(const NodeId& peer, const NodeId& author);
   void take_question(LinkState& link, std::string_view payload);
   void give_pages(LinkState& link);
@@ -151,12 +151,12 @@ class Gossip final : public PeerEvents {
   const SigningKey key_;
   const NodeId own_;
   GossipOptions options_;
-  AnnouncementBook book_;
+  AnnouncementStore book_;
   GossipCounters counters_;
   std::function<void()> on_change_;
   async::Event stirred_;
 
-  Statement said_;
+  NodeState said_;
   Boot boot_;
   std::uint64_t seq_ = 0;
   bool has_said_ = false;
@@ -164,7 +164,7 @@ class Gossip final : public PeerEvents {
   MonoTime say_from_{};
 
   std::map<NodeId, LinkState> links_;
-  std::map<NodeId, std::shared_ptr<const Statement>> before_;  // with models, of those who look for theirs again
+  std::map<NodeId, std::shared_ptr<const NodeState>> before_;  // with models, of those who look for theirs again
   const MonoTime started_;
   std::shared_ptr<const Catalog> catalog_;
   std::optional<MonoTime> stale_at_;  // catalog_: names in it are forgotten then

@@ -25,7 +25,7 @@ class GossipTest : public testing::Test {
       GossipOptions options;
       options.mesh = test.mesh;
       options.standing = [&test](const PublicKey& member) {
-        return test.thrown_out == member ? Standing::revoked : Standing::member;
+        return test.thrown_out == member ? MembershipStatus::revoked : MembershipStatus::member;
       };
       options.book_bytes = test.book_bytes;
       options.keep_epoch = [this](std::uint64_t count) { kept_epoch = count; };
@@ -47,8 +47,8 @@ class GossipTest : public testing::Test {
     node = std::make_unique<Node>(*this, number, epoch);
     return *node;
   }
-  static Statement statement(const std::string& name, unsigned models = 1) {
-    Statement said;
+  static NodeState statement(const std::string& name, unsigned models = 1) {
+    NodeState said;
     said.name = name;
     for (unsigned i = 0; i < models; ++i) {
       auto& model = said.models.emplace_back();

@@ -44,7 +44,7 @@ void Gossip::take_late(LinkState& link) {
 bool Gossip::take_head(LinkState& link, const Head& head) {
   const auto stamp = head.stamp();
   if (link.worthless == stamp) return true;
-  using Verdict = AnnouncementBook::Verdict;
+  using Verdict = AnnouncementStore::Verdict;
   switch (book_.judge(head, stamp)) {
     case Verdict::forged:
       return false;
@@ -60,7 +60,7 @@ bool Gossip::take_head(LinkState& link, const Head& head) {
       return true;
     case Verdict::news:
       hear(link, head.boot);
-      link.next = Offer{head, stamp, AnnouncementBook::size_of(head)};
+      link.next = Offer{head, stamp, AnnouncementStore::size_of(head)};
       begin_next(link);
       return true;
   }

@@ -10,17 +10,17 @@ namespace {
 struct Writer {
   ByteWriter out;
 
-  void operator()(const GrantAsk& ask) {
+  void operator()(const GrantRequest& ask) {
     head(1, ask).number<std::uint64_t>(ask.stamp).raw(ask.plan).number<std::uint64_t>(ask.bytes);
   }
-  void operator()(const GrantAnswer& answer) {
+  void operator()(const GrantResponse& answer) {
     const auto verdict = static_cast<std::uint8_t>(answer.verdict);
     head(2, answer)
         .number<std::uint64_t>(answer.stamp)
         .number<std::uint8_t>(verdict)
         .number<std::uint32_t>(answer.lease_ms);
   }
-  void operator()(const GrantReturn& given) { head(3, given).number<std::uint64_t>(given.stamp); }
+  void operator()(const GrantRelease& given) { head(3, given).number<std::uint64_t>(given.stamp); }
   void operator()(const GrantRecall& recall) { head(4, recall).number<std::uint32_t>(recall.within_ms); }
 
   template <typename Message>
@@ -33,14 +33,14 @@ struct Writer {
 };
 
 // A verdict that this version doesn't know is a no.
-Verdict verdict_of(std::uint8_t number) {
-  const bool known = number >= 1 && number <= static_cast<std::uint8_t>(Verdict::too_often);
-  return known ? static_cast<Verdict>(number) : Verdict::taken;
+GrantDecision verdict_of(std::uint8_t number) {
+  const bool known = number >= 1 && number <= static_cast<std::uint8_t>(GrantDecision::too_often);
+  return known ? static_cast<GrantDecision>(number) : GrantDecision::taken;
 }
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
+std::string_view name_of(GrantDecision verdict) {
   constexpr std::string_view kNames[] = {"",         "granted",  "taken",      "reaping",
                                          "recalled", "settling", "too_little", "too_often"};
   return kNames[static_cast<std::size_t>(verdict)];
@@ -63,19 +63,19 @@ Result<GroupMessage> read_group_message(std::string_view payload) {
     return of_kind;
   };
   if (kind == 1) {
-    auto ask = head(GrantAsk());
+    auto ask = head(GrantRequest());
     ask.stamp = in.number<std::uint64_t>();
     ask.plan = in.fixed<32>();
     ask.bytes = in.number<std::uint64_t>();
     message = ask;
   } else if (kind == 2) {
-    auto answer = head(GrantAnswer());
+    auto answer = head(GrantResponse());
     answer.stamp = in.number<std::uint64_t>();
     answer.verdict = verdict_of(in.number<std::uint8_t>());
     answer.lease_ms = in.number<std::uint32_t>();
     message = answer;
   } else if (kind == 3) {
-    auto given = head(GrantReturn());
+    auto given = head(GrantRelease());
     given.stamp = in.number<std::uint64_t>();
     message = given;
   } else if (kind == 4) {

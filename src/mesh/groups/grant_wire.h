@@ -11,16 +11,16 @@
 namespace corral::mesh {
 
 // Host → node: be mine for this plan, or stay it.
-struct GrantAsk {
+struct GrantRequest {
   ContentKey model;
   PlanTerm of;
   std::uint64_t stamp = 0;  // of the host, rising; comes back in the answer
   Sha256 plan{};            // its digest
   std::uint64_t bytes = 0;  // of the node's share
-  friend bool operator==(const GrantAsk&, const GrantAsk&) = default;
+  friend bool operator==(const GrantRequest&, const GrantRequest&) = default;
 };
 
-enum class Verdict : std::uint8_t {
+enum class GrantDecision : std::uint8_t {
   granted = 1,
   taken = 2,       // by another host, or for another plan
   reaping = 3,     // what ran for the last plan is being ended
@@ -29,24 +29,24 @@ enum class Verdict : std::uint8_t {
   too_little = 6,  // it doesn't lend so much
   too_often = 7,   // this host had it again and again just now
 };
-std::string_view name_of(Verdict verdict);
+std::string_view name_of(GrantDecision verdict);
 
 // Node → host.
-struct GrantAnswer {
+struct GrantResponse {
   ContentKey model;
   PlanTerm of;
   std::uint64_t stamp = 0;
-  Verdict verdict = Verdict::taken;
+  GrantDecision verdict = GrantDecision::taken;
   std::uint32_t lease_ms = 0;  // since the question was sent, by the host's clock
-  friend bool operator==(const GrantAnswer&, const GrantAnswer&) = default;
+  friend bool operator==(const GrantResponse&, const GrantResponse&) = default;
 };
 
 // Host → node: I don't need you any more; nothing that was asked before this stamp counts.
-struct GrantReturn {
+struct GrantRelease {
   ContentKey model;
   PlanTerm of;
   std::uint64_t stamp = 0;
-  friend bool operator==(const GrantReturn&, const GrantReturn&) = default;
+  friend bool operator==(const GrantRelease&, const GrantRelease&) = default;
 };
 
 // Node → host: my owner needs the memory. Let what runs end, and return it.
@@ -57,7 +57,7 @@ struct GrantRecall {
   friend bool operator==(const GrantRecall&, const GrantRecall&) = default;
 };
 
-using GroupMessage = std::variant<GrantAsk, GrantAnswer, GrantReturn, GrantRecall>;
+using GroupMessage = std::variant<GrantRequest, GrantResponse, GrantRelease, GrantRecall>;
 
 Frame to_frame(const GroupMessage& message);
 // Errors: malformed. Bytes of later versions behind the fields are passed over.

@@ -10,9 +10,9 @@ namespace corral::mesh {
 namespace {
 
 const std::vector<GroupMessage> kMessages = {
-    GrantAsk{{sha256({"m"}), true}, {7, 8}, 9, sha256({"plan"}), 1ULL << 40},
-    GrantAnswer{{sha256({"m"}), false}, {7, 8}, 9, Verdict::settling, 10'000},
-    GrantReturn{{sha256({"m"}), false}, {7, 8}, 9},
+    GrantRequest{{sha256({"m"}), true}, {7, 8}, 9, sha256({"plan"}), 1ULL << 40},
+    GrantResponse{{sha256({"m"}), false}, {7, 8}, 9, GrantDecision::settling, 10'000},
+    GrantRelease{{sha256({"m"}), false}, {7, 8}, 9},
     GrantRecall{{sha256({"m"}), false}, {7, 8}, 30'000},
 };
 
@@ -43,7 +43,7 @@ TEST(GrantWireTest, WhatIsCutOffIsMalformed) {
 TEST(GrantWireTest, AVerdictOfALaterVersionIsANo) {
   auto payload = to_frame(kMessages[1]).payload;
   payload[payload.size() - 5] = 99;
-  EXPECT_EQ(std::get<GrantAnswer>(*read_group_message(payload)).verdict, Verdict::taken);
+  EXPECT_EQ(std::get<GrantResponse>(*read_group_message(payload)).verdict, GrantDecision::taken);
   payload[0] = 9;
   EXPECT_FALSE(read_group_message(payload));
 }

@@ -31,7 +31,7 @@ struct StopEngine {  // at once
 // As a node that grants itself. A reap is answered by worker_reaped().
 struct OpenWorker {  // for this host only
   NodeId host;
-  GrantAsk grant;
+  GrantRequest grant;
 };
 struct ReapWorker {
   NodeId host;

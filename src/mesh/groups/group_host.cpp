@@ -38,18 +38,18 @@ void GroupHost::end(BootTime now, GroupEffects& out) {
   }
 }
 
-void GroupHost::answer(const NodeId& from, const GrantAnswer& answer, BootTime now, GroupEffects& out) {
+void GroupHost::answer(const NodeId& from, const GrantResponse& answer, BootTime now, GroupEffects& out) {
   const auto found = leases_.find(from);
   if (answer.of != of_ || found == leases_.end()) {
     // Of a try that is over: what it grants is given back again.
-    if (answer.verdict == Verdict::granted && answer.of.life == of_.life)
-      out.push_back(SendMessage{from, GrantReturn{answer.model, answer.of, ++stamp_}});
+    if (answer.verdict == GrantDecision::granted && answer.of.life == of_.life)
+      out.push_back(SendMessage{from, GrantRelease{answer.model, answer.of, ++stamp_}});
     return;
   }
   auto& lease = found->second;
   const auto asked = lease.asked.find(answer.stamp);
   if (asked == lease.asked.end()) return;
-  if (answer.verdict == Verdict::granted) {
+  if (answer.verdict == GrantDecision::granted) {
     // From when it was asked, which was before it was granted.
     const auto until = asked->second + std::min(rules_.lease, Millis(answer.lease_ms));
     lease.until = std::max(lease.until.value_or(until), until);
@@ -70,7 +70,7 @@ void GroupHost::answer(const NodeId& from, const GrantAnswer& answer, BootTime n
 // Only what stands has something to end with care.
 void GroupHost::recalled(const NodeId& from, const GrantRecall& recall, BootTime now, GroupEffects& out) {
   if (recall.of != of_ || !leases_.contains(from)) return;
-  refusal_ = Refusal{.node = from, .verdict = Verdict::recalled};
+  refusal_ = Refusal{.node = from, .verdict = GrantDecision::recalled};
   // A part of the time is left for the engine to end in.
   const auto within = std::max(Millis(recall.within_ms) - 2 * rules_.stop_before, Millis(0));
   if (state_ == State::standing && engine_) {
@@ -78,7 +78,7 @@ void GroupHost::recalled(const NodeId& from, const GrantRecall& recall, BootTime
   } else if (state_ == State::draining) {
     drained_by_ = std::min(drained_by_.value_or(now + within), now + within);
   } else if (state_ == State::claiming || state_ == State::standing) {
-    back_off(from, Verdict::recalled, now, out);
+    back_off(from, GrantDecision::recalled, now, out);
   }
 }
 
@@ -181,7 +181,8 @@ void GroupHost::ask(const NodeId& node, BootTime now, GroupEffects& out) {
   lease.last_asked = now;
   lease.asked.emplace(++stamp_, now);
   if (lease.asked.size() > kMostOpen) lease.asked.erase(lease.asked.begin());
-  out.push_back(SendMessage{node, GrantAsk{plan_.model, of_, stamp_, digest_of(plan_), plan_.share_of(node)->total()}});
+  out.push_back(
+      SendMessage{node, GrantRequest{plan_.model, of_, stamp_, digest_of(plan_), plan_.share_of(node)->total()}});
 }
 
 void GroupHost::renew(BootTime now, GroupEffects& out) {
@@ -191,11 +192,11 @@ void GroupHost::renew(BootTime now, GroupEffects& out) {
 }
 
 void GroupHost::give_back(GroupEffects& out) {
-  for (const auto& [node, lease] : leases_) out.push_back(SendMessage{node, GrantReturn{plan_.model, of_, ++stamp_}});
+  for (const auto& [node, lease] : leases_) out.push_back(SendMessage{node, GrantRelease{plan_.model, of_, ++stamp_}});
   leases_.clear();
 }
 
-void GroupHost::back_off(const NodeId& node, std::optional<Verdict> verdict, BootTime now, GroupEffects& out) {
+void GroupHost::back_off(const NodeId& node, std::optional<GrantDecision> verdict, BootTime now, GroupEffects& out) {
   refusal_ = Refusal{.node = node, .verdict = verdict};
   leave(now, out);
 }

@@ -30,7 +30,7 @@ struct GroupContext {
   GrantRules rules;
   std::uint64_t life = 0;  // boot epoch of this node
   LinkStates links;
-  Lot lot;
+  BackoffJitter lot;
   std::uint64_t terms = 0;  // that were used in this life, of all models
 };
 
@@ -52,7 +52,7 @@ class GroupHost {
   // Nobody wants the model any more.
   void end(BootTime now, GroupEffects& out);
 
-  void answer(const NodeId& from, const GrantAnswer& answer, BootTime now, GroupEffects& out);
+  void answer(const NodeId& from, const GrantResponse& answer, BootTime now, GroupEffects& out);
   void recalled(const NodeId& from, const GrantRecall& recall, BootTime now, GroupEffects& out);
   // What it has granted is worth nothing any more.
   void node_ended(const NodeId& node, BootTime now, GroupEffects& out);
@@ -70,8 +70,8 @@ class GroupHost {
   // Who said no, and why, when claims came to nothing last.
   struct Refusal {
     NodeId node;
-    std::optional<Verdict> verdict;  // nothing: it didn't answer, or there is no link
-    bool engine = false;             // nobody said no: the engine, at this node, ended soon each time it was started
+    std::optional<GrantDecision> verdict;  // nothing: it didn't answer, or there is no link
+    bool engine = false;  // nobody said no: the engine, at this node, ended soon each time it was started
   };
   const std::optional<Refusal>& refusal() const { return refusal_; }
 
@@ -87,7 +87,7 @@ class GroupHost {
   void ask(const NodeId& node, BootTime now, GroupEffects& out);
   void renew(BootTime now, GroupEffects& out);
   void give_back(GroupEffects& out);
-  void back_off(const NodeId& node, std::optional<Verdict> verdict, BootTime now, GroupEffects& out);
+  void back_off(const NodeId& node, std::optional<GrantDecision> verdict, BootTime now, GroupEffects& out);
   void start(BootTime now, GroupEffects& out);
   void start_again(BootTime now, GroupEffects& out);
   void drain(std::optional<Millis> within, BootTime now, GroupEffects& out);

@@ -4,7 +4,7 @@ namespace corral::mesh {
 
 Groups::Groups(const Options& options, BootTime now)
     : own_(options.own),
-      shared_{options.rules, options.life, LinkStates(options.own), Lot(options.seed)},
+      shared_{options.rules, options.life, LinkStates(options.own), BackoffJitter(options.seed)},
       granter_(options.rules, options.former, now) {}
 
 void Groups::link_up(const NodeId& node, std::uint64_t life, BootTime now) {
@@ -111,11 +111,11 @@ std::vector<NodeId> Groups::lost(const ContentKey& model, BootTime now) const {
 std::vector<NodeId> Groups::lost(BootTime now) const { return shared_.links.lost(shared_.rules.patience, now); }
 
 void Groups::handle(const NodeId& from, const GroupMessage& message, BootTime now, GroupEffects& out) {
-  if (const auto* ask = std::get_if<GrantAsk>(&message)) {
+  if (const auto* ask = std::get_if<GrantRequest>(&message)) {
     granter_.ask(from, *ask, now, out);
-  } else if (const auto* given = std::get_if<GrantReturn>(&message)) {
+  } else if (const auto* given = std::get_if<GrantRelease>(&message)) {
     granter_.given_back(from, *given, out);
-  } else if (const auto* answer = std::get_if<GrantAnswer>(&message)) {
+  } else if (const auto* answer = std::get_if<GrantResponse>(&message)) {
     const auto host = hosts_.find(answer->model);
     // Of a group that is done: its return is on the way.
     if (host != hosts_.end()) host->second.answer(from, *answer, now, out);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "mesh/groups/granter.h"
+#include "mesh/groups/grant_manager.h"
 #include "mesh/groups/group_host.h"
 
 namespace corral::mesh {
@@ -55,7 +55,7 @@ class Groups {
   void tick(BootTime now);
   GroupEffects take();
 
-  const Granter& granter() const { return granter_; }
+  const GrantManager& granter() const { return granter_; }
   const std::map<ContentKey, GroupHost>& hosted() const { return hosts_; }
   // Nodes of a hosted plan that are gone for good, in the order of ids: it has to be planned anew.
   std::vector<NodeId> lost(const ContentKey& model, BootTime now) const;
@@ -70,7 +70,7 @@ class Groups {
 
   NodeId own_;
   GroupContext shared_;
-  Granter granter_;
+  GrantManager granter_;
   std::map<ContentKey, GroupHost> hosts_;
   GroupEffects effects_;
 };

@@ -85,7 +85,7 @@ class GroupsTest : public testing::Test {
   void carry_out(unsigned at, const GroupEffect& effect) {
     if (const auto* sent = std::get_if<SendMessage>(&effect)) {
       const auto to = number_of(sent->to);
-      if (std::holds_alternative<GrantAsk>(sent->message)) asked.push_back(to);
+      if (std::holds_alternative<GrantRequest>(sent->message)) asked.push_back(to);
       if (!cuts.contains({at, to}) && !deaf.contains(to)) nodes[to].message(ids[at], sent->message, now);
     } else if (const auto* start = std::get_if<StartEngine>(&effect)) {
       engines[at] = {start->plan.model, start->of};
@@ -155,8 +155,8 @@ TEST_F(GroupsTest, WhatCannotBeCompletedIsGivenBack) {
   want(2, plan(2, {4, 0}));
   pass(Millis(3500));
   EXPECT_EQ(state(2), GroupHost::State::waiting);
-  EXPECT_EQ(nodes[0].granter().state(), Granter::State::free);
-  EXPECT_EQ(nodes[2].granter().state(), Granter::State::free);
+  EXPECT_EQ(nodes[0].granter().state(), GrantManager::State::free);
+  EXPECT_EQ(nodes[2].granter().state(), GrantManager::State::free);
   EXPECT_EQ(nodes[2].hosted().begin()->second.refusal()->node, ids[4]);
   deaf.clear();
   pass(Millis(5000));
@@ -183,8 +183,8 @@ TEST_F(GroupsTest, ALinkThatEndsBeforeItsNodeIsAskedEndsTheClaim) {
     pass(kGroupTick);
     EXPECT_EQ(state(2), GroupHost::State::waiting);
     EXPECT_EQ(host.hosted().begin()->second.refusal()->node, ids[4]);
-    EXPECT_EQ(nodes[0].granter().state(), Granter::State::free);
-    EXPECT_EQ(nodes[1].granter().state(), Granter::State::free);
+    EXPECT_EQ(nodes[0].granter().state(), GrantManager::State::free);
+    EXPECT_EQ(nodes[1].granter().state(), GrantManager::State::free);
     heal(2, 4);
     pass(Millis(4000));
     EXPECT_EQ(state(2), GroupHost::State::standing);
@@ -204,7 +204,7 @@ TEST_F(GroupsTest, NobodyWaitsForAnAnswerWhileALinkOfThePlanIsGone) {
   cut(2, 4);
   pass(kGroupTick);
   EXPECT_EQ(state(2), GroupHost::State::waiting);
-  EXPECT_EQ(nodes[0].granter().state(), Granter::State::free);
+  EXPECT_EQ(nodes[0].granter().state(), GrantManager::State::free);
 }
 
 TEST_F(GroupsTest, OfTwoHostsOneGetsTheNodes) {
@@ -213,7 +213,7 @@ TEST_F(GroupsTest, OfTwoHostsOneGetsTheNodes) {
   pass(Millis(300'000));
   EXPECT_EQ(state(2, "a") == GroupHost::State::standing, true);
   EXPECT_EQ(state(3, "b"), GroupHost::State::waiting);
-  EXPECT_EQ(nodes[3].hosted().begin()->second.refusal()->verdict, Verdict::taken);
+  EXPECT_EQ(nodes[3].hosted().begin()->second.refusal()->verdict, GrantDecision::taken);
   EXPECT_EQ(nodes[0].granter().grant()->host, ids[2]);
   nodes[2].end({sha256({"a"}), false}, now);
   run();
@@ -332,7 +332,7 @@ TEST_F(GroupsTest, AHostStopsTwoSecondsBeforeItsLeaseEnds) {
   EXPECT_THAT(told(), IsEmpty());
   pass(kGroupTick);
   EXPECT_THAT(told(), ElementsAre("2 stops", "2 reaps"));
-  EXPECT_EQ(nodes[4].granter().state(), Granter::State::granted);
+  EXPECT_EQ(nodes[4].granter().state(), GrantManager::State::granted);
   pass(Millis(2500));
   EXPECT_THAT(told(), testing::Contains("4 reaps"));
 }
@@ -367,16 +367,16 @@ TEST_F(GroupsTest, TheEndOfTheHostsProcessFreesItsNodesAtOnce) {
   pass(Millis(1000));
   nodes[4].link_down(ids[2], LinkEnd::ended, now, now);
   run();
-  EXPECT_EQ(nodes[4].granter().state(), Granter::State::free);
+  EXPECT_EQ(nodes[4].granter().state(), GrantManager::State::free);
   // A cut isn't an end: that one may still believe.
   want(3, plan(3, {4}, "other"));
   pass(Millis(60'000));
   nodes[4].link_down(ids[3], LinkEnd::cut, now, now);
-  EXPECT_EQ(nodes[4].granter().state(), Granter::State::granted);
+  EXPECT_EQ(nodes[4].granter().state(), GrantManager::State::granted);
   // A new life of it is.
   nodes[4].link_up(ids[3], 2, now);
   run();
-  EXPECT_EQ(nodes[4].granter().state(), Granter::State::free);
+  EXPECT_EQ(nodes[4].granter().state(), GrantManager::State::free);
 }
 
 TEST_F(GroupsTest, ARecallDrainsInTime) {
@@ -391,7 +391,7 @@ TEST_F(GroupsTest, ARecallDrainsInTime) {
   pass(Millis(1000));
   EXPECT_THAT(told(), ElementsAre("2 stops", "2 reaps", "4 reaps"));
   pass(Millis(60'000));
-  EXPECT_EQ(nodes[2].hosted().begin()->second.refusal()->verdict, Verdict::recalled);
+  EXPECT_EQ(nodes[2].hosted().begin()->second.refusal()->verdict, GrantDecision::recalled);
   nodes[4].lend(100);
   pass(Millis(61'000));
   EXPECT_EQ(state(2), GroupHost::State::standing);
@@ -405,7 +405,7 @@ TEST_F(GroupsTest, AWorkerThatEndsSlowlyIsWaitedFor) {
   nodes[2].engine_drained({sha256({"m"}), false}, engines.at(2).second, now);
   run();
   pass(Millis(120'000));
-  EXPECT_EQ(nodes[2].hosted().begin()->second.refusal()->verdict, Verdict::reaping);
+  EXPECT_EQ(nodes[2].hosted().begin()->second.refusal()->verdict, GrantDecision::reaping);
   nodes[4].worker_reaped(now);
   pass(Millis(61'000));
   EXPECT_EQ(state(2), GroupHost::State::standing);
@@ -445,7 +445,7 @@ TEST_F(GroupsTest, AnEngineThatEndsAtOnceLeavesTheNodesToOthers) {
   run();
   EXPECT_EQ(crash_for(Millis(20'000), true), 3u);
   EXPECT_EQ(state(2, "a"), GroupHost::State::waiting);
-  EXPECT_EQ(nodes[4].granter().state(), Granter::State::free);
+  EXPECT_EQ(nodes[4].granter().state(), GrantManager::State::free);
   const auto& refusal = nodes[2].hosted().begin()->second.refusal();
   ASSERT_TRUE(refusal);
   EXPECT_TRUE(refusal->engine);
@@ -469,11 +469,11 @@ TEST_F(GroupsTest, AGrantThatComesTooLateIsGivenBack) {
   run();
   nodes[2].engine_drained({sha256({"m"}), false}, of, now);
   want(2, plan(2, {3}));
-  nodes[2].message(ids[4], GrantAnswer{{sha256({"m"}), false}, of, 99, Verdict::granted, 10'000}, now);
+  nodes[2].message(ids[4], GrantResponse{{sha256({"m"}), false}, of, 99, GrantDecision::granted, 10'000}, now);
   const auto effects = nodes[2].take();
   EXPECT_TRUE(std::ranges::any_of(effects, [&](const auto& effect) {
     const auto* sent = std::get_if<SendMessage>(&effect);
-    return sent && sent->to == ids[4] && std::holds_alternative<GrantReturn>(sent->message);
+    return sent && sent->to == ids[4] && std::holds_alternative<GrantRelease>(sent->message);
   }));
 }
 

@@ -8,9 +8,9 @@
 
 namespace corral::mesh {
 
-class Lot {
+class BackoffJitter {
  public:
-  explicit Lot(std::uint64_t seed) : numbers_(seed) {}
+  explicit BackoffJitter(std::uint64_t seed) : numbers_(seed) {}
 
   // From `least` to `most`.
   std::chrono::milliseconds between(std::chrono::milliseconds least, std::chrono::milliseconds most) {

@@ -2,7 +2,7 @@
 
 namespace corral::mesh {
 
-std::vector<Hint> HintNews::take(std::vector<Hint> all) {
+std::vector<Hint> HintDiff::take(std::vector<Hint> all) {
   std::vector<Hint> news;
   std::map<NodeId, Hint> now;
   for (auto& hint : all) {

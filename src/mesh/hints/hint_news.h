@@ -4,13 +4,13 @@
 #include <map>
 #include <vector>
 
-#include "mesh/hints/hints.h"
+#include "mesh/hints/peer_discovery.h"
 
 namespace corral::mesh {
 
-class HintNews {
+class HintDiff {
  public:
-  explicit HintNews(NodeId own) : own_(own) {}
+  explicit HintDiff(NodeId own) : own_(own) {}
 
   // All that the engine holds now; what is in it about this node counts for nothing. Returns what is new or has changed
   // since the last call. Nodes that the engine has forgotten are forgotten.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mesh/hints/hints.h"
+#include "mesh/hints/peer_discovery.h"
 #include "mesh/members/member_records.h"
 
 namespace corral::mesh {

@@ -214,7 +214,7 @@ class Agents {
   async::Timers& timers_;
   proc::Spawner& spawner_;
   const SerfOptions options_;
-  HintNews news_;
+  HintDiff news_;
   std::vector<Hint> fresh_;  // for next()
   async::Event heard_;
   std::optional<Hint> own_;
@@ -227,7 +227,7 @@ class Agents {
   async::TaskGroup tasks_;
 };
 
-class SerfHints final : public Hints {
+class SerfHints final : public PeerDiscovery {
  public:
   explicit SerfHints(std::shared_ptr<Agents> agents) : agents_(std::move(agents)) { Agents::start(agents_); }
   ~SerfHints() override { agents_->cancel(); }
@@ -246,8 +246,8 @@ class SerfHints final : public Hints {
 
 }  // namespace
 
-std::unique_ptr<Hints> make_serf_hints(async::Executor executor, async::Timers& timers, proc::Spawner& spawner,
-                                       SerfOptions options) {
+std::unique_ptr<PeerDiscovery> make_serf_hints(async::Executor executor, async::Timers& timers, proc::Spawner& spawner,
+                                               SerfOptions options) {
   return std::make_unique<SerfHints>(std::make_shared<Agents>(executor, timers, spawner, std::move(options)));
 }
 

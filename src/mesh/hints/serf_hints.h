@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "async/timer.h"
-#include "mesh/hints/hints.h"
+#include "mesh/hints/peer_discovery.h"
 #include "mesh/members/member_records.h"
 #include "proc/child.h"
 
@@ -32,7 +32,7 @@ inline constexpr std::size_t kFewMembers = 64;
 
 // Starts the agent at once. stop(): the agent is asked to leave, then by SIGTERM, 3 s each, then killed. Destroying it
 // kills the agent. What is referred to outlives it.
-std::unique_ptr<Hints> make_serf_hints(async::Executor executor, async::Timers& timers, proc::Spawner& spawner,
-                                       SerfOptions options);
+std::unique_ptr<PeerDiscovery> make_serf_hints(async::Executor executor, async::Timers& timers, proc::Spawner& spawner,
+                                               SerfOptions options);
 
 }  // namespace corral::mesh

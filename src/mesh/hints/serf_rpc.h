@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "async/timer.h"
-#include "mesh/hints/hints.h"
+#include "mesh/hints/peer_discovery.h"
 
 namespace corral::mesh {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mesh/hints/hints.h"
 #include "mesh/hints/message_pack.h"
+#include "mesh/hints/peer_discovery.h"
 
 namespace corral::mesh {
 

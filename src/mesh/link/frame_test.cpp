@@ -7,8 +7,8 @@
 #include "mesh/identity/errors.h"
 #include "mesh/link/join_frames.h"
 #include "mesh/link/link.h"
+#include "mesh/link/link_failure_detector.h"
 #include "mesh/link/member_exchange.h"
-#include "mesh/link/pulse.h"
 #include "mesh/support_for_tests.h"
 
 namespace corral::mesh {
@@ -138,7 +138,7 @@ TEST(Pages, AreBoundedInBytesBeforeAnythingIsVerified) {
 
 struct PulseTest : testing::Test {
   MonoTime start{std::chrono::hours(1)};
-  Pulse a{{}, start}, b{{}, start};
+  LinkFailureDetector a{{}, start}, b{{}, start};
   MonoTime at(int ms) const { return start + Millis(ms); }
 };
 
@@ -149,14 +149,14 @@ TEST_F(PulseTest, StampsThatComeBackMeasureTheWayWithoutTheWaiting) {
 }
 
 TEST_F(PulseTest, SilenceAndDeafnessAreToldApart) {
-  EXPECT_EQ(a.state(at(1499)), Pulse::State::alive);
-  EXPECT_EQ(a.state(at(1500)), Pulse::State::silent);
+  EXPECT_EQ(a.state(at(1499)), LinkFailureDetector::State::alive);
+  EXPECT_EQ(a.state(at(1500)), LinkFailureDetector::State::silent);
   for (int ms = 0; ms <= 2000; ms += 500) {
     a.tick(at(ms));
     a.take(b.beat(at(ms), {}), at(ms));  // b never got anything
   }
-  EXPECT_EQ(a.state(at(1999)), Pulse::State::alive);
-  EXPECT_EQ(a.state(at(2000)), Pulse::State::deaf);
+  EXPECT_EQ(a.state(at(1999)), LinkFailureDetector::State::alive);
+  EXPECT_EQ(a.state(at(2000)), LinkFailureDetector::State::deaf);
 }
 
 TEST_F(PulseTest, AnEchoThatWasNeverSentIsNotBelieved) {
@@ -171,13 +171,13 @@ TEST_F(PulseTest, TimeInWhichThisProcessStoodStillDoesntCount) {
   a.tick(at(500));
   a.tick(at(9500));
   a.take({1, 501, 0, {}}, at(9500));  // an echo from before it
-  EXPECT_EQ(a.state(at(9500)), Pulse::State::alive);
+  EXPECT_EQ(a.state(at(9500)), LinkFailureDetector::State::alive);
   for (int ms = 10'000; ms <= 11'000; ms += 500) a.tick(at(ms));
-  EXPECT_EQ(a.state(at(11'000)), Pulse::State::silent);
+  EXPECT_EQ(a.state(at(11'000)), LinkFailureDetector::State::silent);
 }
 
 TEST_F(PulseTest, AHeartbeatHoldsNoMoreThanItMay) {
-  const Heartbeat many{1, 1, 1, std::vector<HeldId>(1000, 3)};
+  const Heartbeat many{1, 1, 1, std::vector<InFlightId>(1000, 3)};
   EXPECT_LE(encode(many).size(), most_bytes(FrameKind::heartbeat));
   EXPECT_EQ(decode_heartbeat(encode(many))->held.size(), kMostHeld);
   EXPECT_FALSE(decode_heartbeat(encode(many).substr(0, 100)));

@@ -39,7 +39,7 @@ Error refused_dial(Error why, bool by_name) {
 struct Joiner {
   Stream& stream;
   const PublicKey& own;
-  const Token& token;
+  const JoinToken& token;
   FrameReader reader;
 
   // The next frame, which must be of that kind.
@@ -73,7 +73,7 @@ Result<MemberSet> check_members(const Founding& founding, const std::vector<Memb
                                 const PublicKey& own, const NodeId& issuer) {
   MemberSet set(founding);
   if (auto added = set.add(records); !added) return std::unexpected(added.error());
-  if (set.standing(own) != Standing::member || set.standing(issuer) != Standing::member) {
+  if (set.standing(own) != MembershipStatus::member || set.standing(issuer) != MembershipStatus::member) {
     return fail(errc::not_a_member, "by the members it sent, the issuer or this node is none");
   }
   return set;
@@ -114,13 +114,13 @@ std::string_view name_of(JoinStep step) {
 
 Task<Result<MemberSet>> join_by_name(Network& network, async::Timers& timers, SigningKey own, NodeId member,
                                      std::vector<Address> addresses, JoinOptions options) {
-  Token none;
+  JoinToken none;
   none.pins = {member};
   none.seeds = std::move(addresses);
   return join_mesh(network, timers, std::move(own), std::move(none), std::move(options));
 }
 
-Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, SigningKey own, Token token,
+Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, SigningKey own, JoinToken token,
                                   JoinOptions options) {
   const auto begin = [&](JoinStep step, const Address& address) {
     if (options.on_step) options.on_step(step, address);

@@ -15,8 +15,8 @@
 #include <functional>
 
 #include "async/timer.h"
-#include "mesh/members/member_book.h"
-#include "mesh/members/token_store.h"
+#include "mesh/members/join_token_store.h"
+#include "mesh/members/member_store.h"
 #include "mesh/net/stream.h"
 
 namespace corral::mesh {
@@ -41,7 +41,7 @@ struct JoinOptions {
 // Errors, all with JoinFailure and a message that names step and address: those of Network::dial; timed_out;
 // token_unknown, token_used, token_expired, token_withdrawn, wrong_proof, revoked, foreign_mesh, too_many, overloaded
 // as the issuer says; malformed and forged for answers that make no sense.
-async::Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, SigningKey own, Token token,
+async::Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, SigningKey own, JoinToken token,
                                          JoinOptions options);
 
 // The same without a token, for a node that the configuration of a member names, as this node's names that member. Of
@@ -51,10 +51,10 @@ async::Task<Result<MemberSet>> join_by_name(Network& network, async::Timers& tim
                                             std::vector<Address> addresses, JoinOptions options);
 
 // The issuer's side. What it refers to outlives the serving.
-struct JoinDesk {
+struct JoinServiceContext {
   const SigningKey& own;
-  MemberBook& book;
-  TokenStore& tokens;
+  MemberStore& book;
+  JoinTokenStore& tokens;
   async::Timers& timers;
   Millis limit{10000};                            // for all steps together
   std::function<bool(const NodeId&)> named = {};  // by the configuration: needs no token
@@ -62,7 +62,7 @@ struct JoinDesk {
 
 // Serves one connection of purpose `join`; returns who was admitted. A peer that is refused learns the cause, and
 // nothing has changed. Errors: the cause.
-async::Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinDesk desk);
+async::Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceContext desk);
 
 // The doorkeeper's rule: members for everything, others only to join, and only while a token is out.
 Result<> may_enter(const MemberSet& members, bool token_is_out, const PublicKey& key, Purpose purpose);

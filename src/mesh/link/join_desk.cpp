@@ -15,7 +15,7 @@ using async::Task;
 
 // What costs little goes first: strangers may ask as often as they like.
 // Nothing: it comes by name.
-Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, const JoinDesk& desk) {
+Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, const JoinServiceContext& desk) {
   const auto& mesh = desk.book.set().mesh();
   if (ask.mesh == MeshId()) {
     if (desk.named && desk.named(stream.peer().id)) return std::nullopt;
@@ -30,13 +30,13 @@ Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, c
   if (!is_genuine(ask.proof, mesh, joiner.key, stream.exporter(kJoinExporter))) {
     return fail(errc::wrong_proof, "the proof of holding the token is for another connection, or forged");
   }
-  if (desk.book.set().standing(joiner.key) == Standing::revoked) {
+  if (desk.book.set().standing(joiner.key) == MembershipStatus::revoked) {
     return fail(errc::revoked, "this node was thrown out of the mesh; it comes back with a new key only");
   }
   return id;
 }
 
-Task<Result<NodeId>> converse(Stream& stream, const JoinDesk& desk) {
+Task<Result<NodeId>> converse(Stream& stream, const JoinServiceContext& desk) {
   FrameReader reader;
   const auto frame = co_await read_frame(stream, reader);
   if (!frame) co_return std::unexpected(frame.error());
@@ -79,7 +79,7 @@ Task<bool> end(Stream& stream, std::optional<Error> refused) {
 
 }  // namespace
 
-Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinDesk desk) {
+Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceContext desk) {
   auto conversing = converse(*stream, desk);
   auto result = co_await async::with_timeout(desk.timers, desk.limit, std::move(conversing));
   if (!result) {
@@ -99,8 +99,8 @@ Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinDesk desk) {
 
 Result<> may_enter(const MemberSet& members, bool token_is_out, const PublicKey& key, Purpose purpose) {
   const auto standing = members.standing(key);
-  if (standing == Standing::member) return {};
-  if (standing == Standing::revoked) return fail(errc::revoked, "it was thrown out of the mesh");
+  if (standing == MembershipStatus::member) return {};
+  if (standing == MembershipStatus::revoked) return fail(errc::revoked, "it was thrown out of the mesh");
   if (purpose == Purpose::join && token_is_out) return {};
   return fail(errc::not_a_member, "it isn't a member of the mesh");
 }

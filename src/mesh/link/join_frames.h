@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mesh/link/frame.h"
-#include "mesh/members/token.h"
+#include "mesh/members/join_token.h"
 
 namespace corral::mesh {
 

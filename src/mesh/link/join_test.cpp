@@ -28,20 +28,20 @@ class JoinTest : public NetworkFixture {
     while (true) {
       auto stream = co_await net_b->accept();
       if (!stream) co_return;
-      const JoinDesk desk{b, book, tokens, timers};
+      const JoinServiceContext desk{b, book, tokens, timers};
       auto admitted = co_await serve_join(std::move(*stream), desk);
       served.push_back(admitted ? std::error_code() : admitted.error().code);
     }
   }
-  Token token(std::chrono::seconds lifetime = std::chrono::hours(1)) {
+  JoinToken token(std::chrono::seconds lifetime = std::chrono::hours(1)) {
     return *at_once(tokens.issue(book.set().mesh(), b.id(), {lifetime, {at_b}}, timers.wall_now()));
   }
-  Task<void> join_as(SigningKey key, Token with) {
+  Task<void> join_as(SigningKey key, JoinToken with) {
     JoinOptions with_steps;
     with_steps.on_step = [this](JoinStep step, const Address&) { steps.emplace_back(name_of(step)); };
     joined.emplace(co_await join_mesh(*net_a, timers, std::move(key), std::move(with), std::move(with_steps)));
   }
-  void join(Token with) {
+  void join(JoinToken with) {
     joined.reset();
     run(join_as(a, std::move(with)));
   }
@@ -51,12 +51,12 @@ class JoinTest : public NetworkFixture {
     ASSERT_NE(joined->error().fact<JoinFailure>(), nullptr);
     EXPECT_EQ(joined->error().fact<JoinFailure>()->step, step);
     EXPECT_THAT(joined->error().message, HasSubstr(name_of(step)));
-    EXPECT_NE(book.set().standing(a.public_key()), Standing::member);
+    EXPECT_NE(book.set().standing(a.public_key()), MembershipStatus::member);
   }
 
   TestFolder folder;
-  MemberBook book = *MemberBook::begin(folder.path(), MemberSet({b.public_key(), {}}));
-  TokenStore tokens = *TokenStore::open(folder.path());
+  MemberStore book = *MemberStore::begin(folder.path(), MemberSet({b.public_key(), {}}));
+  JoinTokenStore tokens = *JoinTokenStore::open(folder.path());
   std::vector<std::string> steps;
   std::vector<std::error_code> served;
   std::optional<Result<MemberSet>> joined;
@@ -68,9 +68,9 @@ TEST_P(JoinTest, ATokenMakesAMemberThatBothSidesKeep) {
   ASSERT_TRUE(*joined) << joined->error().message;
   EXPECT_THAT(steps, ElementsAre("dial", "proof", "admit", "members"));
   EXPECT_TRUE(**joined == book.set());
-  EXPECT_EQ((*joined)->standing(a.public_key()), Standing::member);
-  EXPECT_EQ((*MemberBook::open(folder.path()))->set().standing(a.public_key()), Standing::member);
-  EXPECT_EQ(TokenStore::open(folder.path())->list().front().used_by, a.id());
+  EXPECT_EQ((*joined)->standing(a.public_key()), MembershipStatus::member);
+  EXPECT_EQ((*MemberStore::open(folder.path()))->set().standing(a.public_key()), MembershipStatus::member);
+  EXPECT_EQ(JoinTokenStore::open(folder.path())->list().front().used_by, a.id());
 }
 
 TEST_P(JoinTest, ATokenIsForOneNode) {
@@ -151,7 +151,7 @@ TEST_P(JoinTest, TheNextAddressIsTriedWhereNobodyAnswers) {
   join(two);
   ASSERT_TRUE(*joined) << joined->error().message;
   two.seeds = std::vector{Address{"127.0.0.1", 1}};
-  book = *MemberBook::begin(folder.path(), MemberSet({b.public_key(), {}}));
+  book = *MemberStore::begin(folder.path(), MemberSet({b.public_key(), {}}));
   join(two);
   expect_refused(errc::unreachable, JoinStep::dial);
 }
@@ -175,7 +175,7 @@ TEST_P(JoinTest, ARecordedProofIsWorthNothingElsewhere) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->kind, FrameKind::join_refused);
   EXPECT_EQ(read_refusal(answer->payload).code, errc::wrong_proof);
-  EXPECT_EQ(book.set().standing(a.public_key()), Standing::unknown);
+  EXPECT_EQ(book.set().standing(a.public_key()), MembershipStatus::unknown);
   EXPECT_EQ(tokens.open_count(timers.wall_now()), 1u);
 }
 
@@ -237,7 +237,7 @@ class SlowIssuer : public NetworkFixture {
     co_await read_frame(**stream, nothing);
   }
   Task<void> join() {
-    const Token token{mesh_id(founding), {b.id()}, {at_b}, {}, {}};
+    const JoinToken token{mesh_id(founding), {b.id()}, {at_b}, {}, {}};
     joined.emplace(co_await join_mesh(*net_a, timers, a, token, {}));
   }
   Founding founding{b.public_key(), {}};
@@ -293,7 +293,7 @@ TEST_P(MembersOverLinks, BothEndUpWithTheSameAndARevocationTravels) {
   MemberSet start({a.public_key(), {}});
   ASSERT_TRUE(start.add(std::vector<MemberRecord>{sign_admit(a, start.mesh(), b.public_key()),
                                                   sign_admit(a, start.mesh(), c.public_key())}));
-  auto book_a = *MemberBook::begin(folder_a.path(), start), book_b = *MemberBook::begin(folder_b.path(), start);
+  auto book_a = *MemberStore::begin(folder_a.path(), start), book_b = *MemberStore::begin(folder_b.path(), start);
   ASSERT_TRUE(at_once(book_a.revoke(a, c.public_key(), {})));
   ASSERT_TRUE(at_once(book_b.admit(b, test_key(4).public_key())));
   auto with_a = options(a), with_b = options(b);
@@ -301,15 +301,15 @@ TEST_P(MembersOverLinks, BothEndUpWithTheSameAndARevocationTravels) {
   with_b.hello.members = book_b.set().digest();
   open_links(with_a, with_b);
   ASSERT_TRUE(*link_a && *link_b);
-  auto exchange = [](Link& link, MemberBook& book, Sha256 said) -> Task<void> {
+  auto exchange = [](Link& link, MemberStore& book, Sha256 said) -> Task<void> {
     const auto learnt = co_await exchange_members(link, book, said);
     EXPECT_TRUE(learnt && *learnt);
   };
   group.spawn("exchange", exchange(a_link(), book_a, with_a.hello.members));
   run(exchange(b_link(), book_b, with_b.hello.members));
   ASSERT_TRUE(until([&] { return book_a.set() == book_b.set(); }));
-  EXPECT_EQ(book_b.set().standing(c.public_key()), Standing::revoked);
-  EXPECT_EQ(book_a.set().standing(test_key(4).public_key()), Standing::member);
+  EXPECT_EQ(book_b.set().standing(c.public_key()), MembershipStatus::revoked);
+  EXPECT_EQ(book_a.set().standing(test_key(4).public_key()), MembershipStatus::member);
 }
 
 }  // namespace

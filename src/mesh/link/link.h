@@ -10,7 +10,7 @@
 #include "async/task.h"
 #include "mesh/identity/epoch.h"
 #include "mesh/link/frame.h"
-#include "mesh/link/pulse.h"
+#include "mesh/link/link_failure_detector.h"
 #include "mesh/members/member_records.h"
 #include "mesh/net/stream.h"
 
@@ -81,7 +81,7 @@ class Link {
   virtual const std::optional<Closing>& closing() const = 0;
 
   // Requests that the peer says it holds, by its last heartbeat, and when that came.
-  virtual const std::vector<HeldId>& peer_holds() const = 0;
+  virtual const std::vector<InFlightId>& peer_holds() const = 0;
   virtual MonoTime last_heartbeat() const = 0;
   virtual std::optional<Millis> round_trip() const = 0;
 };

@@ -3,7 +3,7 @@
 
 #include "mesh/link/frame_stream.h"
 #include "mesh/link/network_fixture_for_tests.h"
-#include "mesh/members/token.h"
+#include "mesh/members/join_token.h"
 
 namespace corral::mesh {
 namespace {
@@ -184,7 +184,7 @@ TEST_P(LinkContract, FramesGoBothWaysInOrder) {
 
 TEST_P(LinkContract, LivesWhileBothBeatAndTellsWhatIsHeld) {
   auto with = options(a);
-  std::vector<HeldId> held{7, 9};
+  std::vector<InFlightId> held{7, 9};
   with.held = [&] { return held; };
   open_links(std::move(with), options(b));
   pass(Millis(10000), Millis(250));

@@ -44,7 +44,7 @@ CloseReason reason_for(const Error& error) {
   return error.code == errc::overloaded ? CloseReason::overrun : CloseReason::malformed;
 }
 
-async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 said, LearnMembers learn) {
+async::Task<Result<bool>> exchange_members(Link& link, MemberStore& book, Sha256 said, LearnMembers learn) {
   if (link.hello().members == said) co_return false;
   for (auto& page : member_pages(book.set())) {
     Frame frame{FrameKind::members, std::move(page)};

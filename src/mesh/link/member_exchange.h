@@ -6,7 +6,7 @@
 #include <span>
 
 #include "mesh/link/link.h"
-#include "mesh/members/member_book.h"
+#include "mesh/members/member_store.h"
 
 namespace corral::mesh {
 
@@ -32,8 +32,8 @@ CloseReason reason_for(const Error& error);
 
 using LearnMembers = std::function<Result<bool>(std::span<const MemberRecord>)>;
 // `said`: the digest that our hello held. True when something was learnt. Closes the link when the peer's records
-// are refused. `learn`: instead of MemberBook::learn. Errors: link_closed, and those of learning. The caller sees to a
+// are refused. `learn`: instead of MemberStore::learn. Errors: link_closed, and those of learning. The caller sees to a
 // deadline.
-async::Task<Result<bool>> exchange_members(Link& link, MemberBook& book, Sha256 said, LearnMembers learn = {});
+async::Task<Result<bool>> exchange_members(Link& link, MemberStore& book, Sha256 said, LearnMembers learn = {});
 
 }  // namespace corral::mesh

@@ -43,7 +43,7 @@ class NetworkFixture : public testing::TestWithParam<Kind> {
   }
 
   void start_b() {
-    const Doorkeeper keeper = [this](const PublicKey& key, Purpose purpose) { return verdict(key, purpose); };
+    const PeerAuthorizer keeper = [this](const PublicKey& key, Purpose purpose) { return verdict(key, purpose); };
     if (GetParam() == Kind::memory) {
       at_b = {"b", 1};
       net_a = air.add(a.public_key(), {"a", 1}, {});
@@ -129,7 +129,7 @@ class NetworkFixture : public testing::TestWithParam<Kind> {
   async::TaskGroup group{loop.executor()};
   SigningKey a = test_key(1), b = test_key(2), c = test_key(3);
   MeshId mesh = mesh_id({a.public_key(), {}});
-  Doorkeeper verdict = [](const PublicKey&, Purpose) { return Result<>(); };
+  PeerAuthorizer verdict = [](const PublicKey&, Purpose) { return Result<>(); };
   MemoryNetwork air{loop.executor(), timers};
   std::unique_ptr<Network> net_a, net_b;
   Address at_b;

@@ -40,7 +40,7 @@ struct State {
       : stream(std::move(over)),
         options(std::move(with)),
         timers(time),
-        pulse(options.pulse, time.now()),
+        detector(options.detector, time.now()),
         received(options.received),
         arrived(executor),
         to_write(executor),
@@ -98,9 +98,9 @@ struct State {
   async::Timers& timers;
   Hello hello;  // the peer's
   FrameReader reader;
-  Pulse pulse;
+  LinkFailureDetector detector;
   TokenBucket received;  // bytes
-  std::vector<HeldId> peer_holds;
+  std::vector<InFlightId> peer_holds;
   MonoTime last_heartbeat{};
 
   std::deque<Frame> inbox;
@@ -127,7 +127,7 @@ Result<> State::take(Frame frame) {
     case FrameKind::heartbeat: {
       auto beat = decode_heartbeat(frame.payload);
       if (!beat) return std::unexpected(beat.error());
-      pulse.take(*beat, timers.now());
+      detector.take(*beat, timers.now());
       last_heartbeat = timers.now();
       peer_holds = std::move(beat->held);
       return {};
@@ -148,7 +148,7 @@ Result<> State::take(Frame frame) {
 }
 
 Result<> State::take_bytes(std::string_view bytes) {
-  pulse.heard(timers.now());
+  detector.heard(timers.now());
   // Whatever it is, also what nobody takes.
   if (!received.take(timers.now(), static_cast<double>(bytes.size()))) {
     return fail(errc::overloaded, "more bytes than a link may carry");
@@ -185,8 +185,8 @@ Task<void> State::write(std::shared_ptr<State> self) {
     }
     std::string bytes;
     if (std::exchange(self->beat_due, false)) {
-      const auto held = self->options.held ? self->options.held() : std::vector<HeldId>();
-      bytes = encode(Frame{FrameKind::heartbeat, encode(self->pulse.beat(self->timers.now(), held))});
+      const auto held = self->options.held ? self->options.held() : std::vector<InFlightId>();
+      bytes = encode(Frame{FrameKind::heartbeat, encode(self->detector.beat(self->timers.now(), held))});
     } else {
       bytes = std::move(self->outbox.front());
       self->outbox.pop_front();
@@ -204,16 +204,16 @@ Task<void> State::write(std::shared_ptr<State> self) {
 Task<void> State::beat(std::shared_ptr<State> self) {
   while (!self->closing) {
     const auto now = self->timers.now();
-    self->pulse.tick(now);
-    const auto state = self->pulse.state(now);
-    if (state != Pulse::State::alive) {
-      self->end({state == Pulse::State::silent ? CloseReason::silent : CloseReason::deaf, false, {}});
+    self->detector.tick(now);
+    const auto state = self->detector.state(now);
+    if (state != LinkFailureDetector::State::alive) {
+      self->end({state == LinkFailureDetector::State::silent ? CloseReason::silent : CloseReason::deaf, false, {}});
       break;
     }
     self->beat_due = true;
     self->to_write.set();
     auto waiting = wait_ended(self);
-    co_await async::with_timeout(self->timers, self->options.pulse.interval, std::move(waiting));
+    co_await async::with_timeout(self->timers, self->options.detector.interval, std::move(waiting));
   }
 }
 
@@ -255,9 +255,9 @@ class StreamLink final : public Link {
   void close(CloseReason reason, std::string text) override { state_->end({reason, false, std::move(text)}); }
   Task<void> finished() override { return wait_done(state_); }
   const std::optional<Closing>& closing() const override { return state_->closing; }
-  const std::vector<HeldId>& peer_holds() const override { return state_->peer_holds; }
+  const std::vector<InFlightId>& peer_holds() const override { return state_->peer_holds; }
   MonoTime last_heartbeat() const override { return state_->last_heartbeat; }
-  std::optional<Millis> round_trip() const override { return state_->pulse.round_trip(); }
+  std::optional<Millis> round_trip() const override { return state_->detector.round_trip(); }
 
  private:
   static Result<> offer_over(State& state, const Frame& frame) {

@@ -11,15 +11,15 @@ namespace corral::mesh {
 
 struct LinkOptions {
   Hello hello;  // what we say
-  PulseRules pulse;
+  HeartbeatSettings detector;
   Millis handshake{3000};                       // for both hellos
   Millis farewell{1000};                        // for telling the peer why
   std::size_t most_queued_bytes = 1024 * 1024;  // received and not taken
   std::size_t most_queued_frames = 256;         // as well
   std::size_t most_to_send = 4 * 1024 * 1024;   // bytes
   // Bytes that the peer may send, also those that nobody takes.
-  Pace received{4.0 * 1024 * 1024, 32.0 * 1024 * 1024};
-  std::function<std::vector<HeldId>()> held;  // the requests that we hold, for each heartbeat
+  RateLimit received{4.0 * 1024 * 1024, 32.0 * 1024 * 1024};
+  std::function<std::vector<InFlightId>()> held;  // the requests that we hold, for each heartbeat
 };
 
 // Exchanges hellos over a fresh control stream, and returns the link. `timers` outlives it. Destroying the link ends it

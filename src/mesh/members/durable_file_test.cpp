@@ -10,8 +10,8 @@
 
 #include "async/loop.h"
 #include "async/task_group.h"
-#include "mesh/members/member_book.h"
-#include "mesh/members/token_store.h"
+#include "mesh/members/join_token_store.h"
+#include "mesh/members/member_store.h"
 #include "mesh/support_for_tests.h"
 
 namespace corral::mesh {
@@ -111,7 +111,7 @@ TEST_F(DurableFileTest, AChangeHoldsThoughNobodyWaitsForItAnyMore) {
 
 TEST_F(DurableFileTest, MembersThatAreLetInAtOnceAreAllKept) {
   const auto a = test_key(1), b = test_key(2), c = test_key(3), d = test_key(4);
-  auto book = *MemberBook::begin(folder.path(), MemberSet({a.public_key(), {}}));
+  auto book = *MemberStore::begin(folder.path(), MemberSet({a.public_key(), {}}));
   book.use_disk(loop.executor(), disk);
   std::optional<Result<>> for_b, for_c;
   group.spawn("b", into(for_b, book.admit(a, b.public_key())));
@@ -121,16 +121,16 @@ TEST_F(DurableFileTest, MembersThatAreLetInAtOnceAreAllKept) {
   // Told by others meanwhile, which holds at once.
   const std::vector<MemberRecord> told{sign_admit(a, book.set().mesh(), d.public_key())};
   EXPECT_TRUE(*book.learn(told));
-  EXPECT_EQ(book.set().standing(d.id()), Standing::member);
+  EXPECT_EQ(book.set().standing(d.id()), MembershipStatus::member);
   run_to_the_end();
   ASSERT_TRUE(for_b && *for_b && for_c && *for_c);
   EXPECT_EQ(book.set().size(), 3u);
-  EXPECT_TRUE((*MemberBook::open(folder.path()))->set() == book.set());
+  EXPECT_TRUE((*MemberStore::open(folder.path()))->set() == book.set());
 }
 
 TEST_F(DurableFileTest, ATokenIsUsedByOneOfTwoThatComeAtOnce) {
   const WallTime now{std::chrono::hours(24 * 365 * 50)};
-  auto store = *TokenStore::open(folder.path());
+  auto store = *JoinTokenStore::open(folder.path());
   const auto token = *at_once(store.issue({}, test_key(1).id(), {.seeds = {*parse_address("10.0.0.1:8100")}}, now));
   const auto token_is = token_id(token_key(token).public_key());
   store.use_disk(loop.executor(), disk);
@@ -142,7 +142,7 @@ TEST_F(DurableFileTest, ATokenIsUsedByOneOfTwoThatComeAtOnce) {
   run_to_the_end();
   ASSERT_TRUE(first && *first && second);
   EXPECT_FALSE(*second);
-  EXPECT_EQ(TokenStore::open(folder.path())->list().front().used_by, test_key(2).id());
+  EXPECT_EQ(JoinTokenStore::open(folder.path())->list().front().used_by, test_key(2).id());
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ void check(const std::vector<Act>& acts) {
   for (const auto* set : {&a, &b, &c, &all}) EXPECT_EQ(set->members(), read_slowly(*set));
   // What was revoked anywhere is out everywhere; records that were delivered give what merging gives.
   for (const auto& record : all.records()) {
-    if (std::holds_alternative<Revoke>(record)) EXPECT_EQ(all.standing(subject_of(record)), Standing::revoked);
+    if (std::holds_alternative<Revoke>(record)) EXPECT_EQ(all.standing(subject_of(record)), MembershipStatus::revoked);
   }
   auto told = a;
   auto backwards = b.records();

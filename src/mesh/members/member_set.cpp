@@ -66,8 +66,8 @@ void MemberSet::derive() {
   });
   for (const auto& [key, unused] : kept) members_.erase(key);
   by_id_.clear();
-  for (const auto& key : members_) by_id_.emplace(node_id(key), Standing::member);
-  for (const auto& [key, unused] : kept) by_id_.emplace(node_id(key), Standing::revoked);
+  for (const auto& key : members_) by_id_.emplace(node_id(key), MembershipStatus::member);
+  for (const auto& [key, unused] : kept) by_id_.emplace(node_id(key), MembershipStatus::revoked);
 }
 
 bool MemberSet::is_news(const MemberRecord& record) const {
@@ -165,11 +165,11 @@ Result<bool> MemberSet::merge(const MemberSet& other) {
   return true;
 }
 
-Standing MemberSet::standing(const PublicKey& key) const { return standing(node_id(key)); }
+MembershipStatus MemberSet::standing(const PublicKey& key) const { return standing(node_id(key)); }
 
-Standing MemberSet::standing(const NodeId& id) const {
+MembershipStatus MemberSet::standing(const NodeId& id) const {
   const auto found = by_id_.find(id);
-  return found == by_id_.end() ? Standing::unknown : found->second;
+  return found == by_id_.end() ? MembershipStatus::unknown : found->second;
 }
 
 std::vector<PublicKey> MemberSet::members() const { return {members_.begin(), members_.end()}; }

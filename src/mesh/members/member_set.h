@@ -28,7 +28,7 @@ namespace corral::mesh {
 
 inline constexpr std::size_t kMostRevokesOfPair = 4;  // that keep different members; more say nothing new
 
-enum class Standing { unknown, member, revoked };
+enum class MembershipStatus { unknown, member, revoked };
 
 struct MemberLimits {
   std::size_t records = 4096;
@@ -50,8 +50,8 @@ class MemberSet {
   // Of the same mesh, already verified. Errors: foreign_mesh, too_many.
   Result<bool> merge(const MemberSet& other);
 
-  Standing standing(const PublicKey& key) const;
-  Standing standing(const NodeId& id) const;
+  MembershipStatus standing(const PublicKey& key) const;
+  MembershipStatus standing(const NodeId& id) const;
   // Sorted by key.
   std::vector<PublicKey> members() const;
   // Those that `issuer` admitted and that are members now: what a revoke of it would usually keep.
@@ -86,7 +86,7 @@ class MemberSet {
   // Derived from the above.
   std::set<PublicKey> ever_;  // admitted at any time by a chain from the founder, whatever was revoked since
   std::set<PublicKey> members_;
-  std::map<NodeId, Standing> by_id_;
+  std::map<NodeId, MembershipStatus> by_id_;
 };
 
 // File and wire: see docs/modules/mesh.md.

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "mesh/identity/errors.h"
-#include "mesh/members/member_book.h"
+#include "mesh/members/member_store.h"
 #include "mesh/support_for_tests.h"
 
 namespace corral::mesh {
@@ -35,16 +35,16 @@ struct MemberSetTest : testing::Test {
     EXPECT_EQ(added.error().code, cause) << added.error().message;
     EXPECT_EQ(encode(set), before);
   }
-  Standing standing(const SigningKey& key) { return set.standing(key.public_key()); }
+  MembershipStatus standing(const SigningKey& key) { return set.standing(key.public_key()); }
 };
 
 TEST_F(MemberSetTest, TheFounderAdmitsAndWhoWasAdmittedAdmitsToo) {
-  EXPECT_EQ(standing(a), Standing::member);
-  EXPECT_EQ(standing(b), Standing::unknown);
+  EXPECT_EQ(standing(a), MembershipStatus::member);
+  EXPECT_EQ(standing(b), MembershipStatus::unknown);
   // In any order within one delivery.
   EXPECT_TRUE(*add({admit(b, c), admit(a, b)}));
   EXPECT_THAT(set.members(), UnorderedElementsAre(a.public_key(), b.public_key(), c.public_key()));
-  EXPECT_EQ(set.standing(c.id()), Standing::member);
+  EXPECT_EQ(set.standing(c.id()), MembershipStatus::member);
   EXPECT_FALSE(*add({admit(a, b)}));
 }
 
@@ -69,38 +69,38 @@ TEST_F(MemberSetTest, AForgedRecordTakesItsWholeDeliveryAlong) {
 
 TEST_F(MemberSetTest, ARevokeHoldsForEver) {
   ASSERT_TRUE(add({admit(a, b), admit(a, c), revoke(a, b)}));
-  EXPECT_EQ(standing(b), Standing::revoked);
+  EXPECT_EQ(standing(b), MembershipStatus::revoked);
   ASSERT_TRUE(add({admit(c, b)}));
-  EXPECT_EQ(standing(b), Standing::revoked);
+  EXPECT_EQ(standing(b), MembershipStatus::revoked);
 }
 
 TEST_F(MemberSetTest, OfTheRevokedOnesAdmitsThoseStandThatTheRevokeKeeps) {
   ASSERT_TRUE(add({admit(a, b), admit(b, c), admit(b, d), revoke(a, b, {c.public_key()})}));
-  EXPECT_EQ(standing(c), Standing::member);
-  EXPECT_EQ(standing(d), Standing::unknown);
+  EXPECT_EQ(standing(c), MembershipStatus::member);
+  EXPECT_EQ(standing(d), MembershipStatus::unknown);
   // What it signs later, too.
   const auto late = test_key(9);
   ASSERT_TRUE(add({admit(b, late)}));
-  EXPECT_EQ(standing(late), Standing::unknown);
+  EXPECT_EQ(standing(late), MembershipStatus::unknown);
   // Another member takes d in again.
   ASSERT_TRUE(add({admit(c, d)}));
-  EXPECT_EQ(standing(d), Standing::member);
+  EXPECT_EQ(standing(d), MembershipStatus::member);
 }
 
 TEST_F(MemberSetTest, OfTwoRevokesOnlyWhatBothKeepStands) {
   ASSERT_TRUE(add({admit(a, b), admit(b, c), admit(b, d), revoke(a, b, {c.public_key(), d.public_key()})}));
   ASSERT_TRUE(add({revoke(c, b, {d.public_key()})}));
-  EXPECT_EQ(standing(c), Standing::unknown);  // it didn't keep itself
-  EXPECT_EQ(standing(d), Standing::member);
+  EXPECT_EQ(standing(c), MembershipStatus::unknown);  // it didn't keep itself
+  EXPECT_EQ(standing(d), MembershipStatus::member);
 }
 
 TEST_F(MemberSetTest, OneIssuerCanNarrowItsRevokeButNotWidenIt) {
   ASSERT_TRUE(add({admit(a, b), admit(b, c), admit(b, d)}));
   ASSERT_TRUE(*add({revoke(a, b, {c.public_key(), d.public_key()})}));
   ASSERT_TRUE(*add({revoke(a, b, {c.public_key()})}));
-  EXPECT_EQ(standing(d), Standing::unknown);
+  EXPECT_EQ(standing(d), MembershipStatus::unknown);
   EXPECT_FALSE(*add({revoke(a, b, {c.public_key(), d.public_key()})}));
-  EXPECT_EQ(standing(d), Standing::unknown);
+  EXPECT_EQ(standing(d), MembershipStatus::unknown);
 }
 
 // Who holds a key can sign one thing in endlessly many ways: only what is signed is news.
@@ -125,12 +125,12 @@ TEST_F(MemberSetTest, RevokesOfOneThatContradictEachOtherHaveAnEnd) {
   }
   std::size_t news = 0;
   for (const auto& one : endless) {
-    EXPECT_EQ(standing(c) == Standing::member, news < kMostRevokesOfPair);
+    EXPECT_EQ(standing(c) == MembershipStatus::member, news < kMostRevokesOfPair);
     news += *add({one}) ? 1 : 0;
   }
   EXPECT_EQ(news, kMostRevokesOfPair);
-  EXPECT_EQ(standing(b), Standing::revoked);
-  EXPECT_EQ(standing(c), Standing::unknown);
+  EXPECT_EQ(standing(b), MembershipStatus::revoked);
+  EXPECT_EQ(standing(c), MembershipStatus::unknown);
   // Whoever heard others of them, or in another order, has the same set.
   MemberSet other(founding);
   ASSERT_TRUE(other.add(std::vector{admit(a, b), admit(b, c), admit(b, d)}));
@@ -148,7 +148,7 @@ TEST_F(MemberSetTest, TwoThatRevokeEachOtherAreBothOut) {
 TEST_F(MemberSetTest, TheFounderCanLeave) {
   ASSERT_TRUE(add({admit(a, b), admit(a, c), revoke(b, a, {b.public_key()})}));
   EXPECT_THAT(set.members(), UnorderedElementsAre(b.public_key()));
-  EXPECT_EQ(standing(a), Standing::revoked);
+  EXPECT_EQ(standing(a), MembershipStatus::revoked);
 }
 
 TEST_F(MemberSetTest, IsBounded) {
@@ -196,19 +196,19 @@ TEST_F(MemberSetTest, ABookThatTellsOfMoreThanItHoldsAllocatesNothingForIt) {
 
 struct MemberBookTest : MemberSetTest {
   TestFolder folder;
-  MemberBook book() { return *MemberBook::begin(folder.path(), set); }
+  MemberStore book() { return *MemberStore::begin(folder.path(), set); }
 };
 
 TEST_F(MemberBookTest, KeepsWhatItSigns) {
-  EXPECT_FALSE(MemberBook::open(folder.path())->has_value());
+  EXPECT_FALSE(MemberStore::open(folder.path())->has_value());
   auto kept = book();
   ASSERT_TRUE(at_once(kept.admit(a, b.public_key())));
   ASSERT_TRUE(at_once(kept.admit(b, c.public_key())));
   ASSERT_TRUE(at_once(kept.revoke(a, b.public_key(), kept.set().admitted_by(b.public_key()))));
-  const auto again = MemberBook::open(folder.path());
+  const auto again = MemberStore::open(folder.path());
   ASSERT_TRUE(again && *again);
   EXPECT_TRUE((*again)->set() == kept.set());
-  EXPECT_EQ((*again)->set().standing(c.public_key()), Standing::member);
+  EXPECT_EQ((*again)->set().standing(c.public_key()), MembershipStatus::member);
 }
 
 TEST_F(MemberBookTest, OnlyMembersSignAndNobodyComesBack) {
@@ -230,20 +230,20 @@ TEST_F(MemberBookTest, AnAdmitThatCantBeWrittenIsNoneButARevocationThatWasToldHo
   // Nothing can be written where a folder stands in the way.
   std::filesystem::create_directory(folder / "members.new");
   EXPECT_FALSE(at_once(kept.admit(a, c.public_key())));
-  EXPECT_EQ(kept.set().standing(c.public_key()), Standing::unknown);
+  EXPECT_EQ(kept.set().standing(c.public_key()), MembershipStatus::unknown);
   const std::vector told{revoke(a, b)};
   EXPECT_TRUE(*kept.learn(told));
-  EXPECT_EQ(kept.set().standing(b.public_key()), Standing::revoked);
+  EXPECT_EQ(kept.set().standing(b.public_key()), MembershipStatus::revoked);
   EXPECT_FALSE(at_once(kept.save()));
   std::filesystem::remove(folder / "members.new");
   EXPECT_TRUE(at_once(kept.save()));
-  EXPECT_EQ((*MemberBook::open(folder.path()))->set().standing(b.public_key()), Standing::revoked);
+  EXPECT_EQ((*MemberStore::open(folder.path()))->set().standing(b.public_key()), MembershipStatus::revoked);
 }
 
 TEST_F(MemberBookTest, ADamagedFileIsToldAndLeftAlone) {
   (void)book();
   std::ofstream(folder / kMembersFile, std::ios::app) << "x";
-  const auto opened = MemberBook::open(folder.path());
+  const auto opened = MemberStore::open(folder.path());
   ASSERT_FALSE(opened);
   EXPECT_THAT(opened.error().message, HasSubstr("join again"));
   EXPECT_TRUE(std::filesystem::exists(folder / kMembersFile));

@@ -200,8 +200,8 @@ class MemoryStream final : public Stream {
 
 // A node; its network may be destroyed while somebody waits for a connection.
 struct Node {
-  Node(std::shared_ptr<Air> in, const PublicKey& with, Address at, Doorkeeper keeper)
-      : air(std::move(in)), key(with), address(std::move(at)), doorkeeper(std::move(keeper)), arrivals(air->executor) {}
+  Node(std::shared_ptr<Air> in, const PublicKey& with, Address at, PeerAuthorizer keeper)
+      : air(std::move(in)), key(with), address(std::move(at)), authorizer(std::move(keeper)), arrivals(air->executor) {}
 
   std::unique_ptr<Stream> make(const Path& path, std::shared_ptr<Pipe> in, std::shared_ptr<Pipe> out, Purpose purpose,
                                std::uint64_t connection, bool dialled, const Address& shown) {
@@ -215,7 +215,7 @@ struct Node {
   std::shared_ptr<Air> air;
   PublicKey key;
   Address address;
-  Doorkeeper doorkeeper;
+  PeerAuthorizer authorizer;
   async::Channel<std::unique_ptr<Stream>> arrivals;
   std::vector<std::weak_ptr<End>> ends;
 };
@@ -224,7 +224,7 @@ Task<Result<std::unique_ptr<Stream>>> dial_from(std::shared_ptr<Node> self, Addr
                                                 Purpose purpose) {
   auto& air = *self->air;
   const auto found = air.nodes.find(address);
-  if (found == air.nodes.end() || !found->second->doorkeeper) {
+  if (found == air.nodes.end() || !found->second->authorizer) {
     co_return fail(errc::unreachable, fmt::format("nobody answers at {}", to_text(address)));
   }
   const Path there(self->key, found->second->key), back(found->second->key, self->key);
@@ -243,7 +243,7 @@ Task<Result<std::unique_ptr<Stream>>> dial_from(std::shared_ptr<Node> self, Addr
     co_return fail(errc::wrong_peer, fmt::format("{} is {}, not the node that was expected", to_text(address),
                                                  short_text(node_id(other.key))));
   }
-  if (auto may = other.doorkeeper(self->key, purpose); !may) {
+  if (auto may = other.authorizer(self->key, purpose); !may) {
     if (may.error().code == errc::revoked) co_return fail(errc::revoked, "the peer says that this node was thrown out");
     co_return fail(errc::not_a_member, "the peer doesn't know this node");
   }
@@ -292,8 +292,8 @@ MemoryNetwork::MemoryNetwork(async::Executor executor, async::Timers& timers, Op
     : air_(std::make_shared<Air>(executor, timers, options)) {}
 MemoryNetwork::~MemoryNetwork() = default;
 
-std::unique_ptr<Network> MemoryNetwork::add(const PublicKey& key, Address address, Doorkeeper doorkeeper) {
-  return std::make_unique<NodeNetwork>(std::make_shared<Node>(air_, key, std::move(address), std::move(doorkeeper)));
+std::unique_ptr<Network> MemoryNetwork::add(const PublicKey& key, Address address, PeerAuthorizer authorizer) {
+  return std::make_unique<NodeNetwork>(std::make_shared<Node>(air_, key, std::move(address), std::move(authorizer)));
 }
 
 void MemoryNetwork::cut(const PublicKey& from, const PublicKey& to) { air_->cuts.insert({from, to}); }

@@ -23,7 +23,7 @@ class MemoryNetwork {
 
   // A node with that key at that address. Without a doorkeeper it only dials. Destroying it breaks all its streams, as
   // the end of a process does.
-  std::unique_ptr<Network> add(const PublicKey& key, Address address, Doorkeeper doorkeeper);
+  std::unique_ptr<Network> add(const PublicKey& key, Address address, PeerAuthorizer authorizer);
 
   // Nothing of `from` arrives at `to` any more; it is kept, and comes when the path is whole again.
   void cut(const PublicKey& from, const PublicKey& to);

@@ -69,7 +69,7 @@ class Stream {
 
 // Asked before anything is done for a node that dials us: nothing when it may come, else why not. `purpose` is join for
 // strangers that hold a token; all other purposes are for members. The dialler is told revoked and not_a_member apart.
-using Doorkeeper = std::function<Result<>(const PublicKey& peer, Purpose purpose)>;
+using PeerAuthorizer = std::function<Result<>(const PublicKey& peer, Purpose purpose)>;
 
 // Who says that a node is there. What members tell costs dials only, and names that they tell keep nobody else's
 // waiting.

@@ -7,14 +7,14 @@
 
 namespace corral::mesh {
 
-struct Pace {
+struct RateLimit {
   double each_second = 1;
   double at_once = 1;
 };
 
 class TokenBucket {
  public:
-  explicit TokenBucket(Pace pace) : pace_(pace), left_(pace.at_once) {}
+  explicit TokenBucket(RateLimit pace) : pace_(pace), left_(pace.at_once) {}
 
   // Takes `count` when they are there; nothing else.
   bool take(MonoTime now, double count = 1) {
@@ -26,7 +26,7 @@ class TokenBucket {
   }
 
  private:
-  Pace pace_;
+  RateLimit pace_;
   double left_;
   MonoTime last_{};
 };

@@ -52,7 +52,7 @@ void ConnectionAcceptor::take(std::unique_ptr<Stream> stream) {
 }
 
 Task<void> ConnectionAcceptor::serve_joiner(std::unique_ptr<Stream> stream) {
-  JoinDesk desk{own_, parts_.book, parts_.tokens, parts_.peers.timers()};
+  JoinServiceContext desk{own_, parts_.book, parts_.tokens, parts_.peers.timers()};
   desk.named = [this](const NodeId& id) { return is_named(id); };
   auto serving = serve_join(std::move(stream), std::move(desk));
   const auto admitted = co_await std::move(serving);

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "mesh/members/token_store.h"
+#include "mesh/members/join_token_store.h"
 #include "mesh/peers/link_manager.h"
-#include "mesh/peers/live_peers.h"
+#include "mesh/peers/peer_manager.h"
 
 namespace corral::mesh {
 
@@ -14,8 +14,8 @@ class ConnectionAcceptor {
  public:
   struct Parts {
     PeerTable& peers;
-    MemberBook& book;
-    TokenStore& tokens;
+    MemberStore& book;
+    JoinTokenStore& tokens;
     MemberSync& members;
     LinkManager& links;
     StreamAcceptor& streams;
@@ -26,7 +26,7 @@ class ConnectionAcceptor {
       : parts_(parts), own_(own), configured_(std::move(configured)) {}
 
   void start(Network& network) { parts_.peers.run("mesh peers: accept", accept_all(network)); }
-  // See Doorkeeper.
+  // See PeerAuthorizer.
   Result<> may_come(const PublicKey& key, Purpose purpose) const;
 
  private:

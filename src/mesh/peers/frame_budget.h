@@ -19,7 +19,7 @@ class FrameBudget {
   TokenBucket dial_me_{{8, 64}};
   // Of a host that has 32 groups over one node: an answer or an ask each 2.5 s, and all of them anew at once.
   TokenBucket grants_{{32, 256}};
-  TokenBucket orders_{{8, 64}};  // a node that gives some keeps to less (fleet/peer_questions.h)
+  TokenBucket orders_{{8, 64}};  // a node that gives some keeps to less (fleet/base/peer_questions.h)
 };
 
 }  // namespace corral::mesh

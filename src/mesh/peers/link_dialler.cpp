@@ -32,7 +32,7 @@ Sha256 lot_of(const NodeId& a, const NodeId& b) {
 }  // namespace
 
 LinkDialler::LinkDialler(PeerTable& peers, PeerDialler& dialler, LinkManager& links, PeerFileWriter& file,
-                         const LivePeersOptions& options)
+                         const PeerManagerOptions& options)
     : peers_(peers),
       dialler_(dialler),
       links_(links),

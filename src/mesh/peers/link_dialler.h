@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "mesh/peers/link_manager.h"
-#include "mesh/peers/live_peers.h"
 #include "mesh/peers/peer_dialler.h"
+#include "mesh/peers/peer_manager.h"
 
 namespace corral::mesh {
 
 class LinkDialler {
  public:
   LinkDialler(PeerTable& peers, PeerDialler& dialler, LinkManager& links, PeerFileWriter& file,
-              const LivePeersOptions& options);
+              const PeerManagerOptions& options);
 
   // Dials from now on; `dialler` has started.
   void start();

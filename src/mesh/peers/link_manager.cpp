@@ -44,8 +44,8 @@ Task<Result<>> LinkManager::greet(PeerPtr peer, std::unique_ptr<Stream> stream) 
   with.hello = {book.set().mesh(), kProtocolMinor, book.set().digest(), parts_.claims.own(), peer->claim};
   with.held = [weak = std::weak_ptr(peer)] {
     const auto held_for = weak.lock();
-    return held_for ? std::vector<HeldId>(held_for->in_flight.begin(), held_for->in_flight.end())
-                    : std::vector<HeldId>();
+    return held_for ? std::vector<InFlightId>(held_for->in_flight.begin(), held_for->in_flight.end())
+                    : std::vector<InFlightId>();
   };
   const auto said = with.hello.members;
   auto opening = open_link(std::move(stream), std::move(with), parts_.peers.timers());

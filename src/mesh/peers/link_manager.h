@@ -17,7 +17,7 @@ class LinkManager {
   struct Parts {
     PeerTable& peers;
     PeerListeners& listeners;
-    MemberBook& book;
+    MemberStore& book;
     EpochClaims& claims;
     PeerFileWriter& file;
     MemberSync& members;

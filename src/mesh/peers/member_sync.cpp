@@ -19,7 +19,7 @@ constexpr Millis kRefused{60'000};  // who forged records of members
 
 }  // namespace
 
-MemberSync::MemberSync(PeerTable& peers, const PublicKey& own, MemberBook& book, PeerFileWriter& file,
+MemberSync::MemberSync(PeerTable& peers, const PublicKey& own, MemberStore& book, PeerFileWriter& file,
                        PeerListeners& listeners, Synced synced)
     : peers_(peers),
       own_(own),
@@ -31,7 +31,7 @@ MemberSync::MemberSync(PeerTable& peers, const PublicKey& own, MemberBook& book,
 
 void MemberSync::members_changed() {
   bool revoked = !is_member();
-  for (const auto& [id, peer] : peers_.all()) revoked |= book_.set().standing(id) != Standing::member;
+  for (const auto& [id, peer] : peers_.all()) revoked |= book_.set().standing(id) != MembershipStatus::member;
   // Who is revoked learns why, too: told before its link ends.
   if (revoked || peers_.now() - told_at_ >= kTellEvery) {
     tell_news();
@@ -69,7 +69,7 @@ void MemberSync::sync_table() {
   const bool inside = is_member();
   std::vector<PeerPtr> leave;
   for (const auto& [id, peer] : peers_.all()) {
-    if (!inside || book_.set().standing(id) != Standing::member) leave.push_back(peer);
+    if (!inside || book_.set().standing(id) != MembershipStatus::member) leave.push_back(peer);
   }
   for (const auto& peer : leave) drop(peer);
   if (!inside) return;
@@ -83,7 +83,7 @@ void MemberSync::sync_table() {
 
 void MemberSync::drop(const PeerPtr& peer) {
   if (std::exchange(peer->gone, true)) return;
-  const bool revoked = book_.set().standing(peer->id) == Standing::revoked;
+  const bool revoked = book_.set().standing(peer->id) == MembershipStatus::revoked;
   const Closing why{is_member() ? CloseReason::revoked : CloseReason::stopping, false, {}};
   log::info("mesh", "{} {}", short_text(peer->id), revoked ? "was thrown out" : "is no member any more");
   const auto link = peer->link.release();

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "mesh/members/member_book.h"
+#include "mesh/members/member_store.h"
 #include "mesh/peers/peer_file_writer.h"
 #include "mesh/peers/peer_listeners.h"
 
@@ -17,18 +17,18 @@ class MemberSync {
   // The table holds a record for each member again; those in `added` are new.
   using Synced = std::function<void(const std::vector<PeerPtr>& added)>;
 
-  MemberSync(PeerTable& peers, const PublicKey& own, MemberBook& book, PeerFileWriter& file, PeerListeners& listeners,
+  MemberSync(PeerTable& peers, const PublicKey& own, MemberStore& book, PeerFileWriter& file, PeerListeners& listeners,
              Synced synced);
 
   // This node.
-  bool is_member() const { return book_.set().standing(own_) == Standing::member; }
+  bool is_member() const { return book_.set().standing(own_) == MembershipStatus::member; }
   // The book has changed: tells peers and listeners, and syncs the table.
   void members_changed();
   // Peers weren't told of all that the book holds.
   bool has_untold() const { return book_.set().digest() != told_.digest(); }
   void sync_table();
   // What a peer tells of members. It pays for what has to be verified before that happens. True when something is new.
-  // Errors: overloaded, and those of MemberBook::learn.
+  // Errors: overloaded, and those of MemberStore::learn.
   Result<bool> learn(PeerRecord& peer, std::span<const MemberRecord> records);
   // The whole list, to one.
   void tell_all(PeerRecord& peer) const;
@@ -40,7 +40,7 @@ class MemberSync {
 
   PeerTable& peers_;
   const PublicKey own_;
-  MemberBook& book_;
+  MemberStore& book_;
   PeerFileWriter& file_;
   PeerListeners& listeners_;
   const Synced synced_;

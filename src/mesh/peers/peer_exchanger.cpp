@@ -40,8 +40,8 @@ void PeerExchanger::set_addresses(std::vector<Address> addresses) {
   tell();
 }
 
-Whereabouts PeerExchanger::whereabouts() const {
-  Whereabouts told{claims_.own(), {{peers_.own(), true, own_addresses_}}};
+PeerExchange PeerExchanger::whereabouts() const {
+  PeerExchange told{claims_.own(), {{peers_.own(), true, own_addresses_}}};
   for (const auto& [id, peer] : peers_.all()) {
     const bool linked = peer->link.is_up();
     if (auto first_hand = peer->addresses.first_hand(); linked || !first_hand.empty())
@@ -108,7 +108,7 @@ bool PeerExchanger::take_own(PeerRecord& peer, const std::vector<Address>& told)
 }
 
 // True when an address is news.
-bool PeerExchanger::take_other(const PeerRecord& teller, const Whereabouts::Node& entry) {
+bool PeerExchanger::take_other(const PeerRecord& teller, const PeerExchange::Node& entry) {
   auto& other = *peers_.find(entry.id);
   // Somebody has just got a link to it: it lives, so it is worth dialling again.
   if (entry.linked && !teller.reaches.contains(entry.id) && !other.link.is_up() && other.hints.take(peers_.now())) {

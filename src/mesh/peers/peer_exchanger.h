@@ -1,4 +1,4 @@
-// Peer exchange: sends the known addresses of members to all peers, and applies those that they send (whereabouts.h).
+// Peer exchange: sends the known addresses of members to all peers, and applies those that they send (peer_exchange.h).
 // Belongs to the mesh's loop.
 #pragma once
 
@@ -24,9 +24,9 @@ class PeerExchanger {
   Result<> take(PeerRecord& peer, const Frame& frame);
 
  private:
-  Whereabouts whereabouts() const;
+  PeerExchange whereabouts() const;
   bool take_own(PeerRecord& peer, const std::vector<Address>& told);
-  bool take_other(const PeerRecord& teller, const Whereabouts::Node& entry);
+  bool take_other(const PeerRecord& teller, const PeerExchange::Node& entry);
   async::Task<void> tell_later();
 
   PeerTable& peers_;

@@ -13,7 +13,7 @@ constexpr Millis kDisk{3000};
 }  // namespace
 
 PeerManagerParts::PeerManagerParts(async::Executor executor, async::Timers& timers, const SigningKey& own_key,
-                                   MemberBook& members, TokenStore& issued, LivePeersOptions options)
+                                   MemberStore& members, JoinTokenStore& issued, PeerManagerOptions options)
     : own(own_key),
       book(members),
       tokens(issued),

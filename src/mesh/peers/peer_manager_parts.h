@@ -1,5 +1,5 @@
-// The parts of LivePeers, put together. Each knows those above it that it was given, and none below. Tasks hold all of
-// them, so that they outlive LivePeers until the tasks have unwound.
+// The parts of PeerManager, put together. Each knows those above it that it was given, and none below. Tasks hold all
+// of them, so that they outlive PeerManager until the tasks have unwound.
 #pragma once
 
 #include "mesh/peers/connection_acceptor.h"
@@ -9,8 +9,8 @@ namespace corral::mesh {
 
 struct PeerManagerParts {
   // What is referred to outlives this. Whoever makes it calls peers.own_by() then.
-  PeerManagerParts(async::Executor executor, async::Timers& timers, const SigningKey& own_key, MemberBook& members,
-                   TokenStore& issued, LivePeersOptions options);
+  PeerManagerParts(async::Executor executor, async::Timers& timers, const SigningKey& own_key, MemberStore& members,
+                   JoinTokenStore& issued, PeerManagerOptions options);
   PeerManagerParts(const PeerManagerParts&) = delete;
   PeerManagerParts& operator=(const PeerManagerParts&) = delete;
 
@@ -21,8 +21,8 @@ struct PeerManagerParts {
   static async::Task<void> until_unwound(std::shared_ptr<PeerManagerParts> parts);
 
   const SigningKey own;
-  MemberBook& book;
-  TokenStore& tokens;
+  MemberStore& book;
+  JoinTokenStore& tokens;
   const DialRules dial_rules;
 
   PeerTable peers;

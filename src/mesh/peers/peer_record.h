@@ -28,8 +28,8 @@ struct PeerRecord {
   AddressBook addresses;
   std::optional<EpochClaim> claim;  // the newest that is known
   PeerLink link;
-  std::set<NodeId> reaches;         // it says that it has links to them
-  std::multiset<HeldId> in_flight;  // that we do for it, as heartbeats tell
+  std::set<NodeId> reaches;             // it says that it has links to them
+  std::multiset<InFlightId> in_flight;  // that we do for it, as heartbeats tell
 
   // Making a link
   Signal stir;               // for who dials

@@ -1,5 +1,5 @@
 // The other nodes of the mesh as this one reaches them: a link to each, streams for requests and files, and what is
-// told over links. What stands on the mesh (gossip, routing, copies, commands) sees this and no more; live_peers.h is
+// told over links. What stands on the mesh (gossip, routing, copies, commands) sees this and no more; peer_manager.h is
 // the real one, and tests bring their own.
 //
 // Belongs to the loop of the mesh. "Up" means that the link is up: nothing else proves that a node lives.
@@ -93,11 +93,11 @@ class Peers {
   virtual void on_stream(Purpose purpose, StreamHandler handler) = 0;
 
   // Requests that the peer says it holds, by its last heartbeat, and when that came; nothing without a link.
-  virtual std::vector<HeldId> held_by(const NodeId& peer) const = 0;
+  virtual std::vector<InFlightId> held_by(const NodeId& peer) const = 0;
   virtual std::optional<MonoTime> last_heartbeat(const NodeId& peer) const = 0;
   // What we hold for that peer: it is told with each heartbeat. 256 at most are told.
-  virtual void hold(const NodeId& for_peer, HeldId id) = 0;
-  virtual void release(const NodeId& for_peer, HeldId id) = 0;
+  virtual void hold(const NodeId& for_peer, InFlightId id) = 0;
+  virtual void release(const NodeId& for_peer, InFlightId id) = 0;
 
   // Somebody (nobody is trusted here) says that the peer may be at that address: one dial, soon, for the peer's key.
   virtual void hint(const NodeId& peer, const Address& address) = 0;

@@ -205,7 +205,7 @@ TEST_P(PeersContract, AMemberThatIsThrownOutLosesAllAtOnceEverywhere) {
   EXPECT_TRUE(at_b->ended);
   ASSERT_THAT(b().heard.downs, SizeIs(1));
   EXPECT_EQ(b().heard.downs[0].reason, CloseReason::revoked);
-  EXPECT_EQ(c().book->set().standing(gone), Standing::revoked);  // it was told
+  EXPECT_EQ(c().book->set().standing(gone), MembershipStatus::revoked);  // it was told
   // And for ever.
   kill(c());
   start(c());
@@ -230,7 +230,7 @@ TEST_P(PeersContract, WhoHeardNothingOfItsOwnEndIsRefused) {
 TEST_P(PeersContract, AMemberThatLeavesIsGoneEverywhere) {
   start_linked(3);
   std::optional<Result<std::size_t>> left;
-  auto leave = [](LivePeers& peers, std::optional<Result<std::size_t>>& result) -> async::Task<void> {
+  auto leave = [](PeerManager& peers, std::optional<Result<std::size_t>>& result) -> async::Task<void> {
     result = co_await peers.leave();
   };
   group.spawn("leave", leave(*c().peers, left));
@@ -238,7 +238,7 @@ TEST_P(PeersContract, AMemberThatLeavesIsGoneEverywhere) {
   ASSERT_TRUE(*left);
   EXPECT_EQ(**left, 2u);
   EXPECT_THAT(a().peers->view(), SizeIs(1));
-  EXPECT_EQ(b().book->set().standing(c().key.id()), Standing::revoked);
+  EXPECT_EQ(b().book->set().standing(c().key.id()), MembershipStatus::revoked);
 }
 
 TEST_P(PeersContract, ALostCountOfLivesIsLearntFromPeers) {
@@ -270,7 +270,7 @@ TEST_P(PeersContract, ANodeJoinsAndIsLinkedToAll) {
     network = std::make_unique<TlsNetwork>(loop.executor(), joiner->key, timers);
   }
   std::optional<Result<MemberSet>> joined;
-  auto join = [](Network& over, async::Timers& time, SigningKey key, Token token,
+  auto join = [](Network& over, async::Timers& time, SigningKey key, JoinToken token,
                  std::optional<Result<MemberSet>>& result) -> async::Task<void> {
     result = co_await join_mesh(over, time, std::move(key), std::move(token), JoinOptions());
   };
@@ -278,8 +278,8 @@ TEST_P(PeersContract, ANodeJoinsAndIsLinkedToAll) {
   ASSERT_TRUE(passing([&] { return joined.has_value(); }, Millis(1000)));
   ASSERT_TRUE(*joined) << joined->error().message;
   EXPECT_THAT(b().peers->view(), SizeIs(2));  // heard at once
-  joiner->book = *MemberBook::begin(joiner->folder.path(), **joined);
-  joiner->tokens = *TokenStore::open(joiner->folder.path());
+  joiner->book = *MemberStore::begin(joiner->folder.path(), **joined);
+  joiner->tokens = *JoinTokenStore::open(joiner->folder.path());
   joiner->configured = {{issued->pins[0], issued->seeds[0]}};
   network.reset();
   members.push_back(std::move(joiner));
@@ -327,7 +327,7 @@ TEST_P(PeersContract, WhomTheConfigurationNamesNeedsNoToken) {
   ASSERT_TRUE(try_it());
   ASSERT_TRUE(*joined) << joined->error().message;
   EXPECT_EQ((*joined)->mesh(), mesh);
-  EXPECT_EQ((*joined)->standing(joiner->key.id()), Standing::member);
+  EXPECT_EQ((*joined)->standing(joiner->key.id()), MembershipStatus::member);
   // Thrown out, its name is worth nothing.
   ASSERT_TRUE(at_once(a().peers->revoke({joiner->key.id()})));
   ASSERT_TRUE(try_it());

@@ -48,8 +48,10 @@ class PeersDisk : public PeersFixture {
     written.get_future().wait();
     settle();
   }
-  Standing on_disk(const Member& who) { return (*MemberBook::open(a().folder.path()))->set().standing(who.key.id()); }
-  static async::Task<void> join_into(Network& over, async::Timers& time, SigningKey key, Token with,
+  MembershipStatus on_disk(const Member& who) {
+    return (*MemberStore::open(a().folder.path()))->set().standing(who.key.id());
+  }
+  static async::Task<void> join_into(Network& over, async::Timers& time, SigningKey key, JoinToken with,
                                      std::optional<Result<MemberSet>>& result) {
     result = co_await join_mesh(over, time, std::move(key), std::move(with), JoinOptions());
   }
@@ -57,7 +59,7 @@ class PeersDisk : public PeersFixture {
   async::ThreadPool disk{1};
   std::latch answers{1};
   bool awake = false;
-  Token token;
+  JoinToken token;
 };
 
 TEST_P(PeersDisk, ADiskThatHangsEndsNoLink) {
@@ -65,17 +67,17 @@ TEST_P(PeersDisk, ADiskThatHangsEndsNoLink) {
   hang();
   ASSERT_TRUE(at_once(b().peers->revoke({c().key.id()})));
   settle();
-  EXPECT_EQ(a().book->set().standing(c().key.id()), Standing::revoked);  // the disk may not keep it in
+  EXPECT_EQ(a().book->set().standing(c().key.id()), MembershipStatus::revoked);  // the disk may not keep it in
   a().heard.downs.clear();
   b().heard.downs.clear();
   pass(Millis(5000));
   EXPECT_THAT(a().heard.downs, IsEmpty());
   EXPECT_THAT(b().heard.downs, IsEmpty());
   EXPECT_TRUE(a().peers->is_up(id(b())));
-  EXPECT_EQ(on_disk(c()), Standing::member);
+  EXPECT_EQ(on_disk(c()), MembershipStatus::member);
   wake();
   wait_for_disk();
-  EXPECT_EQ(on_disk(c()), Standing::revoked);
+  EXPECT_EQ(on_disk(c()), MembershipStatus::revoked);
 }
 
 TEST_P(PeersDisk, AJoinerIsAnsweredWhenItIsOnTheDisk) {
@@ -95,15 +97,15 @@ TEST_P(PeersDisk, AJoinerIsAnsweredWhenItIsOnTheDisk) {
   EXPECT_FALSE(joined);
   EXPECT_TRUE(a().peers->is_up(id(b())));
   EXPECT_THAT(a().heard.downs, IsEmpty());
-  EXPECT_EQ(TokenStore::open(a().folder.path())->list().front().state, IssuedToken::State::open);
+  EXPECT_EQ(JoinTokenStore::open(a().folder.path())->list().front().state, IssuedToken::State::open);
   wake();
   wait_for_disk();  // the use of the token
-  EXPECT_EQ(TokenStore::open(a().folder.path())->list().front().used_by, joiner.key.id());
+  EXPECT_EQ(JoinTokenStore::open(a().folder.path())->list().front().used_by, joiner.key.id());
   wait_for_disk();  // the new member
-  EXPECT_EQ(on_disk(joiner), Standing::member);
+  EXPECT_EQ(on_disk(joiner), MembershipStatus::member);
   ASSERT_TRUE(passing([&] { return joined.has_value(); }, Millis(1000)));
   EXPECT_TRUE(*joined) << joined->error().message;
-  EXPECT_EQ(b().book->set().standing(joiner.key.id()), Standing::member);
+  EXPECT_EQ(b().book->set().standing(joiner.key.id()), MembershipStatus::member);
 }
 
 TEST_P(PeersDisk, TheEndWaitsForWhatIsToBeWritten) {
@@ -119,7 +121,7 @@ TEST_P(PeersDisk, TheEndWaitsForWhatIsToBeWritten) {
   wait_for_disk();
   wait_for_disk();  // and where its peers were
   EXPECT_TRUE(passing([&] { return stopped; }, Millis(1000)));
-  EXPECT_EQ(on_disk(c()), Standing::revoked);
+  EXPECT_EQ(on_disk(c()), MembershipStatus::revoked);
 }
 
 TEST_P(PeersDisk, TheEndDoesntWaitForADiskThatHangs) {

@@ -3,9 +3,9 @@
 
 #include "mesh/link/member_exchange.h"
 #include "mesh/link/stream_link.h"
+#include "mesh/peers/peer_exchange.h"
 #include "mesh/peers/peer_file.h"
 #include "mesh/peers/peers_fixture_for_tests.h"
-#include "mesh/peers/whereabouts.h"
 
 namespace corral::mesh {
 namespace {
@@ -200,7 +200,7 @@ TEST_P(PeersFaults, WhatChangesWhileALinkComesUpIsToldAllTheSame) {
     ASSERT_TRUE(at_once(a().peers->revoke({c().key.id()})));
     ASSERT_TRUE(passing([this] { return a().peers->is_up(id(b())) && b().peers->is_up(id(a())); }, Millis(2000)));
     pass(Millis(300), Millis(20));
-    EXPECT_EQ(b().book->set().standing(c().key.id()), Standing::revoked) << moment;
+    EXPECT_EQ(b().book->set().standing(c().key.id()), MembershipStatus::revoked) << moment;
     TearDown();
   }
 }
@@ -303,8 +303,8 @@ TEST_P(PeersAndALiar, FloodsEndTheLink) {
   for (const auto kind : {FrameKind::members, FrameKind::whereabouts, FrameKind::dial_me, FrameKind::heads}) {
     start_with_liar();
     std::string payload = kind == FrameKind::members       ? std::string(1, '\1')
-                          : kind == FrameKind::dial_me     ? encode(DialMe{1, Purpose::http})
-                          : kind == FrameKind::whereabouts ? encode(Whereabouts{make_claim(liar_, {1, {}}), {}})
+                          : kind == FrameKind::dial_me     ? encode(ReverseDialRequest{1, Purpose::http})
+                          : kind == FrameKind::whereabouts ? encode(PeerExchange{make_claim(liar_, {1, {}}), {}})
                                                            : std::string("x");
     flood({kind, std::move(payload)}, 6000);
     EXPECT_EQ(end_of_liar(), CloseReason::overrun);
@@ -327,7 +327,7 @@ TEST_P(PeersAndALiar, ThousandsOfAddressesCostAFewDials) {
   kill(b());
   pass(Millis(2000));
   for (std::uint16_t i = 0; i < 300; ++i) {
-    Whereabouts lies{make_claim(liar_, {1, {}}), {}};
+    PeerExchange lies{make_claim(liar_, {1, {}}), {}};
     std::vector<Address> addresses;
     for (std::uint16_t j = 0; j < 8; ++j) addresses.push_back({"victim", static_cast<std::uint16_t>(1 + i * 8 + j)});
     lies.nodes.push_back({b().key.id(), false, addresses});
@@ -344,12 +344,12 @@ TEST_P(PeersAndALiar, ThousandsOfAddressesCostAFewDials) {
 TEST_P(PeersAndALiar, DialMeMakesUsDialNobodyElse) {
   start_with_liar();
   // Where it says it is itself, one dial after the other: never where others are.
-  Whereabouts lies{make_claim(liar_, {1, {}}), {{liar_.id(), true, {{"victim", 22}, place_}}}};
+  PeerExchange lies{make_claim(liar_, {1, {}}), {{liar_.id(), true, {{"victim", 22}, place_}}}};
   ASSERT_TRUE(link_->offer({FrameKind::whereabouts, encode(lies)}));
   settle();
   a().network->dialled.clear();
   for (std::uint64_t i = 0; i < 50; ++i)
-    ASSERT_TRUE(link_->offer({FrameKind::dial_me, encode(DialMe{i, Purpose::http})}));
+    ASSERT_TRUE(link_->offer({FrameKind::dial_me, encode(ReverseDialRequest{i, Purpose::http})}));
   settle();
   pass(Millis(10000));
   EXPECT_LE(a().network->dialled.size(), 150u);
@@ -382,7 +382,7 @@ TEST_P(PeersAndALiar, AStreamBackThatNobodyAskedForIsClosed) {
 // An earlier version asks for a stream of purpose 5, to pass on to it what others send.
 TEST_P(PeersAndALiar, ARequestToDialForAPurposeOfEarlierVersionsIsPassedOver) {
   start_with_liar();
-  ASSERT_TRUE(link_->offer({FrameKind::dial_me, encode(DialMe{7, static_cast<Purpose>(5)})}));
+  ASSERT_TRUE(link_->offer({FrameKind::dial_me, encode(ReverseDialRequest{7, static_cast<Purpose>(5)})}));
   pass(Millis(3000));
   EXPECT_TRUE(a().peers->is_up(liar_.id()));
 }
@@ -397,7 +397,7 @@ TEST_P(PeersAndALiar, AForgedRecordOfMembersEndsTheLinkAndChangesNothing) {
   settle();
   EXPECT_EQ(end_of_liar(), CloseReason::malformed);
   EXPECT_TRUE(a().peers->is_up(id(b())));
-  EXPECT_EQ(a().book->set().standing(b().key.public_key()), Standing::member);
+  EXPECT_EQ(a().book->set().standing(b().key.public_key()), MembershipStatus::member);
   // It costs verifying: for a while it isn't let in again.
   call_again();
   EXPECT_FALSE(a().peers->is_up(liar_.id()));

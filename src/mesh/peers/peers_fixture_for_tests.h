@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "mesh/link/network_fixture_for_tests.h"
-#include "mesh/peers/live_peers.h"
+#include "mesh/peers/peer_manager.h"
 
 namespace corral::mesh {
 
@@ -75,10 +75,10 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     bool listens = true;
     std::vector<ConfiguredPeer> configured;
     async::ThreadPool* disk = nullptr;
-    std::optional<MemberBook> book;
-    std::optional<TokenStore> tokens;
+    std::optional<MemberStore> book;
+    std::optional<JoinTokenStore> tokens;
     std::unique_ptr<CountingNetwork> network;
-    std::unique_ptr<LivePeers> peers;
+    std::unique_ptr<PeerManager> peers;
     Heard heard;
     std::vector<std::unique_ptr<Stream>> came;
   };
@@ -102,29 +102,29 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     }
     for (unsigned number = 1; number <= count; ++number) {
       auto member = std::make_unique<Member>(number);
-      member->book = *MemberBook::begin(member->folder.path(), set);
-      member->tokens = *TokenStore::open(member->folder.path());
+      member->book = *MemberStore::begin(member->folder.path(), set);
+      member->tokens = *JoinTokenStore::open(member->folder.path());
       members.push_back(std::move(member));
     }
   }
   void start(Member& member) {
-    LivePeersOptions options;
+    PeerManagerOptions options;
     options.boot = *count_boot(member.folder.path());
     options.folder = member.folder.path();
     options.disk = member.disk;
     options.configured = member.configured;
     options.seed = member.key.public_key().bytes[0];
     if (member.listens && GetParam() == Kind::memory) options.addresses = {member.place};
-    member.peers = std::make_unique<LivePeers>(loop.executor(), timers, member.key, *member.book, *member.tokens,
-                                               std::move(options));
+    member.peers = std::make_unique<PeerManager>(loop.executor(), timers, member.key, *member.book, *member.tokens,
+                                                 std::move(options));
     member.peers->listen(member.heard);
     for (const auto purpose : {Purpose::http, Purpose::copy, Purpose::rpc}) {
       member.peers->on_stream(purpose, [&member](auto stream) { member.came.push_back(std::move(stream)); });
     }
     std::unique_ptr<Network> network;
-    const auto keeper = member.peers->doorkeeper();
+    const auto keeper = member.peers->authorizer();
     if (GetParam() == Kind::memory) {
-      network = air.add(member.key.public_key(), member.place, member.listens ? keeper : Doorkeeper());
+      network = air.add(member.key.public_key(), member.place, member.listens ? keeper : PeerAuthorizer());
     } else {
       auto tls = std::make_unique<TlsNetwork>(loop.executor(), member.key, timers);
       if (member.listens) {
@@ -210,7 +210,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
   }
 
   using Opened = std::optional<Result<std::unique_ptr<Stream>>>;
-  static async::Task<void> open_into(std::shared_ptr<Opened> result, LivePeers& peers, NodeId to, Purpose purpose) {
+  static async::Task<void> open_into(std::shared_ptr<Opened> result, PeerManager& peers, NodeId to, Purpose purpose) {
     *result = co_await peers.open(to, purpose);
   }
   // Nothing in the result while it takes.
@@ -221,7 +221,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     settle();
     return result;
   }
-  static async::Task<void> stop_it(LivePeers& peers, bool& done) {
+  static async::Task<void> stop_it(PeerManager& peers, bool& done) {
     co_await peers.stop();
     done = true;
   }

@@ -9,8 +9,8 @@
 #include "mesh/peers/dial_policy.h"
 #include "mesh/peers/frame_budget.h"
 #include "mesh/peers/link_choice.h"
+#include "mesh/peers/peer_exchange.h"
 #include "mesh/peers/peer_file.h"
-#include "mesh/peers/whereabouts.h"
 #include "mesh/support_for_tests.h"
 
 namespace corral::mesh {
@@ -94,12 +94,12 @@ TEST(AddressBook, WhoSaysItIsKnownOfEachAddress) {
   EXPECT_EQ(book.origin_of({"settings", 1}), Origin::settings);
 }
 
-TEST(Whereabouts, GoOverTheWireAsTheyAre) {
+TEST(PeerExchange, GoOverTheWireAsTheyAre) {
   const auto key = test_key(1);
-  const Whereabouts told{make_claim(key, {5, {1, 2}}),
-                         {{key.id(), true, {{"192.168.1.7", 8100}, {"fd00::1", 8100}}},
-                          {test_key(2).id(), false, {}},
-                          {test_key(3).id(), true, {}}}};
+  const PeerExchange told{make_claim(key, {5, {1, 2}}),
+                          {{key.id(), true, {{"192.168.1.7", 8100}, {"fd00::1", 8100}}},
+                           {test_key(2).id(), false, {}},
+                           {test_key(3).id(), true, {}}}};
   EXPECT_EQ(*decode_whereabouts(encode(told)), told);
   EXPECT_EQ(*decode_whereabouts(encode(told) + "more of a later version"), told);
   // An earlier version says otherwise that it has a link, and adds the life of each such node.
@@ -108,8 +108,8 @@ TEST(Whereabouts, GoOverTheWireAsTheyAre) {
   EXPECT_EQ(*decode_whereabouts(earlier + std::string(32, 'x')), told);
 }
 
-TEST(Whereabouts, WhatMakesNoSenseIsRefused) {
-  Whereabouts told{make_claim(test_key(1), {5, {}}), {{test_key(1).id(), true, {}}}};
+TEST(PeerExchange, WhatMakesNoSenseIsRefused) {
+  PeerExchange told{make_claim(test_key(1), {5, {}}), {{test_key(1).id(), true, {}}}};
   const auto good = encode(told);
   for (std::size_t size = 0; size <= good.size(); ++size) {
     EXPECT_EQ(decode_whereabouts(good.substr(0, size)).has_value(), size == good.size());
@@ -123,13 +123,13 @@ TEST(Whereabouts, WhatMakesNoSenseIsRefused) {
   EXPECT_TRUE(decode_whereabouts(encode(told)));
 }
 
-TEST(Whereabouts, OnlyStreamsThatPeersOpenAreAskedFor) {
-  EXPECT_EQ((*decode_dial_me(encode(DialMe{7, Purpose::copy})))->number, 7u);
-  EXPECT_EQ((*decode_dial_me(encode(DialMe{7, Purpose::rpc})))->purpose, Purpose::rpc);
-  EXPECT_FALSE(decode_dial_me(encode(DialMe{7, Purpose::control})));
-  EXPECT_FALSE(decode_dial_me(encode(DialMe{7, Purpose::join})));
+TEST(PeerExchange, OnlyStreamsThatPeersOpenAreAskedFor) {
+  EXPECT_EQ((*decode_dial_me(encode(ReverseDialRequest{7, Purpose::copy})))->number, 7u);
+  EXPECT_EQ((*decode_dial_me(encode(ReverseDialRequest{7, Purpose::rpc})))->purpose, Purpose::rpc);
+  EXPECT_FALSE(decode_dial_me(encode(ReverseDialRequest{7, Purpose::control})));
+  EXPECT_FALSE(decode_dial_me(encode(ReverseDialRequest{7, Purpose::join})));
   EXPECT_FALSE(decode_dial_me("short"));
-  const auto before = decode_dial_me(encode(DialMe{7, static_cast<Purpose>(5)}));
+  const auto before = decode_dial_me(encode(ReverseDialRequest{7, static_cast<Purpose>(5)}));
   ASSERT_TRUE(before);
   EXPECT_FALSE(*before);
 }

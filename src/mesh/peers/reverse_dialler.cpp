@@ -32,7 +32,7 @@ Task<StreamResult> ReverseDialler::ask(PeerPtr peer, Purpose purpose) {
   const std::uint64_t number = chance_();
   const auto expected = peer->reverse.expect(number);
   const Forget forget{peer, number};
-  peer->link.send({FrameKind::dial_me, encode(DialMe{number, purpose})});
+  peer->link.send({FrameKind::dial_me, encode(ReverseDialRequest{number, purpose})});
   auto arriving = until_arrived(expected);
   const auto arrived = co_await async::with_timeout(peers_.timers(), kAsked, std::move(arriving));
   if (!arrived || !*arrived) {

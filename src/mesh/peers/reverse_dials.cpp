@@ -25,11 +25,11 @@ void ReverseDials::give_up() {
   }
 }
 
-void ReverseDials::add(const DialMe& request) {
+void ReverseDials::add(const ReverseDialRequest& request) {
   if (requests_.size() < kMostRequests) requests_.push_back(request);
 }
 
-std::optional<DialMe> ReverseDials::next() {
+std::optional<ReverseDialRequest> ReverseDials::next() {
   if (requests_.empty()) return std::nullopt;
   const auto request = requests_.front();
   requests_.pop_front();

@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
+#include "mesh/peers/peer_exchange.h"
 #include "mesh/peers/signal.h"
-#include "mesh/peers/whereabouts.h"
 
 namespace corral::mesh {
 
@@ -34,13 +34,13 @@ class ReverseDials {
   void give_up();
 
   // What the peer asks for; too many are dropped.
-  void add(const DialMe& request);
-  std::optional<DialMe> next();
+  void add(const ReverseDialRequest& request);
+  std::optional<ReverseDialRequest> next();
 
  private:
   const async::Executor executor_;
   std::map<std::uint64_t, std::shared_ptr<ExpectedStream>> expected_;
-  std::deque<DialMe> requests_;
+  std::deque<ReverseDialRequest> requests_;
 };
 
 }  // namespace corral::mesh

@@ -32,7 +32,7 @@ Task<StreamResult> StreamOpener::open(NodeId id, Purpose purpose) {
   if (peers_.has_ended()) co_return fail(errc::link_closed, "this node stops");
   const auto peer = peers_.find(id);
   if (!peer || peers_.is_stopping()) {
-    const bool revoked = book_.set().standing(id) == Standing::revoked;
+    const bool revoked = book_.set().standing(id) == MembershipStatus::revoked;
     co_return fail(revoked ? errc::revoked : errc::unreachable,
                    fmt::format("{} {}", short_text(id), revoked ? "was thrown out" : "isn't a member that is known"));
   }

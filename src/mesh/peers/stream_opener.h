@@ -2,7 +2,7 @@
 // handshake. Belongs to the mesh's loop.
 #pragma once
 
-#include "mesh/members/member_book.h"
+#include "mesh/members/member_store.h"
 #include "mesh/peers/peer_dialler.h"
 #include "mesh/peers/reverse_dialler.h"
 
@@ -10,7 +10,7 @@ namespace corral::mesh {
 
 class StreamOpener {
  public:
-  StreamOpener(PeerTable& peers, const MemberBook& book, PeerDialler& dialler, ReverseDialler& reverse)
+  StreamOpener(PeerTable& peers, const MemberStore& book, PeerDialler& dialler, ReverseDialler& reverse)
       : peers_(peers), book_(book), dialler_(dialler), reverse_(reverse) {}
 
   // Keeps spares from now on.
@@ -28,7 +28,7 @@ class StreamOpener {
   async::Task<void> tidy();
 
   PeerTable& peers_;
-  const MemberBook& book_;
+  const MemberStore& book_;
   PeerDialler& dialler_;
   ReverseDialler& reverse_;
   std::size_t refills_ = 0;

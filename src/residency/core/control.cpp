@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "residency/lending.h"
 
 namespace corral::residency {

@@ -1,6 +1,6 @@
 #include "residency/core/explicit_loads.h"
 
-#include "residency/errc.h"
+#include "residency/errors.h"
 
 namespace corral::residency {
 

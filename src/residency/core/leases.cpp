@@ -4,9 +4,9 @@
 
 namespace corral::residency {
 
-LeaseId Leases::take(Server& server, Origin origin, Now now) {
+LeaseId Leases::take(Server& server, RequestOrigin origin, Now now) {
   if (server.leases++ == 0) lifecycle_.move(server, ServerState::in_use);
-  server.peer_leases += origin == Origin::peer;
+  server.peer_leases += origin == RequestOrigin::peer;
   server.downsize_crossed = server.downsize_asked;
   if (server.shrunk) {
     server.shrunk = false;
@@ -16,7 +16,7 @@ LeaseId Leases::take(Server& server, Origin origin, Now now) {
   return state_.leases.take(server, origin);
 }
 
-void Leases::grant(Server& server, TicketId ticket, Origin origin, const Step& step) {
+void Leases::grant(Server& server, TicketId ticket, RequestOrigin origin, const Step& step) {
   const LeaseId lease = take(server, origin, step.now);
   step.act(Granted{ticket, lease, server.id});
 }
@@ -25,13 +25,13 @@ bool Leases::release(LeaseId lease, const Step& step) {
   const auto [server, origin] = state_.leases.give_back(lease);
   if (server == nullptr) return false;
   lifecycle_.touch(*server, step.now);
-  server->peer_leases -= origin == Origin::peer;
+  server->peer_leases -= origin == RequestOrigin::peer;
   --server->leases;
   if (server->state == ServerState::evicting) return false;  // its recall has ended under the request
   if (server->leases == 0) return now_idle(*server, step);
   // A drain may wait just for that: peers have only so long.
   const bool matters = server->lent || server->state == ServerState::draining;
-  return matters && origin == Origin::local && works_for_peers_only(*server);
+  return matters && origin == RequestOrigin::local && works_for_peers_only(*server);
 }
 
 bool Leases::now_idle(Server& server, const Step& step) {

@@ -13,8 +13,8 @@ class Leases {
   Leases(State& state, Lifecycle& lifecycle, WakeTimer& timer) : state_(state), lifecycle_(lifecycle), timer_(timer) {}
 
   // One more request. A downsized instance takes its memory back by itself.
-  LeaseId take(Server& server, Origin origin, Now now);
-  void grant(Server& server, TicketId ticket, Origin origin, const Step& step);
+  LeaseId take(Server& server, RequestOrigin origin, Now now);
+  void grant(Server& server, TicketId ticket, RequestOrigin origin, const Step& step);
   // The request is over. True: decisions may change.
   bool release(LeaseId lease, const Step& step);
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "residency/errc.h"
-#include "residency/room.h"
+#include "residency/errors.h"
+#include "residency/eviction_plan.h"
 
 namespace corral::residency {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "residency/ahead.h"
 #include "residency/lending.h"
+#include "residency/queue_reservations.h"
 
 namespace corral::residency {
 namespace {
@@ -32,14 +32,14 @@ bool LoadScheduler::may_evict(const SpecPtr& spec, MonoTime now) const {
   Server load;
   load.spec = spec;
   load.queued_at = now;
-  const Room room = find_room(state_, load, now);
+  const EvictionPlan room = plan_eviction(state_, load, now);
   return !room.refused && (room.stale || !room.victims.empty() || !room.downsizes.empty());
 }
 
 Decision LoadScheduler::decide(MonoTime now) {
   Decision decision;
   bool may_start = state_.loader == nullptr;
-  Ahead ahead(state_);
+  QueueReservations ahead(state_);
   for (Server* load : state_.queue) {
     if (queue_.comes_back(*load)) continue;
     if (!Preflight::is_known(*load)) {  // it delays no other load
@@ -47,7 +47,7 @@ Decision LoadScheduler::decide(MonoTime now) {
       continue;
     }
     if (load->attempt > 1) forget_gone(*load);
-    const Room room = find_room(state_, *load, now);
+    const EvictionPlan room = plan_eviction(state_, *load, now);
     note_victims(*load, room);
     if (ahead.blocks(*load, room)) {
       ahead.add(*load, room);
@@ -82,7 +82,7 @@ Decision LoadScheduler::decide(MonoTime now) {
 
 // Adds the victims of this load that are told to stop, or have been. True if one would be told that only a fresh
 // preflight may evict.
-bool LoadScheduler::add_victims(const Server& load, const Room& room, bool may_start, bool idle, MonoTime now,
+bool LoadScheduler::add_victims(const Server& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
                                 Decision& decision) const {
   const bool overdue = load.waits_since && now - *load.waits_since >= state_.settings.swap_patience;
   const bool judged = may_start && idle && !room.stale;
@@ -141,7 +141,7 @@ bool LoadScheduler::settle_one(const Step& step) {
   for (Server* load : state_.queue) {
     if (serve_by_current(*load, step)) return true;
     if (queue_.comes_back(*load) || !Preflight::is_known(*load)) continue;
-    const Room room = find_room(state_, *load, step.time());
+    const EvictionPlan room = plan_eviction(state_, *load, step.time());
     if (!room.refused) continue;
     waiters_.reject_askers(*load, load->spec->options, *room.refused, step);
     failures_.fall_back(*load, step);
@@ -173,7 +173,7 @@ void LoadScheduler::forget_gone(Server& load) const {
   load.waits_since.reset();  // from here on it waits for those that came meanwhile
 }
 
-void LoadScheduler::note_victims(Server& load, const Room& room) {
+void LoadScheduler::note_victims(Server& load, const EvictionPlan& room) {
   std::vector<ServerId> ids;
   for (const Victim& victim : room.victims) ids.push_back(victim.server->id);
   for (const Server* server : room.downsizes) ids.push_back(server->id);

@@ -15,7 +15,7 @@
 #include "residency/core/preflight.h"
 #include "residency/core/step.h"
 #include "residency/core/waiters.h"
-#include "residency/room.h"
+#include "residency/eviction_plan.h"
 #include "residency/state.h"
 
 namespace corral::residency {
@@ -47,11 +47,11 @@ class LoadScheduler {
  private:
   bool settle_one(const Step& step);
   bool serve_by_current(Server& load, const Step& step);
-  bool add_victims(const Server& load, const Room& room, bool may_start, bool idle, MonoTime now,
+  bool add_victims(const Server& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
                    Decision& decision) const;
   bool stops_slowly(const Server& server, MonoTime now) const;
   void forget_gone(Server& load) const;
-  void note_victims(Server& load, const Room& room);
+  void note_victims(Server& load, const EvictionPlan& room);
 
   State& state_;
   Preflight& preflight_;

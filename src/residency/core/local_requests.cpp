@@ -1,7 +1,7 @@
 #include "residency/core/local_requests.h"
 
 #include "residency/cooldown.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "residency/lending.h"
 
 namespace corral::residency {
@@ -23,7 +23,7 @@ bool LocalRequests::handle(const Acquire& event, const Step& step) {
   Server* pending = model == nullptr ? nullptr : model->pending;
   if (current != nullptr && serves(current->state)) {
     const bool adopts = current->lent && adoption_.adopt(*current, step);
-    leases_.grant(*current, event.ticket, Origin::local, step);
+    leases_.grant(*current, event.ticket, RequestOrigin::local, step);
     return adopts;
   }
   if (queue_.refuse_if_full(event.ticket, step)) return false;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "residency/cooldown.h"
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "residency/lending.h"
 
 namespace corral::residency {
@@ -41,7 +41,7 @@ bool PeerRequests::handle(const Acquire& event, const Step& step) {
   const Model* model = state_.find(spec.name);
   Server* current = model == nullptr ? nullptr : model->current;
   if (current != nullptr && serves(current->state)) {
-    leases_.grant(*current, event.ticket, Origin::peer, step);
+    leases_.grant(*current, event.ticket, RequestOrigin::peer, step);
     return false;
   }
   Server* load = current != nullptr || model == nullptr ? current : model->pending;
@@ -60,8 +60,8 @@ bool PeerRequests::handle(const Acquire& event, const Step& step) {
   return true;
 }
 
-bool PeerRequests::may_share(const Server& server, Origin origin, MonoTime now) const {
-  if (origin == Origin::peer) return !refusal(*server.spec, now);
+bool PeerRequests::may_share(const Server& server, RequestOrigin origin, MonoTime now) const {
+  if (origin == RequestOrigin::peer) return !refusal(*server.spec, now);
   const Place place = place_for(state_, server);
   return !place.is_free && place.victim == nullptr;
 }
@@ -117,7 +117,7 @@ void PeerRequests::advance(const Step& step) {
   if (step.time() - load.queued_at >= state_.settings.lend_wait)
     return drop_load(not_here(name, "no memory came free for it in time"), step);
   if (!Preflight::is_known(load)) return preflight_.ask(load, step);
-  const LentRoom room = find_lent_room(state_, load, step.time());
+  const LentEvictionPlan room = find_lent_room(state_, load, step.time());
   if (room.refused) return drop_load(*room.refused, step);
   if (room.stale) return watch_.ask(step);
   const bool acts = !room.victims.empty() || room.is_there();

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "residency/disposal.h"
 #include "residency/elsewhere.h"
+#include "residency/reclaim.h"
 
 namespace corral::residency {
 namespace {
 
 // Of some pool, less is missing with `one` than with `other`.
-bool is_short_of_less(const Cover& one, const Cover& other) {
+bool is_short_of_less(const ReclaimPlan& one, const ReclaimPlan& other) {
   for (std::size_t i = 0; i < one.left.size(); ++i) {
     if (std::max<std::int64_t>(one.left[i], 0) < std::max<std::int64_t>(other.left[i], 0)) return true;
   }
@@ -58,19 +58,19 @@ bool Reclaimer::relieve_pressure(const std::vector<PoolSample>& seen, const Step
     return server.eviction.auto_evict && !state_.pinned(server) &&
            step.time() - loaded >= state_.settings.pressure_grace;
   };
-  std::vector<Relief> shrinking;
-  std::vector<Relief> choice;
+  std::vector<Reclaim> shrinking;
+  std::vector<Reclaim> choice;
   for (Server* server : by_score(state_, step.time(), open)) {
     if (may_downsize(state_, *server)) shrinking.push_back({server, true});
     choice.push_back({server, false});
   }
-  Cover found = cover(state_.memory, needed, shrinking);
+  ReclaimPlan found = cover(state_.memory, needed, shrinking);
   if (!found.enough) {
     // Only if evictions give more than downsizing does.
-    Cover more = cover(state_.memory, needed, choice);
+    ReclaimPlan more = cover(state_.memory, needed, choice);
     if (is_short_of_less(more, found)) found = std::move(more);
   }
-  for (const Relief& relief : found.reliefs) {
+  for (const Reclaim& relief : found.reliefs) {
     if (relief.downsize) {
       downsizer_.downsize(*relief.server, step);
     } else {

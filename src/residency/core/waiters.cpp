@@ -50,7 +50,7 @@ void Waiters::serve(Server& from, Server& with, bool only_leases, const Step& st
     }
     state_.waiting.erase(waiter.ticket);
     if (waiter.wants_lease) {
-      leases_.grant(with, waiter.ticket, waiter.is_peer() ? Origin::peer : Origin::local, step);
+      leases_.grant(with, waiter.ticket, waiter.is_peer() ? RequestOrigin::peer : RequestOrigin::local, step);
     } else {
       lifecycle_.touch(with, step.now);
       step.act(Loaded{waiter.ticket, with.id, &from != &with});

@@ -1,7 +1,7 @@
 #include "residency/core/wake_timer.h"
 
-#include "residency/disposal.h"
 #include "residency/lending.h"
+#include "residency/reclaim.h"
 
 namespace corral::residency {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "fleet/errors.h"
+#include "fleet/base/errors.h"
 
 namespace corral::fleet::allotment_simulation {
 namespace {
@@ -122,8 +122,8 @@ std::uint64_t Home::held() const {
 
 std::uint64_t Home::told_memory() const { return town.town_.crowded ? 2 * memory : memory; }
 
-mesh::Statement Home::say() const {
-  mesh::Statement made;
+mesh::NodeState Home::say() const {
+  mesh::NodeState made;
   made.name = "n" + std::to_string(at);
   made.role = role;
   made.engine = "0.5.0";
@@ -261,7 +261,7 @@ std::optional<SharedMemory> Home::shared() const {
   const auto& grant = granter.grant();
   if (!grant || grant->host == town.nodes_[at].id) return std::nullopt;
   return SharedMemory{grant->host, grant->ask.model, "m", grant->ask.bytes,
-                      granter.state() == mesh::Granter::State::reaping};
+                      granter.state() == mesh::GrantManager::State::reaping};
 }
 
 void Home::take_back() {

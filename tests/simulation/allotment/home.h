@@ -27,7 +27,7 @@ class Home final : public AllotHands, public GroupDesk {
   };
   // Another node, as its words and its link show it.
   struct Known {
-    std::shared_ptr<const mesh::Statement> said;
+    std::shared_ptr<const mesh::NodeState> said;
     std::uint64_t life = 0;
     bool linked = false;
     MonoTime since{};
@@ -51,7 +51,7 @@ class Home final : public AllotHands, public GroupDesk {
   void start();
   void stop();
   void step();
-  mesh::Statement say() const;
+  mesh::NodeState say() const;
   // Of its own accord, as a request has it: what is there is used.
   bool take(unsigned model, std::function<void(Result<>)> done);
   std::uint64_t held() const;         // bytes of models that are lent
@@ -90,7 +90,7 @@ class Home final : public AllotHands, public GroupDesk {
   std::map<mesh::ContentKey, Loss> losses;
   bool taken_back = false;  // lends again when it is
   std::map<unsigned, Known> known;
-  mesh::Statement said;
+  mesh::NodeState said;
   bool told = false;  // `said` is of this life
   std::unique_ptr<Allotter> allotter;
 };

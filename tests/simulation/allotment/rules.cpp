@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "fleet/renamed_keys.h"
+#include "fleet/base/renamed_keys.h"
 #include "simulation/allotment/home.h"
 
 namespace corral::fleet::allotment_simulation {
@@ -32,7 +32,7 @@ void Town::check_orders() {
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     const auto& home = *homes_[at];
     if (!home.allotter || home.orders.empty()) continue;
-    mesh::Statement told;
+    mesh::NodeState told;
     home.allotter->tell(told);
     for (const auto model : home.orders) {
       const auto& orders = told.split_orders;
@@ -47,7 +47,7 @@ void Town::hear_of_groups() {
   for (const auto& home : homes_) {
     auto before = std::exchange(home->heard, {});
     if (!home->allotter) continue;
-    const auto hear = [&](unsigned host, const mesh::Statement& said) {
+    const auto hear = [&](unsigned host, const mesh::NodeState& said) {
       for (const auto& group : said.groups) {
         if (group.stage != mesh::GroupStage::standing) continue;
         Home::Heard heard{host, {}, now_};

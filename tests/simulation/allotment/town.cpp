@@ -196,7 +196,7 @@ void Town::hear() {
         if (end.up) {
           known.life = end.life;
           mail_[{at, other}].push_back({now_ + Millis(20 + dice_.roll(300)),
-                                        std::make_shared<const mesh::Statement>(home.said), nodes_[at].life});
+                                        std::make_shared<const mesh::NodeState>(home.said), nodes_[at].life});
         }
         look(at);
       }
@@ -227,7 +227,7 @@ void Town::tell_others() {
       auto& mail = mail_[{at, other}];
       const auto due = now_ + Millis(20 + dice_.roll(300));
       mail.push_back({mail.empty() ? due : std::max(due, mail.back().due),
-                      std::make_shared<const mesh::Statement>(home.said), nodes_[at].life});
+                      std::make_shared<const mesh::NodeState>(home.said), nodes_[at].life});
     }
   }
 }
@@ -238,7 +238,7 @@ std::shared_ptr<const mesh::Catalog> Town::catalog(unsigned at) const {
   nodes.push_back({.id = nodes_[at].id,
                    .reach = mesh::Reach::own,
                    .round_trip = {},
-                   .said = std::make_shared<const mesh::Statement>(home.said)});
+                   .said = std::make_shared<const mesh::NodeState>(home.said)});
   for (const auto& [other, known] : home.known) {
     nodes.push_back({.id = nodes_[other].id,
                      .reach = known.linked ? mesh::Reach::linked : mesh::Reach::away,

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "async/loop.h"
-#include "fleet/allotter.h"
+#include "fleet/allotment/allotter.h"
 #include "simulation/allotment/op.h"
 #include "simulation/groups/world.h"
 
@@ -65,7 +65,7 @@ class Town final : public groups::World {
   // What a node was told by another.
   struct Mail {
     Millis due;
-    std::shared_ptr<const mesh::Statement> said;
+    std::shared_ptr<const mesh::NodeState> said;
     std::uint64_t life = 0;
   };
 

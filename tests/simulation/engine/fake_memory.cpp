@@ -93,7 +93,7 @@ void FakeMemory::slide() {
   if (taken > there) broken("more sequences than there are windows for");
 }
 
-bool FakeMemory::room_for(std::int32_t sequence, std::size_t more) {
+bool FakeMemory::headroom_for(std::int32_t sequence, std::size_t more) {
   if (shape_.unified()) return used_ + more <= options_.cells;
   return at(sequence).size() + more <= options_.cells / shape_.streams;
 }
@@ -138,7 +138,7 @@ DecodeStatus FakeMemory::run(const Batch& batch) {
   std::size_t all = 0;
   for (const auto& [sequence, tokens] : more) {
     all += tokens;
-    if (!shape_.unified() && !room_for(sequence, tokens))
+    if (!shape_.unified() && !headroom_for(sequence, tokens))
       return no_room(more.size() - spare, static_cast<std::size_t>(outputs));
   }
   if (shape_.unified() && used_ + all > options_.cells)
@@ -291,7 +291,7 @@ bool FakeMemory::restore(std::int32_t sequence, std::span<const std::uint8_t> by
   const test::Watched spared(false);
   if (!at(sequence).empty()) broken("restoring into a sequence that isn't empty");
   constexpr std::size_t kCell = sizeof(Token) + sizeof(std::uint64_t);
-  if (!room_for(sequence, bytes.size() / kCell)) return false;
+  if (!headroom_for(sequence, bytes.size() / kCell)) return false;
   if (options_.worker != (bytes.size() % kCell == 0 ? 0 : bytes.back())) ++fate_->crossed;
   for (std::size_t i = 0; i + kCell <= bytes.size(); i += kCell) {
     Token token = 0;

@@ -111,7 +111,7 @@ class FakeMemory final : public KvMemory {
   DecodeStatus no_room(std::size_t sequences, std::size_t outputs);
   Cells& at(std::int32_t sequence);
   void forget(Cells& cells, std::size_t from);
-  bool room_for(std::int32_t sequence, std::size_t more);
+  bool headroom_for(std::int32_t sequence, std::size_t more);
   void put(std::int32_t sequence, Token token, std::uint64_t hash);
 
   const FakeMemoryOptions options_;

@@ -47,10 +47,10 @@ void World::check_leases(unsigned at) {
       const auto& granter = nodes_[at].groups->granter();
       const auto& grant = granter.grant();
       const bool own = grant && grant->host == there.id && grant->ask.of == group.of();
-      if (own && granter.state() == Granter::State::granted &&
+      if (own && granter.state() == GrantManager::State::granted &&
           *until - there.clock > BootTime(grant->until - nodes_[at].clock))
         fail("a lease ends at the host before it ends at the node", fmt::format("n{} of n{}", at, host));
-      if (grant && !own && granter.state() == Granter::State::granted)
+      if (grant && !own && granter.state() == GrantManager::State::granted)
         fail("a node grants nothing that somebody still believes to have",
              fmt::format("n{} to n{}, not {}", at, number_of(grant->host), name));
     }
@@ -75,7 +75,7 @@ void World::check_engine(unsigned at) {
 }
 
 // In the order of ids, and only while all nodes of the plan can be reached.
-void World::check_claim(unsigned at, unsigned of, const GrantAsk& ask) {
+void World::check_claim(unsigned at, unsigned of, const GrantRequest& ask) {
   const auto found = nodes_[at].groups->hosted().find(ask.model);
   if (found == nodes_[at].groups->hosted().end() || found->second.of() != ask.of) return;
   const auto& group = found->second;

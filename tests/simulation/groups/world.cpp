@@ -200,7 +200,7 @@ void World::set_path(unsigned from, unsigned to, bool whole) {
 void World::carry_out(unsigned at, const GroupEffect& effect) {
   auto& node = nodes_[at];
   if (const auto* sent = std::get_if<SendMessage>(&effect)) {
-    if (const auto* ask = std::get_if<GrantAsk>(&sent->message)) check_claim(at, number_of(sent->to), *ask);
+    if (const auto* ask = std::get_if<GrantRequest>(&sent->message)) check_claim(at, number_of(sent->to), *ask);
     send(at, number_of(sent->to), sent->message);
   } else if (const auto* begin = std::get_if<StartEngine>(&effect)) {
     note(fmt::format("  n{} starts its engine, term {}", at, begin->of.term));
@@ -237,7 +237,7 @@ void World::carry_out(unsigned at, const GroupEffect& effect) {
 
 void World::send(unsigned from, unsigned to, const GroupMessage& message) {
   if (to >= nodes_.size() || !nodes_[from].ends[to].up) return;
-  if (const auto* answer = std::get_if<GrantAnswer>(&message); answer && answer->verdict != Verdict::granted)
+  if (const auto* answer = std::get_if<GrantResponse>(&message); answer && answer->verdict != GrantDecision::granted)
     ++outcome_.refusals;
   if (dice_.chance(loss_)) {
     troubled_[std::minmax(from, to)] = now_;

@@ -145,7 +145,7 @@ class World {
   void check_lost(unsigned at);
   void check_claims(unsigned at);
   void check_given_up(unsigned at);
-  void check_claim(unsigned at, unsigned of, const GrantAsk& ask);
+  void check_claim(unsigned at, unsigned of, const GrantRequest& ask);
   void check_reason(unsigned at, const char* what);
   bool stands(std::string& why) const;
   void fail(std::string rule, std::string detail);

@@ -67,7 +67,7 @@ void World::check_node(unsigned at) {
     if (said->stamp < newest)
       fail("(epoch, seq) of an author only rises", fmt::format("n{} about {}", at, short_text(author)));
     newest = said->stamp;
-    if (ground_->standing(at, said->head.author) != Standing::member)
+    if (ground_->standing(at, said->head.author) != MembershipStatus::member)
       fail("only members' words are kept", fmt::format("n{} about {}", at, short_text(author)));
   }
   if (gossip.book().bytes() > 3 * kMostStatementBytes * nodes_.size())

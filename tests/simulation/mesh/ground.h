@@ -34,7 +34,7 @@ class Ground {
   virtual void set_later(unsigned, bool) {}
   // Of its process, which may stand still.
   virtual async::Timers& timers(unsigned) { return time(); }
-  virtual Standing standing(unsigned at, const PublicKey& key) const = 0;
+  virtual MembershipStatus standing(unsigned at, const PublicKey& key) const = 0;
   // All that is under way and due arrives.
   virtual void pass(Millis time) = 0;
 };

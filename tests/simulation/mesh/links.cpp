@@ -7,7 +7,7 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "mesh/net/memory_network_for_tests.h"
-#include "mesh/peers/live_peers.h"
+#include "mesh/peers/peer_manager.h"
 #include "mesh/support_for_tests.h"
 #include "simulation/mesh/censor.h"
 #include "simulation/mesh/ground.h"
@@ -56,7 +56,7 @@ class Links final : public Ground {
 
   Peers& begin(unsigned node, const SigningKey& key, const Boot& boot) override {
     auto& process = processes_[node];
-    const bool known = set_.standing(key.public_key()) != Standing::unknown;
+    const bool known = set_.standing(key.public_key()) != MembershipStatus::unknown;
     if (!known) {
       const MemberRecord record = sign_admit(founder_, set_.mesh(), key.public_key());
       (void)set_.add({&record, 1});
@@ -74,14 +74,14 @@ class Links final : public Ground {
       process.key = key;
       process.folder = std::make_unique<TestFolder>();
       *process.full = false;
-      process.book = *MemberBook::begin(process.folder->path(), set_);
-      process.tokens = *TokenStore::open(process.folder->path());
+      process.book = *MemberStore::begin(process.folder->path(), set_);
+      process.tokens = *JoinTokenStore::open(process.folder->path());
     } else {
-      process.book = std::move(**MemberBook::open(process.folder->path()));
+      process.book = std::move(**MemberStore::open(process.folder->path()));
     }
     process.timers = std::make_unique<StoppableTimers>(timers_, loop_.executor());
     process.paused = false;
-    LivePeersOptions options;
+    PeerManagerOptions options;
     options.boot = boot;
     options.folder = process.folder->path();
     options.addresses = {place(node)};
@@ -90,13 +90,13 @@ class Links final : public Ground {
     for (unsigned other = 0; other < processes_.size(); ++other) {
       if (other != node) options.configured.push_back({{}, place(other)});
     }
-    process.peers = std::make_unique<LivePeers>(loop_.executor(), *process.timers, *process.key, *process.book,
-                                                *process.tokens, std::move(options));
+    process.peers = std::make_unique<PeerManager>(loop_.executor(), *process.timers, *process.key, *process.book,
+                                                  *process.tokens, std::move(options));
     return *process.peers;
   }
   void go(unsigned node) override {
     auto& process = processes_[node];
-    process.network = air_.add(process.key->public_key(), place(node), process.peers->doorkeeper());
+    process.network = air_.add(process.key->public_key(), place(node), process.peers->authorizer());
     if (process.later) process.network = later(std::move(process.network));
     if (broken_.strict_frames || broken_.members_need_disk) {
       process.network = censored(std::move(process.network),
@@ -156,9 +156,9 @@ class Links final : public Ground {
   }
   void set_later(unsigned node, bool later) override { processes_[node].later = later; }
   async::Timers& timers(unsigned node) override { return *processes_[node].timers; }
-  Standing standing(unsigned at, const PublicKey& key) const override {
+  MembershipStatus standing(unsigned at, const PublicKey& key) const override {
     const auto& book = processes_[at].book;
-    return book ? book->set().standing(key) : Standing::unknown;
+    return book ? book->set().standing(key) : MembershipStatus::unknown;
   }
   void pass(Millis time) override {
     timers_.advance(time);
@@ -169,11 +169,11 @@ class Links final : public Ground {
   struct Process {
     std::optional<SigningKey> key;
     std::unique_ptr<TestFolder> folder;
-    std::optional<MemberBook> book;
-    std::optional<TokenStore> tokens;
+    std::optional<MemberStore> book;
+    std::optional<JoinTokenStore> tokens;
     std::unique_ptr<StoppableTimers> timers;
     std::unique_ptr<Network> network;
-    std::unique_ptr<LivePeers> peers;
+    std::unique_ptr<PeerManager> peers;
     bool paused = false;
     bool later = false;
     std::shared_ptr<bool> full = std::make_shared<bool>(false);

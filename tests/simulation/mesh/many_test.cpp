@@ -26,7 +26,7 @@ class ManyNodes : public testing::Test {
     SigningKey key;
     std::unique_ptr<FakePeers> peers;
     std::unique_ptr<Gossip> gossip;
-    Statement truth;
+    NodeState truth;
     bool alive = true;
   };
 
@@ -45,7 +45,7 @@ class ManyNodes : public testing::Test {
     node.alive = true;
     node.peers = std::make_unique<FakePeers>(air_, keys_[number], Boot{epoch, {static_cast<std::uint8_t>(epoch)}});
     GossipOptions options;
-    options.standing = [](const PublicKey&) { return Standing::member; };
+    options.standing = [](const PublicKey&) { return MembershipStatus::member; };
     options.sign = sign_cheaply;
     options.genuine = is_cheaply_signed;
     node.gossip = std::make_unique<Gossip>(*node.peers, timers_, loop_.executor(), node.key, options);

@@ -58,8 +58,8 @@ class Queues final : public Ground {
     tell_members();
     return true;
   }
-  Standing standing(unsigned, const PublicKey& key) const override {
-    return members_.contains(key) ? Standing::member : Standing::revoked;
+  MembershipStatus standing(unsigned, const PublicKey& key) const override {
+    return members_.contains(key) ? MembershipStatus::member : MembershipStatus::revoked;
   }
   void pass(Millis time) override {
     timers_.advance(time);

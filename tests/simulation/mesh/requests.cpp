@@ -58,7 +58,7 @@ std::size_t Ledger::open() const {
 }
 
 Desk::Desk(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, async::Executor executor,
-           const Statement& truth, const BrokenDesks& broken)
+           const NodeState& truth, const BrokenDesks& broken)
     : ledger_(ledger),
       peers_(peers),
       gossip_(gossip),

@@ -43,7 +43,7 @@ class Desk {
  public:
   // All outlive it. `truth`: what the node has.
   Desk(Ledger& ledger, Peers& peers, Gossip& gossip, async::Timers& timers, async::Executor executor,
-       const Statement& truth, const BrokenDesks& broken = {});
+       const NodeState& truth, const BrokenDesks& broken = {});
   ~Desk();
   Desk(const Desk&) = delete;
   Desk& operator=(const Desk&) = delete;
@@ -66,7 +66,7 @@ class Desk {
   Peers& peers_;
   Gossip& gossip_;
   async::Timers& timers_;
-  const Statement& truth_;
+  const NodeState& truth_;
   const BrokenDesks broken_;
   std::set<std::uint64_t> mine_;
   async::TaskGroup tasks_;

@@ -106,7 +106,7 @@ class World {
     std::uint64_t epoch = 0;  // on its disk
     std::uint64_t life = 0;
     std::uint64_t said = 0;  // changes in this life
-    Statement truth;
+    NodeState truth;
     std::string tag;   // of what it said last
     MonoTime since{};  // of running, or of not running
     MonoTime resumed{};
@@ -121,7 +121,7 @@ class World {
     std::optional<MonoTime> looks_until;  // it was just started, and knows its models then
     std::map<NodeId, std::map<std::string, std::optional<Sha256>>> names;  // what they said, in this life of the node
     std::map<NodeId, HeadStamp> newest;                                    // seen in its book, in this life
-    std::map<NodeId, std::shared_ptr<const Statement>> compared;           // with what was said
+    std::map<NodeId, std::shared_ptr<const NodeState>> compared;           // with what was said
   };
   struct Said {
     Head head;
@@ -172,7 +172,7 @@ class World {
   std::uint64_t asked_ = 0;
   std::vector<Node> nodes_;
   std::map<std::pair<unsigned, unsigned>, MonoTime> cuts_;
-  std::map<std::string, Statement> log_;  // all that honest nodes said, by tag
+  std::map<std::string, NodeState> log_;  // all that honest nodes said, by tag
   std::vector<Said> old_;                 // announcements, for liars
   std::uint64_t steps_ = 0;
   unsigned keys_ = 0;

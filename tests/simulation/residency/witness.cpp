@@ -38,7 +38,7 @@ void Witness::before(const Event& event, Now now) {
   queued_.clear();
   for (const Server* load : core_.state().queue) queued_[animal_named(load->spec->name)] = load->spec;
   const auto* wanted_now = std::get_if<Acquire>(&event);
-  if (const auto* wanted = wanted_now; wanted != nullptr && wanted->spec->origin == Origin::local)
+  if (const auto* wanted = wanted_now; wanted != nullptr && wanted->spec->origin == RequestOrigin::local)
     queued_.try_emplace(animal_named(wanted->spec->name), wanted->spec);
   if (const auto* wanted = std::get_if<Load>(&event)) {
     const std::size_t animal = animal_named(wanted->spec->name);
@@ -112,17 +112,17 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
   if (++steps_ % 16 == 0) check_snapshot();
 }
 
-void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now, Origin origin) {
+void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now, RequestOrigin origin) {
   now_ = now;
   const Model* model = core_.state().find(ModelName(kZoo[animal].name));
   const bool serving = model != nullptr && model->current != nullptr &&
                        children_.at(model->current->id).phase == Child::Phase::up && !is_leaving(model->current->id);
   // For a lent one that its owner wants somebody may have to go, and peers leave some models alone.
-  const bool may_refuse = serving && (origin == Origin::peer || children_.at(model->current->id).lent);
+  const bool may_refuse = serving && (origin == RequestOrigin::peer || children_.at(model->current->id).lent);
   require(serving == lease.has_value() || (may_refuse && !lease), "the short way grants exactly when Acquire would",
           "{}", kZoo[animal].name);
   if (!lease) return;
-  if (origin == Origin::peer) {
+  if (origin == RequestOrigin::peer) {
     peers_.insert(lease->id);
     ++children_.at(lease->server).peers;
   } else {
@@ -136,7 +136,7 @@ void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& le
 }
 
 void Witness::note(const Acquire& event) {
-  if (event.spec->origin == Origin::peer) return;
+  if (event.spec->origin == RequestOrigin::peer) return;
   const Model* model = core_.state().find(event.spec->name);
   if (model == nullptr || model->current == nullptr) return;
   const Child& leaving = children_.at(model->current->id);

@@ -89,7 +89,8 @@ class Witness {
   void before(const Event& event, Now now);
   void after(const Event& event, const ActionList& actions, Now now);
   // A lease by the short way.
-  void short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now, Origin origin = Origin::local);
+  void short_way(std::size_t animal, const std::optional<Core::Lease>& lease, Now now,
+                 RequestOrigin origin = RequestOrigin::local);
   // Nothing is left to happen.
   void at_rest() const;
 

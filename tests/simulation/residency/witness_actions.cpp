@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "simulation/residency/witness.h"
 
 namespace corral::residency::simulation {

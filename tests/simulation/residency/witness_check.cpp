@@ -1,7 +1,7 @@
 // Looks at the files of loads, and models that end under requests: the books, and the rules.
 #include <algorithm>
 
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "simulation/residency/witness.h"
 
 namespace corral::residency::simulation {

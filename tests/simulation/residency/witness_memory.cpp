@@ -2,7 +2,7 @@
 // and when somebody must be.
 #include <algorithm>
 
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "simulation/residency/witness.h"
 
 namespace corral::residency::simulation {

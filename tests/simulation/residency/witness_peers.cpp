@@ -1,7 +1,7 @@
 // What other machines of a mesh get here, and that its owner hardly notices.
 #include <algorithm>
 
-#include "residency/errc.h"
+#include "residency/errors.h"
 #include "simulation/residency/witness.h"
 
 namespace corral::residency::simulation {

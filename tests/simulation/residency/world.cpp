@@ -32,13 +32,13 @@ void World::apply(const Op& op) {
   const Ticket ticket{.animal = op.animal, .options = options, .hold = Millis{op.ms}};
   switch (op.kind) {
     case acquire:
-      return this->acquire(op, Origin::local);
+      return this->acquire(op, RequestOrigin::local);
     case peer:
-      return this->acquire(op, Origin::peer);
+      return this->acquire(op, RequestOrigin::peer);
     case share: {
       Ticket asked = ticket;
       asked.peer = true;
-      return ask(asked, [&](TicketId id) { return Acquire{id, spec_of_load(op, 0, Origin::peer)}; });
+      return ask(asked, [&](TicketId id) { return Acquire{id, spec_of_load(op, 0, RequestOrigin::peer)}; });
     }
     case end: {
       const Model* model = core_.state().find(name);
@@ -119,7 +119,7 @@ void World::change_settings() {
   send(ChangeSettings{settings});
 }
 
-void World::acquire(const Op& op, Origin origin) {
+void World::acquire(const Op& op, RequestOrigin origin) {
   if (op.nth % 2 == 0) {  // the shell tries the short way first; half of the time, so that both are seen
     ++outcome_.events;
     const auto lease = core_.try_acquire(ModelName(kZoo[op.animal].name), now_, origin);
@@ -127,12 +127,12 @@ void World::acquire(const Op& op, Origin origin) {
     if (lease) used(lease->server);
     if (lease) return hold(lease->id, Millis{op.ms});
   }
-  const Ticket ticket{.animal = op.animal, .hold = Millis{op.ms}, .peer = origin == Origin::peer};
+  const Ticket ticket{.animal = op.animal, .hold = Millis{op.ms}, .peer = origin == RequestOrigin::peer};
   ask(ticket, [&](TicketId id) { return Acquire{id, spec_of_load(op, 0, origin)}; });
 }
 
 // Where files are to be looked at, nobody knows before what the load takes.
-SpecPtr World::spec_of_load(const Op& op, std::uint64_t options, Origin origin) const {
+SpecPtr World::spec_of_load(const Op& op, std::uint64_t options, RequestOrigin origin) const {
   const SpecPtr known = spec_of(op.animal, options, traits_[op.animal], origin);
   if (!disks_[op.animal].known) return known;
   ModelSpec spec = *known;

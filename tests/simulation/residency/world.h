@@ -54,7 +54,7 @@ class World {
     bool operator>(const Timer& other) const { return std::tie(time, nth) > std::tie(other.time, other.nth); }
   };
 
-  void acquire(const Op& op, Origin origin);
+  void acquire(const Op& op, RequestOrigin origin);
   void change_settings();
   void ask(const Ticket& ticket, auto event_for);
   void send(const Event& event);
@@ -66,7 +66,7 @@ class World {
   void look(const CheckLoad& asked);
   void looked(std::uint64_t check);
   void dies(ServerId server);
-  SpecPtr spec_of_load(const Op& op, std::uint64_t options, Origin origin = Origin::local) const;
+  SpecPtr spec_of_load(const Op& op, std::uint64_t options, RequestOrigin origin = RequestOrigin::local) const;
   // world_memory.cpp
   void begin(const StartLoad& action);
   void gone(ServerId server);

@@ -47,7 +47,8 @@ struct Traits {
   EvictionSettings eviction = {};
 };
 
-inline SpecPtr spec_of(std::size_t animal, std::uint64_t options, const Traits& traits, Origin origin = Origin::local) {
+inline SpecPtr spec_of(std::size_t animal, std::uint64_t options, const Traits& traits,
+                       RequestOrigin origin = RequestOrigin::local) {
   const Animal& a = kZoo[animal];
   ModelSpec spec;
   spec.name = ModelName(a.name);

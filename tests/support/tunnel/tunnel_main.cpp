@@ -17,10 +17,10 @@
 
 #include "async/loop.h"
 #include "base/log.h"
-#include "fleet/tunnel_door.h"
-#include "fleet/tunnel_entry.h"
+#include "fleet/tunnels/tunnel_door.h"
+#include "fleet/tunnels/tunnel_entry.h"
 #include "mesh/net/tls/tls_network.h"
-#include "mesh/peers/live_peers.h"
+#include "mesh/peers/peer_manager.h"
 
 namespace corral {
 namespace {
@@ -47,21 +47,21 @@ class Node {
   Node(async::Loop& loop, unsigned number, const std::filesystem::path& folder, const mesh::Address& at,
        std::vector<mesh::ConfiguredPeer> others)
       : key_(key_of(number)),
-        book_(must(mesh::MemberBook::begin(folder, members()))),
-        tokens_(must(mesh::TokenStore::open(folder))),
+        book_(must(mesh::MemberStore::begin(folder, members()))),
+        tokens_(must(mesh::JoinTokenStore::open(folder))),
         network_(loop.executor(), key_, timers) {
-    mesh::LivePeersOptions options;
+    mesh::PeerManagerOptions options;
     options.boot = must(mesh::count_boot(folder));
     options.folder = folder;
     options.addresses = {at};
     options.configured = std::move(others);
-    peers = std::make_unique<mesh::LivePeers>(loop.executor(), timers, key_, book_, tokens_, std::move(options));
-    must(network_.listen(at, peers->doorkeeper()));
+    peers = std::make_unique<mesh::PeerManager>(loop.executor(), timers, key_, book_, tokens_, std::move(options));
+    must(network_.listen(at, peers->authorizer()));
     peers->start(network_);
   }
 
   async::SystemTimers timers;
-  std::unique_ptr<mesh::LivePeers> peers;
+  std::unique_ptr<mesh::PeerManager> peers;
 
  private:
   static mesh::MemberSet members() {
@@ -73,8 +73,8 @@ class Node {
   }
 
   const mesh::SigningKey key_;
-  mesh::MemberBook book_;
-  mesh::TokenStore tokens_;
+  mesh::MemberStore book_;
+  mesh::JoinTokenStore tokens_;
   mesh::TlsNetwork network_;
 };
 

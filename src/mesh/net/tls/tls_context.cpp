@@ -49,7 +49,7 @@ const BIO_METHOD* bio_method() {
 // In place of any chain, name or date: whose key is it?
 int verify_certificate(X509_STORE_CTX* store, void*) {
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  auto* judge = static_cast<CertificateJudge*>(SSL_get_app_data(ssl));
+  auto* judge = static_cast<CertificateVerifier*>(SSL_get_app_data(ssl));
   const auto key = key_of(X509_STORE_CTX_get0_cert(store));
   const auto may = key ? judge->judge(*key) : Result<>(fail(errc::handshake_failed, "a key of another kind"));
   if (may) {
@@ -100,7 +100,7 @@ TlsContext::TlsContext(const SigningKey& key)
   SSL_CTX_set_alpn_select_cb(context, select_purpose, nullptr);
 }
 
-TlsContext::Connection TlsContext::make(int socket, CertificateJudge& judge) const {
+TlsContext::Connection TlsContext::make(int socket, CertificateVerifier& judge) const {
   Connection connection(SSL_new(context_.get()), [](SSL* last) { SSL_free(last); });
   BIO* bio = BIO_new(bio_method());
   if (!connection || !bio) throw std::bad_alloc();
@@ -111,7 +111,7 @@ TlsContext::Connection TlsContext::make(int socket, CertificateJudge& judge) con
   return connection;
 }
 
-TlsContext::Connection TlsContext::dial(int socket, Purpose purpose, CertificateJudge& judge) const {
+TlsContext::Connection TlsContext::dial(int socket, Purpose purpose, CertificateVerifier& judge) const {
   auto connection = make(socket, judge);
   const auto name = alpn_of(purpose);
   std::string offered(1, static_cast<char>(name.size()));
@@ -124,7 +124,7 @@ TlsContext::Connection TlsContext::dial(int socket, Purpose purpose, Certificate
   return connection;
 }
 
-TlsContext::Connection TlsContext::accept(int socket, CertificateJudge& judge) const {
+TlsContext::Connection TlsContext::accept(int socket, CertificateVerifier& judge) const {
   auto connection = make(socket, judge);
   SSL_set_accept_state(connection.get());
   return connection;

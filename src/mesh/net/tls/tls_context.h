@@ -14,12 +14,12 @@ namespace corral::mesh {
 
 // Decides on the key that a peer has shown, in the middle of the handshake. What it refuses, the peer is told by an
 // alert: certificate_revoked for revoked, unknown_ca for all else.
-class CertificateJudge {
+class CertificateVerifier {
  public:
   virtual Result<> judge(const PublicKey& key) = 0;
 
  protected:
-  ~CertificateJudge() = default;
+  ~CertificateVerifier() = default;
 };
 
 class TlsContext {
@@ -28,11 +28,11 @@ class TlsContext {
 
   using Connection = std::unique_ptr<ssl_st, void (*)(ssl_st*)>;
   // Over a socket that is connected and doesn't block. `judge` outlives the connection.
-  Connection dial(int socket, Purpose purpose, CertificateJudge& judge) const;
-  Connection accept(int socket, CertificateJudge& judge) const;
+  Connection dial(int socket, Purpose purpose, CertificateVerifier& judge) const;
+  Connection accept(int socket, CertificateVerifier& judge) const;
 
  private:
-  Connection make(int socket, CertificateJudge& judge) const;
+  Connection make(int socket, CertificateVerifier& judge) const;
 
   std::shared_ptr<ssl_ctx_st> context_;
 };

@@ -92,7 +92,7 @@ struct TlsNetwork::Impl {
   const TlsContext context;
   async::Timers& timers;
   const TlsOptions options;
-  Doorkeeper doorkeeper;
+  PeerAuthorizer authorizer;
   Acceptor acceptor;
   Strangers strangers;
   TokenBucket handshakes;  // of strangers
@@ -146,7 +146,7 @@ void TlsNetwork::Impl::take(const std::shared_ptr<Impl>& self, TcpSocket socket)
   auto judge = [self](const PublicKey& key, std::optional<Purpose> purpose) -> Result<> {
     if (!purpose) return fail(errc::handshake_failed, "the peer named no purpose of the connection");
     if (self->stopped) return fail(errc::link_closed, "this node stops");
-    return self->doorkeeper(key, *purpose);
+    return self->authorizer(key, *purpose);
   };
   auto shown = to_text(Address{from.address().to_string(), from.port()});
   auto session =
@@ -247,12 +247,12 @@ TlsNetwork::~TlsNetwork() {
   impl_->tasks.cancel();
 }
 
-Result<Address> TlsNetwork::listen(const Address& at, Doorkeeper doorkeeper) {
+Result<Address> TlsNetwork::listen(const Address& at, PeerAuthorizer authorizer) {
   boost::system::error_code error;
   const auto address = asio::ip::make_address(at.host, error);
   if (error) return fail(errc::bad_address, fmt::format("can't listen on '{}': it is no address", at.host));
   const Tcp::endpoint endpoint(address, at.port);
-  impl_->doorkeeper = std::move(doorkeeper);
+  impl_->authorizer = std::move(authorizer);
   auto& acceptor = impl_->acceptor;
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(Acceptor::reuse_address(true), error);

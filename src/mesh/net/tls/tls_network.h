@@ -24,12 +24,12 @@ struct TlsOptions {
   std::size_t most_per_member_address = 64;  // from which a member came lately; they don't count as strangers
   // A handshake costs the loop half a millisecond. Connections over these go before theirs begins. Addresses from
   // which members came lately count by themselves, so that strangers don't use up what members need.
-  Pace handshakes{100, 200};
-  Pace handshakes_per_address{25, 100};
-  Pace handshakes_per_member_address{200, 400};
-  Pace handshakes_of_members{400, 800};  // of all such addresses together
-  std::size_t most_waiting = 64;         // streams that nobody has accepted yet
-  LookUp look_up = ask_system;           // finds the addresses of names
+  RateLimit handshakes{100, 200};
+  RateLimit handshakes_per_address{25, 100};
+  RateLimit handshakes_per_member_address{200, 400};
+  RateLimit handshakes_of_members{400, 800};  // of all such addresses together
+  std::size_t most_waiting = 64;              // streams that nobody has accepted yet
+  LookUp look_up = ask_system;                // finds the addresses of names
 };
 
 class TlsNetwork final : public Network {
@@ -43,7 +43,7 @@ class TlsNetwork final : public Network {
 
   // Once. `at.host` is an address of this machine ("0.0.0.0", "::"), port 0 any free one. Returns what it became.
   // Errors: bad_address; unreachable, when the port is taken.
-  Result<Address> listen(const Address& at, Doorkeeper doorkeeper);
+  Result<Address> listen(const Address& at, PeerAuthorizer authorizer);
 
   async::Task<Result<std::unique_ptr<Stream>>> dial(Place place, std::vector<NodeId> pins, Purpose purpose) override;
   async::Task<Result<std::unique_ptr<Stream>>> accept() override;

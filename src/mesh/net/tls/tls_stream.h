@@ -15,7 +15,7 @@ namespace corral::mesh {
 using TcpSocket = async::asio::basic_stream_socket<async::asio::ip::tcp, async::Executor>;
 
 // Shared between the stream and operations of it that still unwind.
-class TlsSession final : public CertificateJudge, public std::enable_shared_from_this<TlsSession> {
+class TlsSession final : public CertificateVerifier, public std::enable_shared_from_this<TlsSession> {
  public:
   using Judge = std::function<Result<>(const PublicKey& key, std::optional<Purpose> purpose)>;
 

@@ -1,0 +1,174 @@
+#include "fleet/allotment/allot_split.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "fleet/base/errors.h"
+#include "mesh/catalog/hashed_since.h"
+#include "mesh/catalog/words.h"
+#include "models/errors.h"
+
+namespace corral::fleet {
+namespace {
+
+using mesh::AllocationModel;
+using mesh::AllocationNode;
+
+const mesh::MemoryHeadroom& room_of(const AllocationNode& node, bool gpu) { return gpu ? node.gpu : node.cpu; }
+
+bool has_file(const AllocationNode& node, const AllocationModel& model) {
+  return std::ranges::find(node.on_disk, model.content) != node.on_disk.end();
+}
+
+// All that it may lend, when what is idle goes, and what it has of this model and of the mesh's.
+std::uint64_t memory_of(const AllocationNode& node, const AllocationModel& model) {
+  if (node.role == mesh::Role::client) return 0;
+  const auto& room = room_of(node, model.gpu);
+  if (node.role == mesh::Role::worker) return room.most;
+  auto there = room.idle;
+  for (const auto& held : node.holds) {
+    if (held.use != mesh::HeldModel::Use::hosted || held.model == model.content) there += held.bytes;
+  }
+  return std::min(room.most, there);
+}
+
+mesh::SplitNode split_node(const AllocationNode& node, const AllocationModel& model, std::uint64_t memory) {
+  return split_node_of(node, model, memory, has_file(node, model));
+}
+
+const AllocationNode* find_node(const mesh::AllocationInput& situation, const mesh::NodeId& id) {
+  const auto at = std::ranges::find(situation.nodes, id, &AllocationNode::id);
+  return at == situation.nodes.end() ? nullptr : &*at;
+}
+
+bool is_same(const mesh::MemoryHeadroom& a, const mesh::MemoryHeadroom& b) {
+  return std::tie(a.now, a.idle, a.most) == std::tie(b.now, b.idle, b.most);
+}
+
+std::unexpected<Error> bad_split(std::string text) { return fail(errc::bad_split, std::move(text), "split"); }
+
+// The first thing that keeps one of these nodes from having a part.
+Result<> check(const std::vector<const AllocationNode*>& nodes, const AllocationModel& model) {
+  const bool somebody = std::ranges::any_of(nodes, [&](const auto* node) { return has_file(*node, model); });
+  if (!somebody)
+    return bad_split(
+        fmt::format("none of these nodes has '{}' on its disk, and one has to: copy it there first with "
+                    "corral mesh pull {} --to NODE",
+                    model.name, model.name));
+  std::size_t without = 0;
+  for (const auto* node : nodes) {
+    if (node->role == mesh::Role::client)
+      return bad_split(fmt::format("'{}' lends nothing: its setting mesh_role is client", node->name));
+    if (node->just_gone) return bad_split(fmt::format("'{}' can't be reached just now", node->name));
+    if (node->engine != nodes.front()->engine)
+      return bad_split(fmt::format("'{}' has llama.cpp {}, '{}' has {}: a split wants the same everywhere",
+                                   nodes.front()->name, nodes.front()->engine, node->name, node->engine));
+    without += node->works ? 0 : 1;
+  }
+  for (const auto* node : nodes) {
+    // One may be the host, which needs no worker.
+    if (!node->works && (without > 1 || !has_file(*node, model)))
+      return fail(
+          errc::nowhere,
+          fmt::format("no worker can run at '{}': corral mesh doctor says there what keeps it from it", node->name),
+          "split");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool have_same_room(const mesh::AllocationInput& before, const mesh::AllocationInput& now) {
+  return std::ranges::equal(before.nodes, now.nodes, [](const auto& a, const auto& b) {
+    return a.id == b.id && is_same(a.gpu, b.gpu) && is_same(a.cpu, b.cpu);
+  });
+}
+
+bool still_does(const mesh::SplitPlan& plan, const mesh::SplitPlan& planned, const mesh::AllocationInput& situation) {
+  std::set<mesh::NodeId> these, those;
+  for (const auto& share : plan.shares) these.insert(share.node);
+  for (const auto& share : planned.shares) those.insert(share.node);
+  if (plan.host != planned.host || these != those) return false;
+  return std::ranges::all_of(plan.shares, [&](const mesh::SplitShare& share) {
+    const auto* node = find_node(situation, share.node);
+    return node != nullptr && share.total() <= std::max(node->gpu.most, node->cpu.most);
+  });
+}
+
+std::optional<mesh::NodeId> host_over(const mesh::Catalog& catalog, const mesh::ContentKey& model,
+                                      std::vector<mesh::NodeId> nodes) {
+  std::ranges::sort(nodes);
+  mesh::HashedSince hashed(catalog);
+  const auto holds = [&](const mesh::GroupReport& group) {
+    std::vector<mesh::NodeId> over;
+    for (const auto& share : group.shares) over.push_back(share.node);
+    std::ranges::sort(over);
+    return group.stage != mesh::GroupStage::waiting && hashed(group.model) == model && over == nodes;
+  };
+  const auto is_told = [&](const mesh::SplitOrder& order) {
+    return hashed(order.model) == model && order.nodes == nodes;
+  };
+  std::optional<mesh::NodeId> told;
+  for (const auto& node : catalog.nodes()) {
+    if (!node.said || !mesh::is_routable(node.reach)) continue;
+    if (std::ranges::any_of(node.said->groups, holds)) return node.id;
+    if (!told && std::ranges::any_of(node.said->split_orders, is_told)) told = node.id;
+  }
+  return told;
+}
+
+Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, const mesh::ContentKey& content,
+                                     const std::vector<mesh::NodeId>& ids, const std::optional<mesh::NodeId>& host) {
+  const auto model = std::ranges::find(situation.models, content, &AllocationModel::content);
+  if (model == situation.models.end())
+    return fail(models::errc::model_not_found, "no node that can be reached has the model", "model");
+  if (ids.size() < 2) return bad_split("name two nodes at least: what one node holds is no split");
+  if (ids.size() > mesh::kNodeStateLimits.shares_of_group)
+    return bad_split(fmt::format("{} nodes are the most", mesh::kNodeStateLimits.shares_of_group));
+  std::vector<const AllocationNode*> nodes;
+  for (const auto& id : ids) {
+    const auto* node = find_node(situation, id);
+    if (node == nullptr) return bad_split(fmt::format("'{}' can't be reached", short_text(id)));
+    if (std::ranges::find(nodes, node) != nodes.end()) return bad_split(fmt::format("'{}' is named twice", node->name));
+    nodes.push_back(node);
+  }
+  if (auto sound = check(nodes, *model); !sound) return std::unexpected(sound.error());
+  mesh::SplitQuery query{
+      .model = split_model_of(*model), .nodes = {}, .links = &situation.links, .told = true, .host = host};
+  for (const auto* node : nodes) query.nodes.push_back(split_node(*node, *model, memory_of(*node, *model)));
+  auto answer = plan_split(query);
+  if (answer.plan) return std::move(*answer.plan);
+  return fail(errc::nowhere, fmt::format("'{}' can't be held by these nodes: {}", model->name, answer.shortage->text),
+              "split");
+}
+
+Foretold foretell(const mesh::AllocationInput& situation, const AllocationModel& model, double most_wait) {
+  Foretold told;
+  told.need = model.need;
+  mesh::SplitQuery query{
+      .model = split_model_of(model), .nodes = {}, .links = &situation.links, .told = false, .most_wait = most_wait};
+  const AllocationNode* best = nullptr;
+  // Who can hold it alone, then most memory, then the higher id.
+  const auto rank = [&](const AllocationNode& node) {
+    const auto memory = mesh::most_room(node, model.gpu);
+    const bool alone = memory > 0 && need_at(node, model) <= memory && may_come_to(node, model);
+    return std::tuple(alone, memory, node.id);
+  };
+  for (const auto& node : situation.nodes) {
+    if (node.role == mesh::Role::client) continue;
+    if (best == nullptr || rank(node) > rank(*best)) best = &node;
+    query.nodes.push_back(split_node(node, model, mesh::most_room(node, model.gpu)));
+  }
+  if (best != nullptr) {
+    told.need = need_at(*best, model);
+    told.have = mesh::most_room(*best, model.gpu);
+    if (std::get<0>(rank(*best))) told.alone = best->id;
+  }
+  if (!told.alone) told.split = plan_split(query);
+  return told;
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,499 @@
+#include "fleet/allotment/allotter.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "async/task_group.h"
+#include "base/log.h"
+#include "fleet/allotment/allot_losses.h"
+#include "fleet/allotment/allot_split.h"
+#include "fleet/base/errors.h"
+#include "fleet/base/own_names.h"
+#include "fleet/base/renamed_keys.h"
+#include "mesh/catalog/hashed_since.h"
+#include "mesh/catalog/split_orders.h"
+
+namespace corral::fleet {
+
+using async::Task;
+using mesh::ContentKey;
+
+namespace {
+
+constexpr Millis kTakeBack{30'000};  // between two tries to have a share given back
+constexpr Millis kCopyAgain{60'000};
+
+// What one line of an allocation asks for.
+enum class Deed : std::uint8_t { load, copy, host, give_back };
+
+}  // namespace
+
+class Allotter::Impl {
+ public:
+  Impl(async::Executor executor, AllotterParts parts, AllotterOptions options)
+      : parts_(std::move(parts)),
+        options_(std::move(options)),
+        executor_(executor),
+        losses_(parts_.own, marks_),
+        tasks_(executor) {}
+
+  void start() {
+    marks_.read(parts_.kept, now());
+    if (!options_.told_at_start.empty()) marks_.assign_at_start(options_.told_at_start);
+    look();
+  }
+  Task<void> stop() {
+    stopped_ = true;
+    alive_.reset();
+    tasks_.cancel();
+    co_await tasks_.join();
+  }
+  void rest() { stopped_ = true; }
+  void change(AllotterOptions options) {
+    options_ = std::move(options);
+    look();
+  }
+
+  // One look for all changes of a moment.
+  void look() {
+    if (stopped_ || std::exchange(looking_, true)) return;
+    tasks_.spawn("mesh: allocation", look_soon());
+  }
+
+  AllotmentPtr view() const { return view_; }
+  void tell(mesh::NodeState& statement) const;
+
+  void assign(std::optional<AllotMarks::Named> model) {
+    marks_.assign(std::move(model));
+    keep();
+  }
+  void release() {
+    marks_.release();
+    keep();
+  }
+  void unload(std::span<const ContentKey> models) {
+    for (const auto& model : models) marks_.unload(model, now());
+    if (!models.empty()) keep();
+  }
+  Result<> split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked);
+  void end_split(const ContentKey& model);
+
+ private:
+  struct Line {
+    ContentKey model;
+    Deed deed{};
+    friend auto operator<=>(const Line&, const Line&) = default;
+  };
+  MonoTime now() const { return parts_.timers.now(); }
+  Task<void> look_soon();
+  Task<void> look_later();
+  void compute();
+  void act(const mesh::Catalog& catalog);
+  void act_on(const mesh::Catalog& catalog, const mesh::Assignment& line);
+  void act_on(const mesh::Catalog& catalog, const mesh::Unload& line);
+  bool is_due(const Line& line, bool at_once);
+  void load(const ContentKey& model, const std::string& name);
+  void copy(const mesh::Catalog& catalog, const ContentKey& model, bool told);
+  void host(const mesh::SplitDecision& decision, bool told);
+  bool is_hosted(const ContentKey& model) const;
+  void end_groups();
+  void use_again(const mesh::Catalog& catalog);
+  bool note_losses(const mesh::Catalog& catalog, std::span<const mesh::NodeId> lost);
+  bool note_lost_groups();
+  std::optional<HostedGroup> group_over(const ContentKey& model, const std::vector<mesh::NodeId>& nodes) const;
+  void keep();
+  void changed();
+
+  std::string named(const mesh::Catalog& catalog, const ContentKey& model) const {
+    return own_name(catalog, model, parts_.own);
+  }
+  bool is_somebody_silent(const mesh::Catalog& catalog) const;
+  const mesh::AllocationNode* own_node() const;
+  bool has_time_left() const;
+
+  const AllotterParts parts_;
+  AllotterOptions options_;
+  const async::Executor executor_;
+  AllotMarks marks_;
+  AllotLosses losses_;
+  AllotmentPtr view_;
+  std::map<Line, MonoTime> lines_, lines_before_;  // when each was there first
+  std::map<Line, MonoTime> shown_by_;              // what was done shows until then
+  std::map<ContentKey, MonoTime> unplanned_;       // groups here that nobody plans any more
+  std::optional<ContentKey> loading_;
+  bool waits_ = false;  // something is to be looked at again without news
+  bool settled_ = false;
+  std::optional<MonoTime> take_back_, used_again_;
+  MonoTime last_{};
+  MonoClock::duration cost_{0};  // of the last one
+  bool looking_ = false, later_ = false, stopped_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+  async::TaskGroup tasks_;
+};
+
+Task<void> Allotter::Impl::look_soon() {
+  // In a mesh of a thousand nodes an allocation takes its time, of which the loop keeps most.
+  const auto next = last_ + std::max<MonoClock::duration>(kBetween, 20 * cost_);
+  if (next > now()) {
+    co_await parts_.timers.sleep_until(next);
+  } else {
+    co_await async::asio::post(executor_, async::use_task);
+  }
+  looking_ = false;
+  last_ = now();
+  if (stopped_) co_return;
+  compute();
+  cost_ = now() - last_;
+}
+
+Task<void> Allotter::Impl::look_later() {
+  co_await parts_.timers.sleep_for(kWaiting);
+  later_ = false;
+  look();
+}
+
+void Allotter::Impl::compute() {
+  const auto catalog = parts_.catalog();
+  if (!catalog) return;
+  const auto lost = parts_.groups != nullptr ? parts_.groups->lost() : std::vector<mesh::NodeId>();
+  auto made = std::make_shared<Allotment>();
+  made->situation = make_situation(*catalog, now(), lost);
+  made->rules.idle_unload = options_.idle_unload;
+  const bool lossy = note_losses(*catalog, lost);
+  const bool marked = marks_.heed(*catalog, made->situation, now()) || lossy;
+  made->allocation = allocate(made->situation, made->rules);
+  const bool news =
+      !view_ || view_->allocation != made->allocation || !have_same_room(view_->situation, made->situation);
+  view_ = std::move(made);
+  act(*catalog);
+  if (marked) changed();
+  if (parts_.on_look) parts_.on_look();
+  if (news && parts_.on_new_view) parts_.on_new_view();
+  if (has_time_left() && !std::exchange(later_, true)) tasks_.spawn("mesh: allocation later", look_later());
+}
+
+// Something changes by itself that nobody would tell of.
+bool Allotter::Impl::has_time_left() const {
+  const bool gone = std::ranges::any_of(view_->situation.nodes, &mesh::AllocationNode::just_gone);
+  return waits_ || gone || marks_.is_waiting() || !unplanned_.empty();
+}
+
+const mesh::AllocationNode* Allotter::Impl::own_node() const {
+  const auto& nodes = view_->situation.nodes;
+  const auto own = std::ranges::find(nodes, parts_.own, &mesh::AllocationNode::id);
+  return own == nodes.end() ? nullptr : &*own;
+}
+
+// Who has only just come may serve or have what seems to be missing.
+bool Allotter::Impl::is_somebody_silent(const mesh::Catalog& catalog) const {
+  return std::ranges::any_of(catalog.nodes(), [&](const mesh::KnownNode& node) {
+    if (!mesh::is_routable(node.reach)) return false;
+    const bool silent = !node.said || node.said->looking;
+    return silent && (node.reach == mesh::Reach::own || now() - node.since < kFirstWords);
+  });
+}
+
+// Once it has stood for a while.
+bool Allotter::Impl::is_due(const Line& line, bool at_once) {
+  const auto before = lines_before_.find(line);
+  const auto since = before != lines_before_.end() ? before->second : now();
+  lines_.emplace(line, since);
+  const auto shown = shown_by_.find(line);
+  const bool due = at_once || (settled_ && now() - since >= kSettle);
+  if (due && (shown == shown_by_.end() || shown->second <= now())) return true;
+  waits_ = true;
+  return false;
+}
+
+void Allotter::Impl::act(const mesh::Catalog& catalog) {
+  waits_ = false;
+  lines_before_ = std::exchange(lines_, {});
+  std::erase_if(shown_by_, [this](const auto& one) { return one.second <= now(); });
+  const auto* own = own_node();
+  if (own == nullptr || catalog.node(parts_.own)->said->looking) return;
+  settled_ = !is_somebody_silent(catalog);
+  waits_ = !settled_;
+  const auto& allocation = view_->allocation;
+  for (const auto& line : allocation.unloads)
+    if (line.node == parts_.own) act_on(catalog, line);
+  // First: while a group is there its model isn't loaded otherwise.
+  end_groups();
+  for (const auto& line : allocation.assignments)
+    if (line.node == parts_.own && line.priority) act_on(catalog, line);
+  use_again(catalog);
+}
+
+void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Assignment& line) {
+  const bool told = line.priority == mesh::Priority::told;
+  // An order counts as well for what can't be had now, and is tried again with the same rests.
+  const bool waits = line.waits || marks_.declines(line.model);
+  waits_ = waits_ || waits;
+  if (waits) return;
+  if (line.part == mesh::Part::share) {
+    const auto& splits = view_->allocation.splits;
+    const auto split = std::ranges::find(splits, line.model, &mesh::SplitDecision::model);
+    if (split == splits.end() || split->plan.host != parts_.own) return;
+    waits_ = waits_ || split->waits;
+    if (split->waits) return;
+    // Requests load nothing that needs several nodes: what has stood and was lost needs no time to settle.
+    const bool at_once = told || losses_.is_lost(line.model);
+    if (line.fetch == mesh::Fetch::none && is_due({line.model, Deed::host}, at_once)) host(*split, told);
+  }
+  if (line.part == mesh::Part::standby || loading_) return;
+  if (line.fetch == mesh::Fetch::copy) {
+    if (parts_.copy && is_due({line.model, Deed::copy}, told)) copy(catalog, line.model, told);
+  } else if (line.fetch == mesh::Fetch::none && line.part != mesh::Part::share) {
+    const auto name = named(catalog, line.model);
+    const bool due = !name.empty() && is_due({line.model, Deed::load}, told);
+    // Its own group would refuse it.
+    const bool held = due && is_hosted(line.model);
+    waits_ = waits_ || held;
+    if (due && !held) load(line.model, name);
+  }
+}
+
+void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& line) {
+  // The core gives it back by itself.
+  if (line.cause == mesh::UnloadCause::recalled) return;
+  const auto* own = own_node();
+  const auto held = std::ranges::find(own->holds, line.model, &mesh::HeldModel::model);
+  if (held == own->holds.end() || held->draining) return;
+  const bool told = line.cause == mesh::UnloadCause::told;
+  if (!is_due({line.model, Deed::give_back}, told)) return;
+  const bool idle = line.cause == mesh::UnloadCause::idle;
+  if (held->use == mesh::HeldModel::Use::share) {
+    if (parts_.groups == nullptr) return;
+    if (held->host == parts_.own) {
+      log::info("mesh", "{}", line.why);
+      if (idle) marks_.rest(line.model, now());
+      losses_.ended(line.model);
+      shown_by_[{line.model, Deed::give_back}] = now() + kShows;
+      parts_.groups->end(line.model);
+      if (idle) changed();
+      return;
+    }
+    // Its host has no line of its own for that: it is asked, and drains what runs.
+    const bool elsewhere = line.cause == mesh::UnloadCause::wanted_elsewhere;
+    if ((elsewhere || (own->told && own->told->model != line.model)) && now() >= take_back_.value_or(now())) {
+      log::info("mesh", "{}", line.why);
+      take_back_ = now() + kTakeBack;
+      parts_.groups->take_back();
+    }
+    return;
+  }
+  const auto name = named(catalog, line.model);
+  if (name.empty()) return;
+  shown_by_[{line.model, Deed::give_back}] = now() + kShows;
+  const auto least = told ? Millis(0) : idle ? options_.idle_unload - AllotLosses::kIdleSlack : view_->rules.quiet;
+  parts_.hands.unload(ModelName(name), least, told,
+                      [this, alive = std::weak_ptr(alive_), model = line.model, idle, why = line.why](bool gone) {
+                        if (alive.expired()) return;
+                        shown_by_[{model, Deed::give_back}] = now() + (gone ? kShows : kWaiting);
+                        if (!gone) return;
+                        log::info("mesh", "{}", why);
+                        losses_.given_back(model);
+                        if (idle) marks_.rest(model, now());
+                        if (idle) changed();
+                        look();
+                      });
+}
+
+void Allotter::Impl::load(const ContentKey& model, const std::string& name) {
+  loading_ = model;
+  log::info("mesh", "'{}' is loaded for the mesh", name);
+  parts_.hands.load(ModelName(name), [this, alive = std::weak_ptr(alive_), model, name](Result<> loaded) {
+    if (alive.expired()) return;
+    loading_.reset();
+    if (loaded) {
+      marks_.loaded(model);
+      losses_.loaded(model);
+      shown_by_[{model, Deed::load}] = now() + kShows;
+    } else {
+      log::warning("mesh", "'{}' can't be loaded for the mesh: {}", name, loaded.error().message);
+      marks_.decline(model, now());
+    }
+    changed();
+    look();
+  });
+}
+
+void Allotter::Impl::copy(const mesh::Catalog& catalog, const ContentKey& model, bool told) {
+  if (model.pending) return;  // it is being hashed, and has another content then
+  const auto found = std::ranges::find(catalog.models(), model, &mesh::MeshModel::content);
+  if (found == catalog.models().end()) return;
+  shown_by_[{model, Deed::copy}] = now() + kCopyAgain;
+  if (const auto ordered = parts_.copy(*found, told); !ordered) {
+    log::warning("mesh", "'{}' isn't copied to this node: {}", found->name, ordered.error().message);
+    marks_.decline(model, now());
+    changed();
+  }
+}
+
+// Plans differ with the memory that is free at a moment; one that can be carried out is left as it is.
+void Allotter::Impl::host(const mesh::SplitDecision& decision, bool told) {
+  if (parts_.groups == nullptr) return;
+  // What somebody has taken back still stands in what this node says.
+  const auto& models = view_->situation.models;
+  const auto model = std::ranges::find(models, decision.model, &mesh::AllocationModel::content);
+  const bool own_order = model != models.end() && model->split_host == parts_.own;
+  const bool by_hand = told && marks_.is_split(decision.model);
+  if (told && own_order && !by_hand) return;
+  const auto hosted = parts_.groups->hosted();
+  const auto at =
+      std::ranges::find_if(hosted, [&](const HostedGroup& group) { return group.plan.model == decision.model; });
+  auto cause = told                              ? mesh::PlanCause::told
+               : losses_.is_lost(decision.model) ? mesh::PlanCause::loss
+                                                 : mesh::PlanCause::demand;
+  if (at != hosted.end()) {
+    const bool lost = !parts_.groups->lost(decision.model).empty();
+    const auto just_gone = [&](const mesh::SplitShare& share) {
+      return std::ranges::any_of(view_->situation.nodes,
+                                 [&](const auto& node) { return node.id == share.node && node.just_gone; });
+    };
+    if (!lost && std::ranges::any_of(at->plan.split.shares, just_gone)) return;
+    if (!lost && still_does(at->plan.split, decision.plan, view_->situation)) return;
+    if (lost) cause = mesh::PlanCause::loss;
+  }
+  log::info("mesh", "a split is planned: {}", in_words(decision.plan));
+  // Whose host was told elsewhere, and can't, is the mesh's here: only what this node's owner said is as if the owner
+  // had it.
+  parts_.groups->want({decision.model, decision.plan}, cause, by_hand);
+  losses_.hosted(decision.model);
+}
+
+bool Allotter::Impl::is_hosted(const ContentKey& model) const {
+  if (parts_.groups == nullptr) return false;
+  return std::ranges::any_of(parts_.groups->hosted(), [&](const auto& group) { return group.plan.model == model; });
+}
+
+// Those that have nothing, and that nobody plans here any more.
+void Allotter::Impl::end_groups() {
+  if (parts_.groups == nullptr) return;
+  std::set<ContentKey> idle;
+  for (const auto& group : parts_.groups->hosted()) {
+    if (group.state != mesh::GroupHost::State::waiting) continue;
+    const auto& splits = view_->allocation.splits;
+    const bool planned = std::ranges::any_of(splits, [&](const mesh::SplitDecision& split) {
+      return split.model == group.plan.model && split.plan.host == parts_.own;
+    });
+    if (!planned) idle.insert(group.plan.model);
+  }
+  std::erase_if(unplanned_, [&](const auto& one) { return !idle.contains(one.first); });
+  for (const auto& model : idle) {
+    const auto patience = parts_.groups->lost(model).empty() ? kGroupEnds : kSettle;
+    if (now() - unplanned_.try_emplace(model, now()).first->second < patience) continue;
+    losses_.ended(model);
+    parts_.groups->end(model);
+  }
+}
+
+// What somebody has ordered isn't given back for idleness.
+void Allotter::Impl::use_again(const mesh::Catalog& catalog) {
+  const auto& order = marks_.order();
+  if (!order || !order->model || !order->model->content || loading_) return;
+  const auto used = losses_.last_use_of_lent(*order->model->content);
+  const auto often = options_.idle_unload / 2;
+  if (!used || now() - *used < often || now() < used_again_.value_or(now())) return;
+  used_again_ = now() + kShows;
+  const auto name = named(catalog, *order->model->content);
+  if (!name.empty()) parts_.hands.load(ModelName(name), [](const Result<>&) {});
+}
+
+// True: what is marked is different.
+bool Allotter::Impl::note_losses(const mesh::Catalog& catalog, std::span<const mesh::NodeId> lost) {
+  mesh::HashedSince hashed(catalog);
+  losses_.follow_hashes(hashed);
+  rename_keys(hashed, unplanned_);
+  losses_.look_at_groups(catalog, hashed, lost, now());
+  const bool marked = note_lost_groups();
+  return losses_.look_at_models(catalog, parts_.lent(), options_.idle_unload, now()) || marked;
+}
+
+bool Allotter::Impl::note_lost_groups() {
+  return parts_.groups != nullptr && losses_.look_at_hosted(*parts_.groups, options_.idle_unload, now());
+}
+
+void Allotter::Impl::tell(mesh::NodeState& statement) const {
+  marks_.tell(statement);
+  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, statement);
+}
+
+// The one that holds the model over just these nodes, or is about to; none of them is lost.
+std::optional<HostedGroup> Allotter::Impl::group_over(const ContentKey& model,
+                                                      const std::vector<mesh::NodeId>& nodes) const {
+  if (parts_.groups == nullptr || !parts_.groups->lost(model).empty()) return std::nullopt;
+  for (auto& group : parts_.groups->hosted()) {
+    const bool holds = group.plan.model == model && group.state != mesh::GroupHost::State::waiting;
+    if (holds && group.plan.nodes() == nodes) return std::move(group);
+  }
+  return std::nullopt;
+}
+
+Result<> Allotter::Impl::split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked) {
+  std::ranges::sort(nodes);
+  const auto catalog = parts_.catalog();
+  if (!catalog) return fail(errc::no_mesh, "this node is in no mesh");
+  // What stands stays as it is, and is remembered. Predictions differ from moment to moment.
+  const auto there = group_over(model, nodes);
+  auto planned = there ? Result<mesh::SplitPlan>(there->plan.split)
+                       : plan_by_hand(make_situation(*catalog, now()), model, nodes, parts_.own);
+  if (!planned) return std::unexpected(planned.error());
+  (void)note_lost_groups();  // or this order would end with the last one
+  losses_.ordered(model);
+  marks_.split({model, std::move(nodes), mesh::next_stamp(*catalog, model, asked)});
+  // One that stands over other nodes isn't planned anew by the allocation, which leaves alone what works.
+  if (parts_.groups != nullptr && planned->host == parts_.own) {
+    for (const auto& group : parts_.groups->hosted())
+      if (group.plan.model == model) parts_.groups->want({model, *planned}, mesh::PlanCause::told, true);
+  }
+  changed();
+  look();
+  return {};
+}
+
+// What stands ends with the order, as it may be wanted elsewhere: two groups of one model would be in each other's way.
+void Allotter::Impl::end_split(const ContentKey& model) {
+  marks_.end_split(model);
+  if (is_hosted(model)) {
+    losses_.ended(model);
+    parts_.groups->end(model);
+  }
+  changed();
+  look();
+}
+
+void Allotter::Impl::keep() {
+  if (parts_.keep) parts_.keep(marks_.text());
+  changed();
+  look();
+}
+
+void Allotter::Impl::changed() {
+  if (!stopped_ && parts_.on_change) parts_.on_change();
+}
+
+Allotter::Allotter(async::Executor executor, AllotterParts parts, AllotterOptions options)
+    : impl_(std::make_unique<Impl>(executor, std::move(parts), std::move(options))) {}
+Allotter::~Allotter() = default;
+
+void Allotter::start() { impl_->start(); }
+void Allotter::rest() { impl_->rest(); }
+Task<void> Allotter::stop() { return impl_->stop(); }
+void Allotter::change(AllotterOptions options) { impl_->change(std::move(options)); }
+void Allotter::look() { impl_->look(); }
+AllotmentPtr Allotter::view() const { return impl_->view(); }
+void Allotter::tell(mesh::NodeState& statement) const { impl_->tell(statement); }
+void Allotter::assign(std::optional<AllotMarks::Named> model) { impl_->assign(std::move(model)); }
+void Allotter::release() { impl_->release(); }
+void Allotter::unload(std::span<const ContentKey> models) { impl_->unload(models); }
+Result<> Allotter::split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked) {
+  return impl_->split(model, std::move(nodes), asked);
+}
+void Allotter::end_split(const ContentKey& model) { impl_->end_split(model); }
+
+}  // namespace corral::fleet

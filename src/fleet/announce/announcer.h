@@ -1,0 +1,71 @@
+// Looks at this machine for the mesh: which models there are, what is in memory, how much of it is left. Asks the
+// router twice a second, which costs some ten microseconds, and everything else seldom. While this node is in no mesh
+// it does nothing at all.
+//
+// On the home loop, but for what says otherwise.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "async/loop.h"
+#include "async/offload.h"
+#include "async/task_group.h"
+#include "async/timer.h"
+#include "device/memory_monitor.h"
+#include "fleet/announce/own_statement.h"
+#include "fleet/base/free_disk.h"
+#include "models/content_hash.h"
+
+namespace corral::fleet {
+
+struct AnnouncerParts {
+  async::Loop& home;
+  async::Timers& timers;
+  router::ModelRouter& router;
+  device::MemoryMonitor& monitor;
+  std::function<std::shared_ptr<const models::Catalog>()> catalog;  // as of the last scan; nullptr before the first
+  std::function<void()> look_again;                                 // for new files; returns at once
+  std::function<std::vector<mesh::Demand>()> demand;                // at this node, in steps
+  // Of this machine, asked a few times from when there is a mesh to tell; returns when it is known.
+  std::function<async::Task<std::vector<mesh::WeightSpeed>>()> measure_speeds;
+  std::filesystem::path state_dir;
+  async::ThreadPool& disk;                 // asks that folder's disk, which may hang
+  std::function<void(MachineFacts)> tell;  // called on the home loop, twice a second at most
+};
+
+class Announcer {
+ public:
+  explicit Announcer(AnnouncerParts parts);
+
+  // Works from now on, or rests. On any loop.
+  void work(bool on);
+  // Ends what runs. Once.
+  async::Task<void> stop();
+  // Of the models that are told; on any thread.
+  const models::ContentHashes& hashes() const { return hashes_; }
+  // As ContentHashes::finish_within().
+  bool finish_within(Millis limit) { return hashes_.finish_within(limit); }
+
+ private:
+  async::Task<void> run();
+  async::Task<void> look();
+  async::Task<void> look_closely();
+  async::Task<void> predict_large(std::vector<backends::ModelPtr> models);
+
+  AnnouncerParts parts_;
+  models::ContentHashes hashes_;
+  FreeDisk free_disk_;
+  MachineFacts facts_;
+  std::uint64_t revision_ = 0;
+  std::optional<MonoTime> closely_, again_;  // when that was last done
+  std::set<ModelName> predicted_;            // models that the engine was asked about
+  bool on_ = false, runs_ = false, measured_ = false;
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::fleet

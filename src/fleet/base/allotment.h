@@ -1,0 +1,17 @@
+// The allocation at one moment, with what it was made from, for people. Immutable; safe on every thread.
+#pragma once
+
+#include <memory>
+
+#include "mesh/allocation/allocation.h"
+
+namespace corral::fleet {
+
+struct Allotment {
+  mesh::AllocationInput situation;
+  mesh::Allocation allocation;
+  mesh::AllocationRules rules;
+};
+using AllotmentPtr = std::shared_ptr<const Allotment>;
+
+}  // namespace corral::fleet

@@ -1,0 +1,93 @@
+#include "fleet/base/demand.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <tuple>
+
+namespace corral::fleet {
+namespace {
+
+constexpr std::size_t kMostModels = 512;
+constexpr double kLeast = 1;         // an hour, to be told
+constexpr double kLeaves = 0.7;      // of a step: below that the next one counts
+constexpr double kForgotten = 0.25;  // an hour
+constexpr Millis kLouder{2'000};     // who waits is told a sixteenth more, and another one each time
+constexpr auto kLoudest = 6;
+
+double hours(MonoClock::duration time) { return std::chrono::duration<double, std::ratio<3600>>(time).count(); }
+const double kHalfLife = hours(kDemandHalfLife);
+
+}  // namespace
+
+double DecayedRate::left(MonoTime now) const { return sum_ * std::exp2(-hours(now - at_) / kHalfLife); }
+
+void DecayedRate::add(MonoTime now) {
+  sum_ = left(now) + 1;
+  at_ = now;
+}
+
+// Requests at a steady rate r leave r * half-life / ln 2 of them.
+double DecayedRate::per_hour(MonoTime now) const { return left(now) * std::numbers::ln2 / kHalfLife; }
+
+double demand_step(double told, double per_hour) {
+  if (told > 0 && per_hour >= told * kLeaves && per_hour < 2 * told) return told;
+  return per_hour < kLeast ? 0 : std::exp2(std::floor(std::log2(per_hour)));
+}
+
+DemandMeter::Entry& DemandMeter::entry_of(const ModelName& model, MonoTime now) {
+  if (models_.size() >= kMostModels && !models_.contains(model.value())) forget_one(now);
+  return models_[model.value()];
+}
+
+void DemandMeter::count(const ModelName& model) {
+  const auto now = clock_.now();
+  const std::scoped_lock lock(mutex_);
+  auto& entry = entry_of(model, now);
+  if (entry.counted > 0) {
+    --entry.counted;
+  } else {
+    entry.rate.add(now);
+  }
+}
+
+std::shared_ptr<void> DemandMeter::wait(const ModelName& model) {
+  const auto now = clock_.now();
+  const std::scoped_lock lock(mutex_);
+  auto& entry = entry_of(model, now);
+  entry.rate.add(now);
+  if (entry.waiting++ == 0) entry.since = now;
+  ++entry.counted;
+  return {this, [name = model.value()](DemandMeter* self) {
+            const std::scoped_lock ending(self->mutex_);
+            const auto found = self->models_.find(name);
+            if (found != self->models_.end() && found->second.waiting > 0) --found->second.waiting;
+          }};
+}
+
+void DemandMeter::forget_one(MonoTime now) {
+  models_.erase(
+      std::ranges::min_element(models_, {}, [&](const auto& entry) { return entry.second.rate.per_hour(now); }));
+}
+
+std::vector<mesh::Demand> DemandMeter::told() {
+  const auto now = clock_.now();
+  std::vector<mesh::Demand> list;
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(models_, [&](const auto& entry) { return entry.second.rate.per_hour(now) < kForgotten; });
+  for (auto& [name, entry] : models_) {
+    entry.told = demand_step(entry.told, entry.rate.per_hour(now));
+    const auto more = entry.waiting == 0 ? 0 : std::min<std::int64_t>(1 + (now - entry.since) / kLouder, kLoudest);
+    if (entry.told > 0) list.push_back({name, entry.told * (1 + static_cast<double>(more) / 16)});
+  }
+  if (list.size() > mesh::kNodeStateLimits.demand) {
+    std::ranges::sort(list, [](const auto& a, const auto& b) {
+      return std::tuple(-a.per_hour, a.name) < std::tuple(-b.per_hour, b.name);
+    });
+    list.resize(mesh::kNodeStateLimits.demand);
+    std::ranges::sort(list, {}, &mesh::Demand::name);
+  }
+  return list;
+}
+
+}  // namespace corral::fleet

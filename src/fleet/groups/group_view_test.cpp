@@ -1,0 +1,60 @@
+#include "fleet/groups/group_view.h"
+
+#include <gmock/gmock.h>
+
+#include "mesh/catalog/catalog_fixture_for_tests.h"
+
+namespace corral::fleet {
+namespace {
+
+using State = SplitNews::State;
+
+class NewsOfAllotmentTest : public mesh::CatalogFixture {
+ protected:
+  std::vector<SplitNews> news() {
+    const auto known = catalog();
+    Allotment allotment;
+    allotment.situation = make_situation(*known, MonoTime());
+    allotment.allocation = allocate(allotment.situation);
+    return news_of(allotment);
+  }
+  Node& worker(unsigned number, std::uint64_t gb) {
+    auto& node = add(number, number == 1 ? mesh::Reach::own : mesh::Reach::linked, gb);
+    node.said.role = mesh::Role::worker;
+    node.said.works = true;
+    for (const auto& [other, there] : nodes)
+      if (other != number) node.said.links.push_back({id(other), 200, 0});
+    return node;
+  }
+};
+
+TEST_F(NewsOfAllotmentTest, ASplitIsComing) {
+  disk(worker(1, 20), "big", "x", 30);
+  worker(2, 20);
+  const auto all = news();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].state, State::coming);
+}
+
+TEST_F(NewsOfAllotmentTest, WhatIsShortIsToldOfWhatNeedsSeveralOnly) {
+  disk(worker(1, 20), "big", "x", 60);
+  disk(nodes[1], "small", "y", 4);
+  worker(2, 20);
+  const auto all = news();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].state, State::lacking);
+  EXPECT_GT(all[0].need, all[0].have);
+  EXPECT_FALSE(all[0].why.empty());
+}
+
+TEST_F(NewsOfAllotmentTest, MembersWaitForARequest) {
+  disk(worker(1, 20), "big", "x", 30);
+  worker(2, 20);
+  for (const unsigned number : {1U, 2U}) nodes[number].said.role = mesh::Role::member;
+  const auto all = news();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].state, State::coming);
+}
+
+}  // namespace
+}  // namespace corral::fleet

@@ -1,0 +1,249 @@
+#include "fleet/membership/doctor.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+
+#include "mesh/identity/identity.h"
+
+namespace corral::fleet {
+namespace {
+
+constexpr std::uint64_t kLittleDisk = 64ull << 20;
+constexpr Millis kSlow{50};  // of a round trip
+constexpr Millis kOddClock{10'000};
+
+class Report {
+ public:
+  void add(CheckStatus verdict, std::string step, std::string text) {
+    findings_.push_back({verdict, std::move(step), node_, std::move(text)});
+  }
+  void fine(std::string step, std::string text) { add(CheckStatus::fine, std::move(step), std::move(text)); }
+  void warn(std::string step, std::string text) { add(CheckStatus::warning, std::move(step), std::move(text)); }
+  void fault(std::string step, std::string text) { add(CheckStatus::broken, std::move(step), std::move(text)); }
+  void about(std::string node) { node_ = std::move(node); }
+  std::vector<Finding> take() { return std::move(findings_); }
+
+ private:
+  std::string node_;
+  std::vector<Finding> findings_;
+};
+
+// Files of other nodes are looked at by a process that is locked in (file_inspector.h).
+void examine_sandbox(Report& report, const Result<proc::Sandboxed>& sandbox) {
+  if (!sandbox) {
+    report.fault("sandbox", fmt::format("models can't be copied to this node: {}", sandbox.error().message));
+    return;
+  }
+  std::vector<std::string> missing;
+  for (const auto& [fence, why] : sandbox->missing)
+    if (fence != proc::Fence::processes) missing.push_back(fmt::format("{} ({})", proc::name_of(fence), why));
+  if (missing.empty()) {
+    report.fine("sandbox", "files of other nodes are looked at by a process that can do nothing else");
+  } else {
+    report.warn("sandbox", fmt::format("files of other nodes are looked at by a process that can do nothing else, but "
+                                       "the kernel withholds some of its fences: {}",
+                                       fmt::join(missing, ", ")));
+  }
+}
+
+void examine_worker(Report& report, const NodeOptions& options, const Result<proc::Sandboxed>& sandbox) {
+  if (options.role == mesh::Role::client) return;
+  if (sandbox && may_work(*sandbox)) {
+    report.fine("worker", "layers of models that other nodes host may be held here, by a process that is locked in");
+    return;
+  }
+  std::vector<std::string> missing;
+  if (!sandbox) missing.push_back(sandbox.error().message);
+  if (sandbox) {
+    for (const auto& [fence, why] : sandbox->missing)
+      if (fence != proc::Fence::processes) missing.push_back(fmt::format("{} ({})", proc::name_of(fence), why));
+  }
+  report.warn("worker",
+              fmt::format("no worker can run here, so no layers of models that other nodes host are held "
+                          "here: the kernel withholds {}. Where a service or container forbids it, allow "
+                          "user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)",
+                          fmt::join(missing, ", ")));
+}
+
+void examine_self(Report& report, const MeshView& view, const NodeOptions& options, const Examination& found) {
+  if (view.phase == MeshPhase::revoked) {
+    report.fault("membership", "this node was thrown out of its mesh; only corral mesh leave is left");
+  } else {
+    report.fine("membership", fmt::format("this node is a member, in its life number {}", view.epoch));
+  }
+  found.identity_problem.empty() ? report.fine("identity", "the key is there, and nobody else's to read")
+                                 : report.fault("identity", found.identity_problem);
+  if (view.listening) {
+    report.fine("listen", fmt::format("it listens on {}", mesh::to_text(*view.listening)));
+  } else {
+    report.fault("listen", view.problem.empty() ? "it doesn't listen yet" : view.problem);
+  }
+  std::vector<std::string> addresses;
+  for (const auto& address : view.advertised) addresses.push_back(mesh::to_text(address));
+  if (addresses.empty()) {
+    report.fault("addresses", "it knows no address of its own that others could reach: say one with mesh_advertise");
+  } else {
+    report.fine("addresses", fmt::format("others are told {}", fmt::join(addresses, ", ")));
+  }
+  if (found.hints == "running") {
+    report.fine("hints", "the helper that spreads who is where runs");
+  } else if (!found.hints.empty()) {
+    report.warn("hints", fmt::format("the helper that spreads who is where doesn't run ({}): up to 32 nodes find each "
+                                     "other without it",
+                                     found.hints));
+  }
+  if (found.disk_free < kLittleDisk) {
+    report.warn("disk", fmt::format("only {} MiB are free where '{}' is: what members agree on may not be kept",
+                                    found.disk_free >> 20, options.folder.native()));
+  } else {
+    report.fine("disk", fmt::format("{} MiB are free for the node's state", found.disk_free >> 20));
+  }
+  if (found.sandbox) examine_sandbox(report, *found.sandbox);
+  if (found.sandbox) examine_worker(report, options, *found.sandbox);
+}
+
+// Of those that the settings name.
+void examine_named(Report& report, const Examination& found) {
+  for (const auto& [node, problem] : found.named) {
+    const auto who = mesh::short_text(node);
+    if (problem.empty()) {
+      report.warn("named",
+                  fmt::format("mesh_peers names {}, which is a member by its own word and not by what is known "
+                              "here: ask again in a moment",
+                              who));
+    } else {
+      report.warn("named", fmt::format("mesh_peers names {}, which is no member: {}; it joins by itself when its "
+                                       "settings name this node and it is in no other mesh",
+                                       who, problem));
+    }
+  }
+}
+
+void examine_unmet(Report& report, const MeshView& view) {
+  if (view.unmet.empty() && !view.problem.empty()) report.fault("named", view.problem);
+  for (const auto& one : view.unmet) {
+    report.warn("named", fmt::format("mesh_peers names {}, which doesn't let this node in yet: {}",
+                                     mesh::short_text(one.node), one.why));
+  }
+}
+
+void examine_probes(Report& report, const NodeView& node, const Examination& found) {
+  const auto probes = found.probes.find(node.id);
+  if (probes == found.probes.end()) return;
+  std::vector<std::string> reached, failed;
+  std::optional<Millis> clock;
+  for (const auto& [address, result] : probes->second) {
+    if (!result) {
+      failed.push_back(fmt::format("{}: {}", address, result.error().message));
+      continue;
+    }
+    clock = result->clock_ahead;
+    if (result->problem.empty()) {
+      reached.push_back(address);
+    } else {
+      failed.push_back(fmt::format("{}: {}", address, result->problem));
+    }
+  }
+  if (!reached.empty()) {
+    report.fine("reached", fmt::format("it reaches this node at {}", fmt::join(reached, ", ")));
+  } else if (!failed.empty()) {
+    report.warn("reached", fmt::format("it can't dial this node ({}); links are dialled from here, and streams asked "
+                                       "for: open the port of mesh_listen for TCP",
+                                       fmt::join(failed, "; ")));
+  }
+  if (clock && std::abs(clock->count()) > kOddClock.count()) {
+    report.warn("clock", fmt::format("its clock is {} s {} ours: nothing in the mesh depends on it but the end of "
+                                     "tokens",
+                                     std::abs(clock->count()) / 1000, clock->count() > 0 ? "ahead of" : "behind"));
+  } else if (clock) {
+    report.fine("clock", "its clock agrees with ours");
+  }
+}
+
+void examine_versions(Report& report, const NodeView& node, const NodeOptions& options) {
+  if (!node.said) {
+    report.warn("announcement", "it has said nothing of itself yet");
+    return;
+  }
+  if (node.said->version == options.version && node.said->engine == options.llama_version) {
+    report.fine("version", fmt::format("corral {}, llama.cpp {}, as here", node.said->version, node.said->engine));
+  } else {
+    report.warn("version", fmt::format("it runs corral {} with llama.cpp {}, this node {} with {}: requests go both "
+                                       "ways all the same",
+                                       node.said->version, node.said->engine, options.version, options.llama_version));
+  }
+}
+
+void examine_node(Report& report, const NodeView& node, const NodeOptions& options, const Examination& found) {
+  report.about(node.name);
+  if (node.reach == mesh::Reach::linked) {
+    const auto rtt = node.round_trip.value_or(Millis(0));
+    auto text = fmt::format("a link is up, {} ms there and back", rtt.count());
+    rtt > kSlow ? report.warn("link", text + ": slow for a local network") : report.fine("link", std::move(text));
+  } else {
+    std::vector<std::string> addresses;
+    for (const auto& address : node.addresses) addresses.push_back(mesh::to_text(address));
+    const auto where = addresses.empty() ? std::string("no address is known")
+                                         : fmt::format("dialled at {}", fmt::join(addresses, ", "));
+    report.fault("link",
+                 fmt::format("there is none ({}){}{}", where, node.last_end.empty() ? "" : ": ", node.last_end));
+  }
+  examine_probes(report, node, found);
+  examine_versions(report, node, options);
+}
+
+}  // namespace
+
+std::string_view name_of(CheckStatus verdict) {
+  switch (verdict) {
+    case CheckStatus::fine:
+      return "ok";
+    case CheckStatus::warning:
+      return "warning";
+    case CheckStatus::broken:
+      return "failed";
+  }
+  return "";
+}
+
+bool may_work(const proc::Sandboxed& sandbox) {
+  using proc::Fence;
+  return sandbox.has(Fence::namespaces) && (sandbox.has(Fence::root) || sandbox.has(Fence::landlock));
+}
+
+std::vector<Finding> examine(const MeshView& view, const NodeOptions& options, const Examination& found) {
+  Report report;
+  if (view.phase == MeshPhase::none || view.phase == MeshPhase::joining) {
+    report.warn("membership",
+                options.peers.empty()
+                    ? "this node is in no mesh: corral mesh create founds one, corral mesh join TOKEN joins one"
+                    : "this node is in no mesh yet and looks for those that mesh_peers names: they must name this one, "
+                      "too, and the one with the lowest identifier must have been there once");
+    examine_unmet(report, view);
+    return report.take();
+  }
+  if (view.phase == MeshPhase::broken) {
+    report.fault("membership", view.problem);
+    return report.take();
+  }
+  examine_self(report, view, options, found);
+  examine_named(report, found);
+  for (const auto& node : view.nodes)
+    if (node.reach != mesh::Reach::own) examine_node(report, node, options, found);
+  return report.take();
+}
+
+std::string identity_problem(const NodeOptions& options) {
+  const auto file = options.identity.empty() ? options.folder / mesh::kIdentityFile : options.identity;
+  struct stat found{};
+  if (::stat(file.c_str(), &found) != 0)
+    return fmt::format("'{}' can't be read; without it this is another node after a restart", file.native());
+  if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0 && options.identity.empty())
+    return fmt::format("others can read '{}': run chmod 600", file.native());
+  return {};
+}
+
+}  // namespace corral::fleet

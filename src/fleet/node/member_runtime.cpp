@@ -1,0 +1,434 @@
+#include "fleet/node/member_runtime.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "async/offload.h"
+#include "async/run_or_leave.h"
+#include "base/log.h"
+#include "fleet/announce/own_addresses.h"
+#include "fleet/base/errors.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::fleet {
+
+using async::Task;
+
+namespace {
+
+// Another program may hold the port for a moment, as an earlier corral does that is just ending.
+constexpr Millis kListenAgain{2'000};
+constexpr Millis kFirstWords{300};
+// Of requests to models that this node holds together with others, when it leaves them.
+constexpr Millis kFarewell{5'000};
+constexpr Millis kDiskPatience{3'000};  // at the end, for what was ordered; for who examines
+
+std::string in_words(const mesh::Closing& closing) {
+  const auto who = closing.by_peer ? "it said " : "";
+  if (closing.text.empty()) return fmt::format("{}{}", who, mesh::name_of(closing.reason));
+  return fmt::format("{}{}: {}", who, mesh::name_of(closing.reason), closing.text);
+}
+
+// Not on the mesh's loop: a disk that hangs is what a doctor may be asked about.
+Task<void> look_at_disk(async::ThreadPool* disk, async::Timers& timers, NodeOptions options,
+                        std::shared_ptr<Examination> into) {
+  using Seen = std::pair<std::string, std::uint64_t>;
+  auto look = [options = std::move(options)]() -> Seen {
+    std::error_code failed;
+    const auto space = std::filesystem::space(options.folder, failed);
+    return {identity_problem(options), failed ? 0 : space.available};
+  };
+  if (disk == nullptr) {
+    std::tie(into->identity_problem, into->disk_free) = look();
+    co_return;
+  }
+  auto looking = async::run_or_leave(*disk, timers, std::move(look));
+  auto waiting = async::with_timeout(timers, kDiskPatience, std::move(looking));
+  auto seen = co_await std::move(waiting);
+  if (!seen) into->identity_problem = "the disk gives no answer";
+  if (seen) std::tie(into->identity_problem, into->disk_free) = std::move(*seen);
+}
+
+// What others are told of copies to this node: those that run.
+std::vector<mesh::CopyingModel> told_copies(const std::vector<CopyView>& copies) {
+  std::vector<mesh::CopyingModel> told;
+  for (const auto& copy : copies) {
+    if (copy.state != CopyState::copying) continue;
+    told.push_back(
+        {copy.content, copy.done, copy.total, static_cast<std::uint64_t>(copy.bytes_per_second), copy.by_allocation});
+  }
+  return told;
+}
+
+}  // namespace
+
+mesh::PeerManagerOptions MemberRuntime::peers_options(const NodeOptions& options, const Membership& own,
+                                                      const std::vector<mesh::Address>& seeds,
+                                                      async::ThreadPool* disk) {
+  mesh::PeerManagerOptions made;
+  made.boot = own.boot;
+  made.disk = disk;
+  made.folder = options.folder;
+  made.addresses = own_addresses(interface_addresses(), options.listen, options.advertise);
+  for (const auto& peer : options.peers) made.configured.push_back({peer.node, peer.address});
+  for (const auto& seed : seeds) made.configured.push_back({std::nullopt, seed});
+  mesh::fill_random(reinterpret_cast<std::uint8_t*>(&made.seed), sizeof made.seed);
+  return made;
+}
+
+MemberRuntime::MemberRuntime(async::Executor executor, async::Timers& timers, NodeOptions options,
+                             Membership membership, const std::vector<mesh::Address>& seeds,
+                             std::function<void()> on_change, const MakeHints& make_hints, CopyStorage copies,
+                             AllotPlace allotment, GroupPlace groups)
+    : executor_(executor),
+      timers_(timers),
+      options_(std::move(options)),
+      own_(std::move(membership)),
+      on_change_(std::move(on_change)),
+      network_(executor, own_.key, timers),
+      peers_(executor, timers, own_.key, own_.book, own_.tokens,
+             peers_options(options_, own_, seeds, groups.disk != nullptr ? groups.disk : allotment.disk)),
+      gossip_(peers_, timers, executor, own_.key, gossip_options()),
+      probe_(executor, timers, peers_, network_),
+      orders_(executor, timers, peers_,
+              [this](const mesh::NodeId& from, const AllotAsk& ask) { return obey_order(from, ask); }),
+      tasks_(executor) {
+  peers_.listen(gossip_);
+  peers_.listen(probe_);
+  peers_.listen(orders_);
+  peers_.listen(*this);
+  gossip_.on_change([this] {
+    if (copies_) copies_->look();
+    look_at_allocation();
+    on_change_();
+  });
+  if (copies.writes != nullptr) {
+    inspector_ = copies.inspector;
+    hashes_of_ = copies.hashes;
+    copies_ = std::make_unique<CopyManager>(
+        executor, CopyDeskParts{.peers = peers_,
+                                .own = own_.key,
+                                .timers = timers,
+                                .place = std::move(copies),
+                                .on_disk = [this](const Sha256& content) { return on_disk(content); },
+                                .catalog = [this] { return gossip_.catalog(); },
+                                .on_change =
+                                    [this] {
+                                      if (copies_->can_take() == said_takes_) return on_change_();
+                                      said_takes_ = copies_->can_take();
+                                      announce();
+                                      on_change_();
+                                    }});
+    copies_->give(options_.copies);
+    copies_->allow_allocation(options_.takes_copies());
+  }
+  if (groups.hands != nullptr) make_groups(std::move(groups));
+  if (allotment.hands != nullptr) allotter_ = make_allotter(allotment);
+  if (!make_hints || options_.gossip_port == 0) return;
+  const DiscoveryConfig place{
+      own_.id(), own_.book.set().mesh(), {options_.listen.host, options_.gossip_port}, options_.folder};
+  hints_ = std::make_unique<DiscoveryLoop>(executor, timers, peers_, make_hints(executor, place), options_.gossip_port);
+}
+
+MemberRuntime::~MemberRuntime() {
+  peers_.forget(*this);
+  peers_.forget(orders_);
+  peers_.forget(probe_);
+  peers_.forget(gossip_);
+}
+
+mesh::GossipOptions MemberRuntime::gossip_options() {
+  mesh::GossipOptions made;
+  made.mesh = own_.book.set().mesh();
+  made.standing = [this](const mesh::PublicKey& key) { return own_.book.set().standing(key); };
+  made.keep_epoch = [this](std::uint64_t epoch) {
+    if (auto kept = mesh::keep_epoch(options_.folder, epoch); !kept) log::error("mesh", "{}", kept.error().message);
+  };
+  return made;
+}
+
+void MemberRuntime::start() {
+  tasks_.spawn("mesh: listen", listen());
+  tasks_.spawn("mesh: gossip", gossip_.run());
+  if (copies_) copies_->start();
+  if (groups_) groups_->start();
+  if (allotter_) allotter_->start();
+  if (inspector_ != nullptr) tasks_.spawn("mesh: fences", look_for_fences());
+  if (hints_) hints_->start();
+  tasks_.spawn("mesh: first words", say_name());
+}
+
+// A name and a role, if nobody has looked at the machine by then: what is said first delays what is said next.
+Task<void> MemberRuntime::say_name() {
+  co_await timers_.sleep_for(kFirstWords);
+  speaks_ = true;
+  if (!facts_) announce();
+}
+
+void MemberRuntime::tell(MachineFacts facts) {
+  facts_ = std::move(facts);
+  announce();
+  lend();
+  tell_requests();  // of what an allocation says of a model, too, though that is the same
+}
+
+// At once, so that nobody orders it elsewhere; and only when there is something new.
+void MemberRuntime::tell_of_copies() {
+  if (!facts_) return;
+  const auto now = told_copies(copies_->list());
+  const auto same = [](const mesh::CopyingModel& a, const mesh::CopyingModel& b) {
+    return a.content == b.content && a.by_allocation == b.by_allocation;
+  };
+  if (!std::ranges::equal(now, said_.copying, same)) announce();
+}
+
+void MemberRuntime::announce() {
+  if (!facts_ && !speaks_) return;  // see say_name()
+  auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
+  statement.works = works_ && desk_ && options_.role != mesh::Role::client;
+  if (copies_) statement.copying = told_copies(copies_->list());
+  // The allocation orders no copy where it couldn't be taken.
+  if (copies_ && !copies_->can_take()) statement.takes_copies = false;
+  tell_groups(statement);
+  if (allotter_) allotter_->tell(statement);
+  if (statement == said_) return;
+  // Interfaces come and go while the server runs.
+  if (statement.addresses != said_.addresses) peers_.set_addresses(statement.addresses);
+  said_ = statement;
+  gossip_.announce(std::move(statement));
+  if (hints_) hints_->tell(said_.addresses, peers_.boot().epoch);
+}
+
+Task<void> MemberRuntime::stop() {
+  if (allotter_) allotter_->rest();
+  // While the others can still be told.
+  co_await end_groups();
+  tasks_.cancel();
+  co_await tasks_.join();
+  async::TaskGroup leaving(co_await async::asio::this_coro::executor);
+  if (hints_) leaving.spawn("mesh: leave the engine of hints", hints_->stop());
+  if (const auto asking = examination_.lock()) {
+    asking->cancel();
+    co_await asking->join();
+  }
+  peers_.forget(orders_);
+  if (allotter_) {
+    co_await allotter_->stop();
+    const bool kept = co_await orders_file_->finish(kDiskPatience);
+    if (!kept) log::error("mesh", "the disk gives no answer: what was ordered here may not outlive a restart");
+  }
+  if (copies_) co_await copies_->stop();
+  // Peers go on asking until their links have ended.
+  peers_.forget(probe_);
+  co_await probe_.stop();
+  co_await peers_.stop();
+  co_await leaving.join();
+}
+
+void MemberRuntime::change(NodeOptions options) {
+  options_ = std::move(options);
+  if (copies_) {
+    copies_->give(options_.copies);
+    copies_->allow_allocation(options_.takes_copies());
+  }
+  if (allotter_) allotter_->change(allotter_options());
+  peers_.set_addresses(addresses());
+  announce();
+  lend();
+}
+
+// A port that somebody else has keeps nobody from dialling out.
+Task<void> MemberRuntime::listen() {
+  bool started = false;
+  while (true) {
+    const auto at = network_.listen(options_.listen, peers_.authorizer());
+    if (at) {
+      listening_ = *at;
+      problem_.clear();
+      peers_.set_addresses(addresses());
+      log::info("mesh", "other nodes reach this one at {}", mesh::to_text(*at));
+    } else {
+      const auto problem = fmt::format("{}: other nodes can't reach this one", at.error().message);
+      if (problem != problem_) log::error("mesh", "{}", problem);
+      problem_ = problem;
+    }
+    if (!started) peers_.start(network_);
+    started = true;
+    on_change_();
+    if (listening_) co_return;
+    co_await timers_.sleep_for(kListenAgain);
+  }
+}
+
+void MemberRuntime::link_up(const mesh::NodeId& peer, const mesh::Hello&) {
+  log::info("mesh", "{} is here", name_of(peer));
+  reach_changed();
+}
+
+void MemberRuntime::link_down(const mesh::NodeId& peer, const mesh::Closing& closing) {
+  log::info("mesh", "{} is gone: {}", name_of(peer), in_words(closing));
+  reach_changed();
+}
+
+void MemberRuntime::reach_changed() {
+  look_at_allocation();
+  on_change_();
+}
+
+void MemberRuntime::epoch_changed(const mesh::Boot& boot) {
+  own_.boot = boot;
+  on_change_();
+}
+
+std::vector<mesh::Address> MemberRuntime::addresses() const {
+  return own_addresses(interface_addresses(), listening_.value_or(options_.listen), options_.advertise);
+}
+
+bool MemberRuntime::is_revoked() const {
+  return own_.book.set().standing(own_.key.public_key()) == mesh::MembershipStatus::revoked;
+}
+
+std::string MemberRuntime::name_of(const mesh::NodeId& node) const {
+  const auto* said = gossip_.book().find(node);
+  const bool named = said != nullptr && said->statement && !said->statement->name.empty();
+  return named ? said->statement->name : mesh::short_text(node);
+}
+
+NodeView MemberRuntime::describe_self() const {
+  return {.id = own_.id(), .name = options_.name, .reach = mesh::Reach::own, .link = "self", .addresses = addresses()};
+}
+
+NodeView MemberRuntime::describe(const mesh::PeerView& peer) const {
+  NodeView view{.id = peer.id, .name = name_of(peer.id)};
+  view.reach = peer.state == mesh::PeerState::up ? mesh::Reach::linked : mesh::Reach::away;
+  view.link = mesh::name_of(peer.state);
+  view.addresses = peer.addresses;
+  view.round_trip = peer.round_trip;
+  view.since = timers_.wall_now() - std::chrono::duration_cast<WallTime::duration>(timers_.now() - peer.since);
+  if (peer.last_end) view.last_end = in_words(*peer.last_end);
+  view.last_failure = peer.last_failure;
+  view.bytes_in = peer.bytes_in;
+  view.bytes_out = peer.bytes_out;
+  view.held = peer.streams_from;
+  return view;
+}
+
+void MemberRuntime::describe(MeshView& view) {
+  view.mesh = own_.book.set().mesh();
+  view.self = own_.id();
+  view.epoch = peers_.boot().epoch;
+  view.listening = listening_;
+  view.advertised = addresses();
+  view.open_tokens = own_.tokens.open_count(timers_.wall_now());
+  if (!problem_.empty()) view.problem = problem_;
+  view.catalog = gossip_.catalog();
+  if (copies_) view.copies = copies_->list();
+  if (allotter_) view.allotment = allotter_->view();
+  describe_groups(view);
+  for (const auto& peer : peers_.view()) view.nodes.push_back(describe(peer));
+  std::ranges::sort(view.nodes, {}, &NodeView::name);
+  view.nodes.insert(view.nodes.begin(), describe_self());
+  for (auto& node : view.nodes)
+    if (const auto* known = view.catalog->node(node.id)) node.said = known->said;
+}
+
+Task<Result<Invitation>> MemberRuntime::invite(std::chrono::seconds lifetime) {
+  const mesh::JoinTokenOptions wishes{lifetime, addresses()};
+  if (wishes.seeds.empty()) {
+    co_return fail(mesh::errc::bad_address,
+                   "this machine has no address that others could reach it at: say one with mesh_advertise");
+  }
+  const auto now = timers_.wall_now();
+  auto issuing = own_.tokens.issue(own_.book.set().mesh(), own_.id(), wishes, now);
+  // This may be gone afterwards.
+  const auto token = co_await std::move(issuing);
+  if (!token) co_return std::unexpected(token.error());
+  co_return Invitation{mesh::to_text(*token), mesh::issued_token(*token, now), wishes.seeds};
+}
+
+Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
+  if (node == own_.id()) {
+    co_return fail(errc::own_node, "this is the node itself: it leaves with corral mesh leave", "node");
+  }
+  std::vector<mesh::NodeId> gone = {node};
+  for (std::size_t i = 0; all && i < gone.size(); ++i) {
+    for (const auto& key : own_.book.set().members()) {
+      if (mesh::node_id(key) != gone[i]) continue;
+      for (const auto& admitted : own_.book.set().admitted_by(key)) {
+        const auto id = mesh::node_id(admitted);
+        if (id != own_.id() && std::ranges::find(gone, id) == gone.end()) gone.push_back(id);
+      }
+    }
+  }
+  auto revoking = peers_.revoke(std::move(gone));
+  // This may be gone afterwards.
+  const auto revoked = co_await std::move(revoking);
+  if (!revoked) co_return std::unexpected(revoked.error());
+  co_return node;
+}
+
+Task<void> MemberRuntime::probe(mesh::NodeId peer, std::shared_ptr<Examination> into) {
+  // The likeliest ones; one after the other, as peers dial one at a time.
+  constexpr std::size_t kMost = 2;
+  const auto own = addresses();
+  for (std::size_t i = 0; i < std::min(own.size(), kMost); ++i) {
+    auto asking = probe_.ask(peer, own[i]);
+    auto result = co_await std::move(asking);
+    into->probes[peer].emplace(mesh::to_text(own[i]), std::move(result));
+  }
+}
+
+Task<void> MemberRuntime::look_at_sandbox(std::shared_ptr<Examination> into) {
+  auto looking = inspector_->examine();
+  into->sandbox = co_await std::move(looking);
+}
+
+// A node that the settings name and that is no member: who is there, and does it let this one in?
+Task<void> MemberRuntime::knock(StaticPeer peer, std::shared_ptr<Examination> into) {
+  const std::vector<mesh::NodeId> pins{peer.node};
+  auto dialling = network_.dial({peer.address, mesh::Origin::settings}, pins, mesh::Purpose::control);
+  const auto stream = co_await std::move(dialling);
+  auto& told = into->named[peer.node];
+  if (stream) {
+    told.clear();
+  } else if (stream.error().code == mesh::errc::not_a_member) {
+    told = fmt::format("at {} it is in another mesh, or doesn't name this node", mesh::to_text(peer.address));
+  } else {
+    told = stream.error().message;
+  }
+}
+
+Task<Examination> MemberRuntime::examine() {
+  const auto found = std::make_shared<Examination>();
+  if (hints_) found->hints = hints_->state();
+  const auto executor = co_await async::asio::this_coro::executor;
+  const auto asking = std::make_shared<async::TaskGroup>(executor);
+  examination_ = asking;
+  asking->spawn("mesh: doctor", look_at_disk(group_place_.disk, timers_, options_, found));
+  if (copies_) asking->spawn("mesh: doctor", look_at_sandbox(found));
+  for (const auto& peer : peers_.view())
+    if (peer.state == mesh::PeerState::up) asking->spawn("mesh: doctor", probe(peer.id, found));
+  for (const auto& peer : options_.peers) {
+    const bool known = peer.node == own_.id() || own_.book.set().standing(peer.node) == mesh::MembershipStatus::member;
+    if (!known) asking->spawn("mesh: doctor", knock(peer, found));
+  }
+  co_await asking->join();
+  co_return *found;
+}
+
+Task<void> MemberRuntime::leave() {
+  wind_down(kFarewell);
+  co_await end_groups();
+  const auto told = co_await peers_.leave();
+  if (!told) {
+    log::warning("mesh", "the others aren't told that this node leaves: {}", told.error().message);
+  } else {
+    log::info("mesh", "{} nodes know that this one leaves", *told);
+  }
+}
+
+}  // namespace corral::fleet

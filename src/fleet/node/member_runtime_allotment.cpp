@@ -1,0 +1,237 @@
+// Who has what for the mesh: carrying out what the allocation says of this node, and what administrators want of it and
+// of others.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/state_file.h"
+#include "fleet/allotment/allot_house.h"
+#include "fleet/allotment/allot_split.h"
+#include "fleet/base/errors.h"
+#include "fleet/base/own_names.h"
+#include "fleet/node/member_runtime.h"
+#include "mesh/catalog/split_orders.h"
+#include "mesh/identity/errors.h"
+#include "models/errors.h"
+
+namespace corral::fleet {
+
+using async::Task;
+
+namespace {
+
+const mesh::MeshModel* model_of(const mesh::Catalog& catalog, const mesh::ContentKey& content) {
+  const auto models = catalog.models();
+  const auto at = std::ranges::find(models, content, &mesh::MeshModel::content);
+  return at == models.end() ? nullptr : &*at;
+}
+
+// It hosts it over several nodes, or was told to.
+bool hosts(const mesh::NodeState& said, const mesh::ContentKey& content) {
+  const auto is_it = [&](const auto& one) { return one.model == content; };
+  return std::ranges::any_of(said.groups, is_it) || std::ranges::any_of(said.split_orders, is_it);
+}
+
+// It has it for the mesh, or hosts it.
+bool lends(const mesh::NodeState& said, const mesh::MeshModel& model, const mesh::NodeId& node) {
+  if (hosts(said, model.content)) return true;
+  return std::ranges::any_of(model.copies, [&](const mesh::ModelCopy& copy) {
+    return copy.node->id == node && copy.serving != nullptr && copy.serving->lent;
+  });
+}
+
+}  // namespace
+
+AllotterOptions MemberRuntime::allotter_options() const {
+  return {.idle_unload = std::max(options_.idle_unload, Millis(1000)), .told_at_start = options_.told_at_start};
+}
+
+std::string MemberRuntime::kept_orders() const {
+  auto text = read_state_file(orders_file_->path());
+  if (!text) log::warning("mesh", "what was ordered here isn't known any more: {}", text.error().message);
+  return text && *text ? std::move(**text) : std::string();
+}
+
+void MemberRuntime::keep_orders(std::string text) {
+  orders_file_->write(std::move(text), [](const Result<>& kept) {
+    if (!kept) log::error("mesh", "what was ordered here won't outlive a restart: {}", kept.error().message);
+  });
+}
+
+std::unique_ptr<Allotter> MemberRuntime::make_allotter(const AllotPlace& place) {
+  const auto write = [](const std::filesystem::path& file, std::string_view text) {
+    return write_state_file(file, text);
+  };
+  orders_file_ = std::make_unique<KeptFile>(executor_, timers_, *place.disk, options_.folder / kOrdersFile, write);
+  AllotterParts parts{
+      .own = own_.id(),
+      .timers = timers_,
+      .hands = *place.hands,
+      .groups = desk_.get(),
+      .copy = [this](const mesh::MeshModel& model, bool told) { return copy_for_allocation(model, told); },
+      .catalog = [this] { return gossip_.catalog(); },
+      .lent = [this] { return facts_ ? lent_models(facts_->report) : std::vector<LentModel>(); },
+      .kept = kept_orders(),
+      .keep = [this](std::string text) { keep_orders(std::move(text)); },
+      .on_change = [this] { announce(); },
+      .on_new_view = [this] { on_change_(); },
+      .on_look = [this] { tell_requests(); }};
+  return std::make_unique<Allotter>(executor_, std::move(parts), allotter_options());
+}
+
+void MemberRuntime::look_at_allocation() const {
+  if (allotter_) allotter_->look();
+}
+
+Result<> MemberRuntime::copy_for_allocation(const mesh::MeshModel& model, bool told) {
+  if (!copies_ || model.content.pending) return fail(mesh::errc::not_offered, "it can't be copied yet", "model");
+  const auto ordered = told ? copies_->order(model) : copy_unasked(model);
+  tell_of_copies();
+  return ordered ? Result<>() : std::unexpected(ordered.error());
+}
+
+// A child that does nothing is locked in as a worker would be.
+Task<void> MemberRuntime::look_for_fences() {
+  auto looking = inspector_->examine();
+  const auto found = co_await std::move(looking);
+  works_ = found && may_work(*found);
+  if (facts_) announce();
+}
+
+Result<> MemberRuntime::obey_order(const mesh::NodeId& from, const AllotAsk& ask) {
+  if (!allotter_) return fail(errc::no_mesh, "this node has nothing for the mesh");
+  if (!options_.admin) {
+    return fail(errc::not_admin_here,
+                "it takes no orders from administrators of other nodes: run the command there, or set mesh_admin = "
+                "true there",
+                "node");
+  }
+  log::info("mesh", "an administrator of {} gives an order", name_of(from));
+  return carry_out(ask);
+}
+
+Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
+  if (!allotter_) return fail(errc::no_mesh, "this node has nothing for the mesh");
+  if (options_.role == mesh::Role::client && ask.wish != AllotWish::release)
+    return fail(errc::lends_nothing, "it lends nothing: its setting mesh_role is client", "node");
+  const auto catalog = gossip_.catalog();
+  if (ask.content && model_of(*catalog, *ask.content) == nullptr)
+    return fail(models::errc::model_not_found, "it knows no node that has this model", "model");
+  switch (ask.wish) {
+    case AllotWish::assign:
+      allotter_->assign(AllotMarks::Named{ask.name, ask.content});
+      return {};
+    case AllotWish::nothing:
+      allotter_->assign(std::nullopt);
+      return {};
+    case AllotWish::release:
+      allotter_->release();
+      return {};
+    case AllotWish::unload:
+      allotter_->unload({&*ask.content, 1});
+      return {};
+    case AllotWish::split:
+      return allotter_->split(*ask.content, ask.nodes, ask.stamp);
+    case AllotWish::end_split:
+      allotter_->end_split(*ask.content);
+      return {};
+  }
+  return {};
+}
+
+std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::order(const mesh::NodeId& node, AllotAsk ask) {
+  auto reply = std::make_shared<AllotReply>(executor_);
+  reply->node = name_of(node);
+  if (node == own_.id()) {
+    reply->result = carry_out(ask);
+    reply->done.set();
+  } else {
+    reply->result = fail(errc::no_mesh, "this node has left the mesh meanwhile");
+    tasks_.spawn("mesh: order", take_reply(node, std::move(ask), reply));
+  }
+  return reply;
+}
+
+Task<void> MemberRuntime::take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into) {
+  // Also when this node leaves the mesh meanwhile.
+  struct Told {
+    AllotReply& reply;
+    ~Told() { reply.done.set(); }
+  };
+  const Told told{*into};
+  auto asking = orders_.ask(node, std::move(ask));
+  auto answer = co_await std::move(asking);
+  if (!answer) answer.error().message = fmt::format("{}: {}", into->node, answer.error().message);
+  into->result = std::move(answer);
+}
+
+Result<std::shared_ptr<MemberRuntime::AllotReply>> MemberRuntime::assign(const mesh::NodeId& node, AllotWish wish,
+                                                                         std::string_view model) {
+  AllotAsk ask{.wish = wish};
+  if (wish == AllotWish::assign) {
+    const auto catalog = gossip_.catalog();
+    const auto found = find_model(*catalog, model);
+    if (!found) return std::unexpected(found.error());
+    ask.name = (*found)->name;
+    ask.content = (*found)->content;
+  }
+  return order(node, std::move(ask));
+}
+
+Result<std::vector<std::shared_ptr<MemberRuntime::AllotReply>>> MemberRuntime::unload(std::string_view model) {
+  const auto catalog = gossip_.catalog();
+  const auto found = find_model(*catalog, model);
+  if (!found) return std::unexpected(found.error());
+  const AllotAsk ask{.wish = AllotWish::unload, .name = (*found)->name, .content = (*found)->content};
+  std::vector<std::shared_ptr<AllotReply>> replies;
+  for (const auto& node : catalog->nodes()) {
+    const bool own = node.id == own_.id();
+    if (own ? options_.role == mesh::Role::client : !mesh::is_routable(node.reach)) continue;
+    if (own || (node.said && lends(*node.said, **found, node.id))) replies.push_back(order(node.id, ask));
+  }
+  return replies;
+}
+
+void MemberRuntime::unloaded_here(const std::vector<ModelName>& models) {
+  if (!allotter_) return;
+  const auto catalog = gossip_.catalog();
+  std::vector<mesh::ContentKey> contents;
+  for (const auto& model : models) {
+    if (const auto content = own_content(*catalog, model.value(), own_.id())) contents.push_back(*content);
+  }
+  allotter_->unload(contents);
+}
+
+std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::end_split(const mesh::NodeId& host,
+                                                                    const mesh::ContentKey& model) {
+  return order(host, {.wish = AllotWish::end_split, .content = model});
+}
+
+Result<MemberRuntime::SplitOrdering> MemberRuntime::split(std::string_view model,
+                                                          const std::vector<mesh::NodeId>& nodes) {
+  const auto catalog = gossip_.catalog();
+  const auto found = find_model(*catalog, model);
+  if (!found) return std::unexpected(found.error());
+  const auto& content = (*found)->content;
+  // Who has it like that stays its host: what is free moves from moment to moment.
+  auto host = host_over(*catalog, content, nodes);
+  if (!host) {
+    const auto plan = plan_by_hand(make_situation(*catalog, timers_.now()), content, nodes);
+    if (!plan) return std::unexpected(plan.error());
+    host = plan->host;
+  }
+  AllotAsk ask{.wish = AllotWish::split,
+               .name = (*found)->name,
+               .content = content,
+               .nodes = nodes,
+               .stamp = mesh::next_stamp(*catalog, content)};
+  SplitOrdering ordering{.host = *host, .ask = std::move(ask), .others = {}};
+  for (const auto& node : catalog->nodes()) {
+    if (node.id == *host || !node.said || !mesh::is_routable(node.reach)) continue;
+    if (hosts(*node.said, content)) ordering.others.push_back(node.id);
+  }
+  return ordering;
+}
+
+}  // namespace corral::fleet

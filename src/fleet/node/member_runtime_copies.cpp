@@ -1,0 +1,83 @@
+// Copies of models to this node and to others: what people and the allocation want of them.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/secret.h"
+#include "fleet/base/errors.h"
+#include "fleet/base/not_found.h"
+#include "fleet/copies/copy_rules.h"
+#include "fleet/node/member_runtime.h"
+#include "mesh/identity/errors.h"
+#include "models/errors.h"
+
+namespace corral::fleet {
+
+std::optional<DiskModel> MemberRuntime::on_disk(const Sha256& content) const {
+  if (!facts_ || !facts_->catalog) return std::nullopt;
+  for (const auto& model : facts_->catalog->models()) {
+    const auto known = facts_->contents.find(model->name);
+    if (known == facts_->contents.end() || known->second != content) continue;
+    DiskModel found{
+        .name = model->name.value(), .source = {}, .paths = model->paths, .has_projector = !model->mmproj.empty()};
+    // Of one's own files the checkpoint is the path, which is nobody else's business.
+    if (!model->checkpoint.starts_with('/')) found.source = model->checkpoint;
+    if (found.has_projector) found.paths.push_back(model->mmproj);
+    if (hashes_of_) found.hashes = hashes_of_(*model);
+    return found;
+  }
+  return std::nullopt;
+}
+
+Result<const mesh::MeshModel*> MemberRuntime::find_model(const mesh::Catalog& catalog, std::string_view name) const {
+  const auto found = catalog.find(name);
+  // One that somebody wants, and nobody is known to have, is found as well.
+  if (found.model != nullptr && found.away.empty()) return found.model;
+  return std::unexpected(why_not_found(catalog, name, found, timers_.now()));
+}
+
+Result<CopyView> MemberRuntime::copy(std::string_view model) {
+  if (!copies_) return fail(errc::no_mesh, "this node keeps no copies");
+  const auto catalog = gossip_.catalog();
+  const auto found = find_model(*catalog, model);
+  if (!found) return std::unexpected(found.error());
+  auto ordered = copies_->order(**found);
+  tell_of_copies();
+  return ordered;
+}
+
+Result<CopyView> MemberRuntime::copy_unasked(const mesh::MeshModel& model) {
+  if (!options_.takes_copies()) {
+    return fail(errc::not_admin_here, "this node lets the mesh copy no models to it (its setting mesh_auto_copy)",
+                "node");
+  }
+  const auto catalog = gossip_.catalog();
+  for (const auto& node : catalog->nodes()) {
+    if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) continue;
+    if (node.said->copy_by_allocation(model.content.bytes) != nullptr)
+      return fail(mesh::errc::too_many, fmt::format("{} copies it already", name_of(node.id)), "model");
+  }
+  // The host of a split needs the file, too.
+  const auto allotment = allotter_ ? allotter_->view() : nullptr;
+  const bool hosts = allotment && std::ranges::any_of(allotment->allocation.splits, [&](const auto& split) {
+                       return split.model == model.content && split.plan.host == own_.id();
+                     });
+  const auto* self = catalog->node(own_.id());
+  if (self == nullptr || (!hosts && !fits_lent_memory(*self, model)))
+    return fail(errc::nowhere, "the model takes more memory than this node has for it", "model");
+  return copies_->order_for_allocation(model, facts_ ? facts_->disk_free : 0);
+}
+
+Result<> MemberRuntime::cancel_copy(std::string_view model) {
+  if (copies_) {
+    for (const auto& copy : copies_->list()) {
+      if (copy.model != model && !to_hex(copy.content).starts_with(model)) continue;
+      copies_->cancel(copy.content);
+      on_change_();
+      return {};
+    }
+  }
+  return fail(models::errc::model_not_found, fmt::format("there is no copy of '{}'", model), "model");
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,183 @@
+// Models that this node holds together with others: who runs them, their tunnels, and what people and requests are
+// told.
+#include <algorithm>
+
+#include "fleet/base/own_names.h"
+#include "fleet/groups/runner_desk.h"
+#include "fleet/node/member_runtime.h"
+#include "fleet/tunnels/tunnel_entry.h"
+#include "mesh/catalog/hashed_since.h"
+#include "mesh/identity/keys.h"
+
+namespace corral::fleet {
+
+using async::Task;
+
+namespace {
+
+// That a share would be on: the graphics card's, where there is one.
+std::uint64_t lent_bytes(const mesh::NodeState& said) {
+  const bool gpu = std::ranges::any_of(said.memory, &mesh::MemoryReport::gpu);
+  std::uint64_t bytes = 0;
+  for (const auto& memory : said.memory)
+    if (memory.gpu == gpu) bytes += std::min(memory.lent, memory.total);
+  return bytes;
+}
+
+}  // namespace
+
+void MemberRuntime::make_groups(GroupPlace place) {
+  group_place_ = std::move(place);
+  std::uint64_t seed = 0;
+  mesh::fill_random(reinterpret_cast<std::uint8_t*>(&seed), sizeof seed);
+  groups_ = std::make_unique<GroupRunner>(GroupParts{
+      .executor = executor_,
+      .timers = timers_,
+      .peers = peers_,
+      .hands = *group_place_.hands,
+      .open_tunnel = [this](mesh::NodeId node, mesh::ContentKey model,
+                            mesh::PlanTerm of) { return open_tunnel(node, model, of); },
+      .folder = options_.folder,
+      .disk = *group_place_.disk,
+      .node_name = [this](const mesh::NodeId& node) { return node == own_.id() ? options_.name : name_of(node); },
+      .llama_of = [this](const mesh::NodeId& node) { return llama_of(node); },
+      .own_name = [this](const mesh::ContentKey& model) { return own_name_of(model); },
+      .model_name = [this](const mesh::ContentKey& model) { return model_name_of(model); },
+      .seed = seed});
+  groups_->on_change([this] { groups_changed(); });
+  desk_ = std::make_unique<RunnerDesk>(
+      *groups_, [this](const std::string& name) { return idle_of(name); },
+      [this](const mesh::ContentKey& model) { return now_called(model); });
+  if (group_place_.report_to) group_place_.report_to(&groups_->reports());
+  tunnels_ = std::make_unique<TunnelDoor>(TunnelParts{executor_, timers_, peers_},
+                                          [this](mesh::NodeId from, mesh::ContentKey model, mesh::PlanTerm of) {
+                                            return groups_->worker_for(from, model, of);
+                                          });
+}
+
+void MemberRuntime::groups_changed() {
+  tell_requests();
+  look_at_allocation();
+  announce();
+  on_change_();
+}
+
+void MemberRuntime::tell_requests() {
+  if (!group_place_.tell_requests) return;
+  std::vector<SplitNews> news;
+  if (groups_)
+    for (const auto& hosted : groups_->hosted()) {
+      news.push_back(news_of(hosted));
+      news.back().model = now_called(hosted.plan.model);
+    }
+  if (const auto allotment = allotter_ ? allotter_->view() : nullptr) {
+    for (auto& coming : news_of(*allotment)) {
+      if (std::ranges::find(news, coming.model, &SplitNews::model) != news.end()) continue;
+      coming.name = own_name_of(coming.model);
+      news.push_back(std::move(coming));
+    }
+  }
+  if (news == told_requests_) return;
+  told_requests_ = news;
+  group_place_.tell_requests(std::move(news));
+}
+
+// A group that is being made is a load as any other: requests of all nodes come here and wait.
+void MemberRuntime::tell_groups(mesh::NodeState& statement) const {
+  if (!groups_) return;
+  for (const auto& hosted : groups_->hosted()) {
+    const bool made = hosted.under_way || !hosted.wrong_since || timers_.now() - *hosted.wrong_since < kSplitPatience;
+    const bool known =
+        std::ranges::find(statement.serving, hosted.name, &mesh::ServedModel::name) != statement.serving.end();
+    if (hosted.running || known || !made || hosted.name.empty()) continue;
+    mesh::ServedModel making;
+    making.name = hosted.name;
+    making.state = mesh::ServingState::loading;
+    making.lent = !hosted.by_hand;
+    statement.serving.push_back(std::move(making));
+  }
+}
+
+void MemberRuntime::lend() {
+  if (groups_) groups_->lend(lent_bytes(said_));
+}
+
+void MemberRuntime::describe_groups(MeshView& view) {
+  if (!groups_) return;
+  for (const auto& hosted : groups_->hosted()) {
+    const auto model = now_called(hosted.plan.model);
+    view.groups.push_back(view_of(hosted, model_name_of(model)));
+    view.groups.back().content = model;
+  }
+  std::ranges::sort(view.groups, {}, &GroupView::model);
+  if (const auto shared = groups_->shared()) view.share = view_of(*shared);
+  if (view.problem.empty()) view.problem = groups_->problem();
+}
+
+void MemberRuntime::wind_down(Millis within) {
+  if (allotter_) allotter_->rest();  // or it would plan anew what is given back
+  if (groups_) groups_->wind_down(within);
+}
+
+Task<void> MemberRuntime::end_groups() {
+  if (!groups_) co_return;
+  co_await groups_->stop();
+  co_await tunnels_->stop();
+  if (group_place_.report_to) group_place_.report_to(nullptr);
+  tell_requests();
+}
+
+Task<Result<OpenTunnel>> MemberRuntime::open_tunnel(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of) {
+  const TunnelParts parts{executor_, timers_, peers_};
+  auto opening = TunnelEntry::open(parts, node, model, of);
+  auto entry = co_await std::move(opening);
+  if (!entry) co_return std::unexpected(entry.error());
+  auto endpoint = (*entry)->endpoint();
+  auto broken = (*entry)->broken();
+  co_return OpenTunnel{std::move(endpoint), std::shared_ptr<TunnelEntry>(std::move(*entry)), std::move(broken)};
+}
+
+Millis MemberRuntime::idle_of(const std::string& model) const {
+  if (!facts_) return Millis(0);
+  for (const auto& server : facts_->report.servers)
+    if (server.view.spec->name.value() == model && server.view.leases == 0) return server.view.idle;
+  return Millis(0);
+}
+
+mesh::ContentKey MemberRuntime::now_called(const mesh::ContentKey& model) {
+  if (!model.pending) return model;
+  const auto catalog = gossip_.catalog();
+  return mesh::HashedSince(*catalog)(model);
+}
+
+std::string MemberRuntime::own_name_of(const mesh::ContentKey& model) {
+  if (!facts_ || !facts_->catalog) return {};
+  // Also of a file that isn't hashed here yet, where it looks like another node's.
+  if (auto known = own_name(*gossip_.catalog(), model, own_.id()); !known.empty()) return known;
+  for (const auto& own : facts_->catalog->models()) {
+    const auto hash = facts_->contents.find(own->name);
+    const bool same = hash != facts_->contents.end() && !model.pending && hash->second == model.bytes;
+    // A plan that was made before the file was hashed.
+    mesh::ModelOnDisk unhashed;
+    unhashed.name = own->name.value();
+    unhashed.bytes = own->size.value();
+    if (same || (model.pending && mesh::content_key(unhashed) == model)) return unhashed.name;
+  }
+  return {};
+}
+
+std::string MemberRuntime::model_name_of(const mesh::ContentKey& model) {
+  const auto catalog = gossip_.catalog();
+  for (const auto& known : catalog->models())
+    if (known.content == model) return known.name;
+  const auto own = own_name_of(model);
+  return own.empty() ? mesh::hash8(model) : own;
+}
+
+std::string MemberRuntime::llama_of(const mesh::NodeId& node) const {
+  if (node == own_.id()) return options_.llama_version;
+  const auto* said = gossip_.book().find(node);
+  return said != nullptr && said->statement ? said->statement->engine : std::string();
+}
+
+}  // namespace corral::fleet

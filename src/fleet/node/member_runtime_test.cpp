@@ -1,0 +1,180 @@
+// What is wired together in a member: orders of copies by people and by the allocation, orders for its memory, splits.
+#include "fleet/node/member_runtime.h"
+
+#include <future>
+
+#include <gmock/gmock.h>
+
+#include "base/state_file.h"
+#include "fleet/allotment/no_hands_for_tests.h"
+#include "fleet/base/errors.h"
+#include "fleet/node/member_runtime_fixture_for_tests.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::fleet {
+namespace {
+
+using testing::HasSubstr;
+
+class CopiesOfMembers : public PresenceFixture {
+ protected:
+  ~CopiesOfMembers() override { end(); }
+
+  NoHands hands_;
+};
+
+TEST_F(CopiesOfMembers, AModelThatIsOrderedComesUnderItsName) {
+  come_together(2);
+  auto &a = member('a'), &b = member('b');
+  const auto content = have(a, "m", "abc");
+  EXPECT_FALSE(copy_to(b, content));
+  ASSERT_TRUE(b.runtime->copy("m"));
+  ASSERT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::done; })) << copy_to(b, content)->problem;
+  EXPECT_FALSE(copy_to(b, content)->by_allocation);
+  // And, in a moment, under no other.
+  const auto files = [&] {
+    std::vector<std::string> found;
+    std::error_code gone;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(copies_of(b), gone))
+      if (entry.is_regular_file(gone)) found.push_back(entry.path().filename());
+    return found;
+  };
+  EXPECT_TRUE(until([&] { return files() == std::vector<std::string>{"m.gguf"}; }));
+}
+
+TEST_F(CopiesOfMembers, TheAllocationCopiesToAWorkerWhatItIsToServe) {
+  come_together(2, [this](unsigned number, NodeOptions& options) {
+    if (number == 0) return;
+    auto& member = *members_[number];
+    member.allotment = {.hands = &hands_, .disk = &member.disk};
+    options.role = mesh::Role::worker;
+    options.lend_memory = 0.5;
+  });
+  auto &a = member('a'), &b = member('b');
+  const auto large = have(a, "large", "abc", 9ull << 30);  // of 16 GiB half is lent
+  const auto small = have(a, "small", "abcd", 7ull << 30);
+  ASSERT_TRUE(until([&] { return copy_to(b, small) && copy_to(b, small)->state == CopyState::done; }));
+  EXPECT_TRUE(copy_to(b, small)->by_allocation);
+  EXPECT_FALSE(copy_to(b, large));
+}
+
+TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesTheAllocationFindsNoPlace) {
+  come_together(2, [](unsigned, NodeOptions& options) { options.auto_copy = true; });
+  auto &a = member('a'), &b = member('b');
+  const auto content = have(a, "m", "abc");
+  const auto takes = [&] {
+    const auto catalog = a.runtime->gossip().catalog();
+    return catalog->node(b.id())->said->takes_copies;
+  };
+  EXPECT_TRUE(takes());
+  looks_at_nothing(b);
+  ASSERT_TRUE(b.runtime->copy("m"));
+  ASSERT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::failed; }));
+  EXPECT_THAT(copy_to(b, content)->problem, HasSubstr("seccomp"));
+  EXPECT_TRUE(until([&] { return !takes(); }));
+  looks(b, "", 0);
+  ASSERT_TRUE(b.runtime->copy("m"));
+  EXPECT_TRUE(until([&] { return copy_to(b, content)->state == CopyState::done; }));
+  EXPECT_TRUE(until(takes));
+}
+
+class OrdersOfMembers : public PresenceFixture {
+ protected:
+  struct NoHands final : AllotHands {
+    void load(ModelName, std::function<void(Result<>)>) override {}
+    void unload(ModelName, Millis, bool, std::function<void(bool)>) override {}
+  };
+  ~OrdersOfMembers() override {
+    let_go();
+    end();
+  }
+  // A member whose disk gives no answer until let_go().
+  Member& come_alone() {
+    come_together(1, [this](unsigned number, NodeOptions&) {
+      auto& member = *members_[number];
+      member.allotment = {.hands = &hands_, .disk = &member.disk};
+    });
+    auto& a = member('a');
+    a.disk.post([waits = hung_.get_future()] { waits.wait(); });
+    return a;
+  }
+  void let_go() {
+    if (std::exchange(hangs_, false)) hung_.set_value();
+  }
+  static std::vector<mesh::ContentKey> unloads(Member& member) {
+    return member.runtime->gossip().catalog()->node(member.id())->said->unloads;
+  }
+
+  NoHands hands_;
+  std::promise<void> hung_;
+  bool hangs_ = true;
+};
+
+TEST_F(OrdersOfMembers, WhatTheOwnerUnloadsIsToldAtOnceAndKeptWhenTheDiskCan) {
+  auto& a = come_alone();
+  std::vector<mesh::ContentKey> contents;
+  std::vector<ModelName> names;
+  for (const auto* name : {"one", "two", "three"}) {
+    contents.push_back({have(a, name, name), false});
+    names.emplace_back(name);
+  }
+  std::ranges::sort(contents);
+  a.runtime->unloaded_here(names);
+  EXPECT_TRUE(until([&] { return unloads(a) == contents; }));
+  const auto file = a.options.folder / kOrdersFile;
+  EXPECT_FALSE(std::filesystem::exists(file)) << "the mesh waits for no disk";
+  let_go();
+  async::run_blocking(loop_, a.runtime->stop());
+  a.runtime.reset();
+  AllotMarks kept;
+  kept.read(**read_state_file(file), timers_.now());
+  mesh::NodeState said;
+  kept.tell(said);
+  EXPECT_EQ(said.unloads, contents);
+}
+
+class SplitsOfMembers : public PresenceFixture {
+ protected:
+  ~SplitsOfMembers() override { end(); }
+  NoHands hands_;
+  std::vector<SplitNews> news_;  // of a
+};
+
+// A large file takes a minute to be hashed. Until then it counts as the one of that name and size that another node
+// has.
+TEST_F(SplitsOfMembers, RequestsKnowAModelByItsNameHereBeforeItIsHashed) {
+  come_together(2, [this](unsigned number, NodeOptions&) {
+    auto& member = *members_[number];
+    member.allotment = {.hands = &hands_, .disk = &member.disk};
+    member.groups.hands = &hands_;
+    member.groups.disk = &member.disk;
+    if (number == 0) member.groups.tell_requests = [this](std::vector<SplitNews> all) { news_ = std::move(all); };
+  });
+  auto &a = member('a'), &b = member('b');
+  have(b, "m", "weights", 40ull << 30);
+  const auto knows = [this](const std::string& name) {
+    return until([&] { return news_.size() == 1 && news_.front().name == name; });
+  };
+  EXPECT_TRUE(knows(""));
+  a.facts.catalog = b.facts.catalog;
+  a.runtime->tell(a.facts);
+  EXPECT_TRUE(knows("m"));
+  EXPECT_EQ(news_.front().state, SplitNews::State::coming);
+}
+
+TEST_F(SplitsOfMembers, WhoExaminesANodeWhoseDiskHangsIsToldSo) {
+  come_together(1, [this](unsigned number, NodeOptions&) {
+    auto& member = *members_[number];
+    member.groups.hands = &hands_;
+    member.groups.disk = &member.disk;
+  });
+  auto& a = member('a');
+  EXPECT_NE(async::run_blocking(loop_, a.runtime->examine()).disk_free, 0u);
+  std::promise<void> wakes;
+  a.disk.post([waits = wakes.get_future()] { waits.wait(); });
+  EXPECT_EQ(async::run_blocking(loop_, a.runtime->examine()).identity_problem, "the disk gives no answer");
+  wakes.set_value();
+}
+
+}  // namespace
+}  // namespace corral::fleet

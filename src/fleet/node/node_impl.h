@@ -1,0 +1,174 @@
+// Behind node.h: what a node is on the loop of the mesh. Everything here is for that loop, but for what says otherwise.
+#pragma once
+
+#include <mutex>
+#include <thread>
+
+#include "async/event.h"
+#include "async/task_group.h"
+#include "fleet/base/errors.h"
+#include "fleet/membership/membership.h"
+#include "fleet/membership/static_bootstrap.h"
+#include "fleet/node/member_runtime.h"
+#include "fleet/node/node.h"
+
+namespace corral::fleet {
+
+class Node::Impl {
+ public:
+  Impl(async::Timers& timers, NodeOptions options)
+      : timers_(timers), options_(std::move(options)), tasks_(loop.executor()), leaving_(loop.executor()) {
+    publish();
+  }
+
+  bool names_peers() const { return !options_.peers.empty(); }
+  // Before the loop runs: this node comes (back) into a mesh, of which nothing is known yet.
+  void expect_mesh();
+
+  // On any thread.
+  MeshViewPtr view() const {
+    const std::scoped_lock lock(view_mutex_);
+    return view_;
+  }
+
+  static Error no_mesh() {
+    return {make_error_code(errc::no_mesh),
+            "this node is in no mesh: found one with corral mesh create, or join one with corral mesh join TOKEN"};
+  }
+  bool is_member_on_disk() const { return has_membership(options_); }
+
+  // All of these on the loop.
+  async::Task<Result<MeshViewPtr>> create();
+
+  async::Task<Result<MeshViewPtr>> join(mesh::JoinToken token, OnJoinProgress progress);
+
+  // Goes on when nobody waits for it any more: half of it would be worse than all.
+  async::Task<Result<>> leave();
+  async::Task<void> leave_now(std::shared_ptr<async::Event> done);
+
+  async::Task<Result<Invitation>> invite(std::chrono::seconds lifetime);
+  async::Task<Result<std::vector<mesh::IssuedToken>>> tokens();
+  async::Task<Result<>> withdraw(std::string digits);
+  async::Task<Result<mesh::NodeId>> revoke(std::string node, bool all);
+
+  async::Task<Result<CopyView>> copy(std::string model);
+  async::Task<Result<>> cancel_copy(std::string model);
+
+  async::Task<Result<>> assign(std::string node, AllotWish wish, std::string model);
+  async::Task<Result<Unloading>> unload(std::string model);
+  async::Task<void> unloaded_here(std::vector<ModelName> models) {
+    if (runtime_) runtime_->unloaded_here(models);
+    co_return;
+  }
+  async::Task<Result<Split>> split(std::string model, std::vector<std::string> nodes);
+  async::Task<Result<>> end_split(Split split);
+
+  async::Task<std::vector<Finding>> doctor();
+
+  void restore();
+  void begin_meeting() { tasks_.spawn("mesh: look for named nodes", meet()); }
+
+  void change(NodeOptions options);
+  async::Task<void> stop();
+
+  void wind_down(Millis within) {
+    if (runtime_) runtime_->wind_down(within);
+  }
+  void tell(MachineFacts facts) {
+    if (runtime_) runtime_->tell(std::move(facts));
+  }
+
+  async::Loop loop;
+  std::function<void(MeshViewPtr)> changed;
+  std::function<void(mesh::Peers*)> peers_changed;
+  MakeHints make_hints;
+  CopyStorage copies;
+  AllotPlace hands;
+  GroupPlace groups;
+  std::mutex thread_mutex;
+  std::jthread thread;  // none: nothing was started
+  bool stopped = false;
+
+ private:
+  // Of create, join and leave one runs at a time.
+  class Change {
+   public:
+    explicit Change(Impl& node) : node_(node), alone_(!node.changing_) { node_.changing_ = true; }
+    ~Change() {
+      if (alone_) node_.changing_ = false;
+    }
+    Change(const Change&) = delete;
+    Change& operator=(const Change&) = delete;
+    bool alone() const { return alone_; }
+
+   private:
+    Impl& node_;
+    const bool alone_;
+  };
+
+  // Shown while it lasts, however it ends.
+  class Joining {
+   public:
+    explicit Joining(Impl& node) : node_(node) { node_.set_phase(MeshPhase::joining); }
+    ~Joining() {
+      if (node_.phase_ == MeshPhase::joining) node_.set_phase(MeshPhase::none);
+    }
+    Joining(const Joining&) = delete;
+    Joining& operator=(const Joining&) = delete;
+
+   private:
+    Impl& node_;
+  };
+
+  static Error busy() {
+    return {make_error_code(errc::change_runs), "this node is just founding, joining or leaving a mesh"};
+  }
+  static Millis limit_of(mesh::JoinStep step, const mesh::JoinOptions& options);
+
+  Result<> may_begin(const Change& change) const {
+    if (!change.alone()) return std::unexpected(busy());
+    if (!runtime_ && !has_membership(options_)) return {};
+    return fail(errc::in_a_mesh, "this node is in a mesh already; leave it first with corral mesh leave");
+  }
+  Result<> begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds);
+  void enter(Membership membership, const std::vector<mesh::Address>& seeds);
+  // Asks those that the settings name until this node is a member, by whatever way it becomes one. What a person asks
+  // for meanwhile goes before: only the last step is a change.
+  async::Task<void> meet();
+  void enter_met(std::optional<mesh::MemberSet> joined);
+  void tell_of_meeting(std::string problem);
+  void set_phase(MeshPhase phase) {
+    phase_ = phase;
+    publish();
+  }
+  void publish();
+  // Changes come in showers; one view for all of a moment is enough, and the first of a shower is told at once.
+  void publish_soon() {
+    if (std::exchange(publishing_, true)) return;
+    tasks_.spawn("mesh: view", publish_later());
+  }
+  async::Task<void> publish_later();
+
+  static constexpr Millis kBetweenViews{50};
+  static constexpr Millis kFirstWords{10'000};  // as long as gossip waits for them
+
+  async::Timers& timers_;
+  NodeOptions options_;
+  MeshPhase phase_ = MeshPhase::none;
+  std::string problem_;
+  bool changing_ = false;
+  bool publishing_ = false;
+  MonoTime last_publish_{};
+  std::unique_ptr<MemberRuntime> runtime_;  // while it is a member
+  std::optional<mesh::NodeId> self_;        // where there is no mesh yet
+  std::unique_ptr<StaticBootstrap> bootstrap_;
+  std::shared_ptr<const mesh::Catalog> expected_;  // until it is a member
+  bool looks_ = false;                             // for those that the settings name, until it is a member
+  async::TaskGroup tasks_;
+  async::TaskGroup leaving_;  // ends by itself
+
+  mutable std::mutex view_mutex_;
+  MeshViewPtr view_;
+};
+
+}  // namespace corral::fleet

@@ -1,0 +1,230 @@
+// How a node becomes a member of a mesh, comes back to it and leaves it, and how all of that looks.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "fleet/node/node_impl.h"
+#include "mesh/identity/errors.h"
+#include "mesh/net/tls/tls_network.h"
+
+namespace corral::fleet {
+
+using async::Task;
+
+void Node::Impl::expect_mesh() {
+  mesh::KnownNode others;
+  others.expected_until = timers_.now() + kFirstWords;
+  expected_ = mesh::make_catalog({std::move(others)});
+  auto made = std::make_shared<MeshView>(*view_);
+  made->catalog = expected_;
+  view_ = std::move(made);
+}
+
+Task<Result<MeshViewPtr>> Node::Impl::create() {
+  const Change change(*this);
+  if (auto may = may_begin(change); !may) co_return std::unexpected(may.error());
+  if (bootstrap_) bootstrap_->cut();
+  auto key = own_key(options_);
+  if (!key) co_return std::unexpected(key.error());
+  const mesh::MemberSet members(mesh::found_mesh(key->public_key()));
+  auto begun = begin(std::move(*key), members, {});
+  if (!begun) co_return std::unexpected(begun.error());
+  log::info("mesh", "this node has founded the mesh {}", mesh::short_text(members.mesh()));
+  co_return view();
+}
+
+Task<Result<MeshViewPtr>> Node::Impl::join(mesh::JoinToken token, OnJoinProgress progress) {
+  const Change change(*this);
+  if (auto may = may_begin(change); !may) co_return std::unexpected(may.error());
+  if (bootstrap_) bootstrap_->cut();
+  auto key = own_key(options_);
+  if (!key) co_return std::unexpected(key.error());
+  const Joining joining(*this);
+  mesh::TlsNetwork network(loop.executor(), *key, timers_);
+  mesh::JoinOptions join_options;
+  join_options.on_step = [&](mesh::JoinStep step, const mesh::Address& address) {
+    if (progress) progress({step, address, limit_of(step, join_options)});
+  };
+  const auto seeds = token.seeds;
+  auto members = co_await mesh::join_mesh(network, timers_, *key, std::move(token), join_options);
+  if (!members) co_return std::unexpected(members.error());
+  const auto mesh = members->mesh();
+  auto begun = begin(std::move(*key), std::move(*members), seeds);
+  if (!begun) co_return std::unexpected(begun.error());
+  log::info("mesh", "this node has joined the mesh {}", mesh::short_text(mesh));
+  co_return view();
+}
+
+Task<Result<>> Node::Impl::leave() {
+  if (changing_) co_return std::unexpected(busy());
+  if (!runtime_ && phase_ != MeshPhase::broken && !has_membership(options_)) co_return std::unexpected(no_mesh());
+  const auto done = std::make_shared<async::Event>(loop.executor());
+  leaving_.spawn("mesh: leave", leave_now(done));
+  co_await done->wait();
+  co_return Result<>();
+}
+
+Task<void> Node::Impl::leave_now(std::shared_ptr<async::Event> done) {
+  const Change change(*this);
+  const bool keeps_key = runtime_ && !options_.identity.empty();
+  if (runtime_) {
+    if (peers_changed) peers_changed(nullptr);
+    auto gone = std::move(runtime_);
+    set_phase(MeshPhase::none);
+    co_await gone->leave();
+    co_await gone->stop();
+  }
+  forget_membership(options_);
+  self_.reset();
+  problem_.clear();
+  if (keeps_key) {
+    problem_ = fmt::format(
+        "the mesh that this node has left takes its key, {}, never again: before it comes back, "
+        "it needs a new one there",
+        options_.identity.native());
+  }
+  set_phase(MeshPhase::none);
+  log::info("mesh", "this node has left its mesh");
+  done->set();
+}
+
+void Node::Impl::restore() {
+  if (runtime_ || !has_membership(options_)) return;
+  auto membership = open_membership(options_);
+  if (!membership) {
+    problem_ = membership.error().message;
+    log::error("mesh", "this node isn't in its mesh: {}", problem_);
+    expected_.reset();
+    set_phase(MeshPhase::broken);
+    return;
+  }
+  enter(std::move(*membership), {});
+}
+
+void Node::Impl::change(NodeOptions options) {
+  // What is listened on, and who this is, stay for this life.
+  options.folder = options_.folder;
+  options.listen = options_.listen;
+  options.identity = options_.identity;
+  options.peers = options_.peers;
+  options_ = std::move(options);
+  if (runtime_) runtime_->change(options_);
+  publish();
+}
+
+Task<void> Node::Impl::stop() {
+  co_await leaving_.join();
+  if (runtime_ && peers_changed) peers_changed(nullptr);
+  if (runtime_) co_await runtime_->stop();
+  tasks_.cancel();
+  co_await tasks_.join();
+  if (bootstrap_) co_await bootstrap_->stop();
+  runtime_.reset();
+  publishing_ = true;  // no more of it
+}
+
+Millis Node::Impl::limit_of(mesh::JoinStep step, const mesh::JoinOptions& options) {
+  const mesh::TlsOptions tls;
+  switch (step) {
+    case mesh::JoinStep::dial:
+    case mesh::JoinStep::handshake:
+      return tls.dial + tls.handshake;
+    case mesh::JoinStep::proof:
+      return options.proof;
+    case mesh::JoinStep::admit:
+      return options.admit;
+    case mesh::JoinStep::members:
+      return options.members;
+  }
+  return {};
+}
+
+Result<> Node::Impl::begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds) {
+  auto membership = begin_membership(options_, std::move(key), std::move(members));
+  if (!membership) return std::unexpected(membership.error());
+  enter(std::move(*membership), seeds);
+  return {};
+}
+
+void Node::Impl::enter(Membership membership, const std::vector<mesh::Address>& seeds) {
+  looks_ = false;
+  problem_.clear();
+  expected_.reset();
+  runtime_ = std::make_unique<MemberRuntime>(
+      loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints, copies,
+      hands, groups);
+  if (peers_changed) peers_changed(&runtime_->peers());
+  runtime_->start();
+  set_phase(MeshPhase::member);
+}
+
+Task<void> Node::Impl::meet() {
+  auto key = own_key(options_);
+  if (!key) co_return tell_of_meeting(key.error().message);
+  self_ = key->id();
+  bootstrap_ = std::make_unique<StaticBootstrap>(loop.executor(), timers_, std::move(*key), options_.peers);
+  looks_ = true;
+  set_phase(MeshPhase::joining);
+  const auto next = [this] {
+    if (!looks_) return StaticBootstrap::Next::end;
+    // Two meshes that let it in at once would be one too many.
+    return changing_ ? StaticBootstrap::Next::wait : StaticBootstrap::Next::ask;
+  };
+  auto looking = bootstrap_->run(next, [this](auto joined) { enter_met(std::move(joined)); });
+  co_await std::move(looking);
+  bootstrap_.reset();
+  publish();
+}
+
+void Node::Impl::enter_met(std::optional<mesh::MemberSet> joined) {
+  const Change change(*this);
+  if (!looks_ || !may_begin(change)) return;
+  if (phase_ == MeshPhase::none) set_phase(MeshPhase::joining);
+  const bool founds = !joined && options_.may_found && bootstrap_->founds();
+  if (founds) joined.emplace(configured_founding(bootstrap_->key().public_key()));
+  if (!joined) return tell_of_meeting(bootstrap_->problem());
+  if (auto begun = begin(bootstrap_->key(), *joined, {}); !begun) return tell_of_meeting(begun.error().message);
+  log::info("mesh", "this node has {} the mesh {}, with those that its settings name", founds ? "founded" : "joined",
+            mesh::short_text(joined->mesh()));
+}
+
+void Node::Impl::tell_of_meeting(std::string problem) {
+  if (problem == problem_) return;
+  problem_ = std::move(problem);
+  log::warning("mesh", "{}", problem_);
+  publish();
+}
+
+void Node::Impl::publish() {
+  auto made = std::make_shared<MeshView>();
+  made->phase = phase_;
+  made->problem = problem_;
+  made->name = options_.name;
+  made->role = options_.role;
+  if (self_) made->self = *self_;
+  made->catalog = expected_;
+  if (bootstrap_ && !runtime_) made->unmet = bootstrap_->unmet();
+  if (runtime_) {
+    if (runtime_->is_revoked()) made->phase = MeshPhase::revoked;
+    runtime_->describe(*made);
+  }
+  MeshViewPtr view = std::move(made);
+  {
+    const std::scoped_lock lock(view_mutex_);
+    view_ = view;
+  }
+  if (changed) changed(std::move(view));
+}
+
+Task<void> Node::Impl::publish_later() {
+  const auto next = last_publish_ + kBetweenViews;
+  if (next > timers_.now()) {
+    co_await timers_.sleep_until(next);
+  } else {
+    co_await async::asio::post(loop.executor(), async::use_task);
+  }
+  publishing_ = false;
+  last_publish_ = timers_.now();
+  publish();
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,96 @@
+#include "fleet/requests/mesh_lease_provider.h"
+
+#include <fmt/format.h>
+
+#include "fleet/base/errors.h"
+#include "fleet/base/remote_models.h"
+#include "fleet/requests/peer_upstream.h"
+#include "residency/errors.h"
+
+namespace corral::fleet {
+namespace {
+
+// This machine has no room for it: others may. What ended processes here isn't taken there.
+bool is_no_room(const Error& error) {
+  using core = residency::errc;
+  using load = backends::errc;
+  return error.code == core::insufficient_memory || error.code == core::memory_in_use ||
+         error.code == core::slots_pinned || error.code == core::queue_full || error.code == load::load_never_fits ||
+         error.code == load::load_out_of_memory || error.code == errc::nowhere;
+}
+
+// A model that is going to be split has its plan within that time: all nodes have to hear that it is asked for, and a
+// line of an allocation counts once it has stood for a while (Allotter::kSettle).
+constexpr Millis kPlan{10'000};
+constexpr Millis kLook{250};
+
+// What is short, where it can't be held by all together either.
+Error with_words(const Error& error, const std::optional<SplitNews>& news, const models::ModelInfo& model) {
+  if (!news || news->state != SplitNews::State::lacking || news->why.empty()) return error;
+  Error said(make_error_code(errc::nowhere),
+             fmt::format("no node of the mesh can serve '{}' now, alone or together with others: {}",
+                         model.name.value(), news->why));
+  said.retry_after = error.retry_after.value_or(std::chrono::seconds(15));
+  said.memory = error.memory;
+  if (news->need > 0) said.memory = {{"mesh", news->need, news->have}};
+  return said;
+}
+
+}  // namespace
+
+router::Lease MeshLeaseProvider::try_acquire(const models::ModelInfo& model, std::uint64_t context) {
+  // One of that name may have come onto this machine's disk since: it is another model.
+  if (is_remote(model)) return {};
+  return local_.try_acquire(model, context);
+}
+
+async::Task<Result<router::Lease>> MeshLeaseProvider::acquire(backends::ModelPtr model, router::LeaseRequest request) {
+  return is_remote(*model) ? far_or_soon(std::move(model), std::move(request))
+                           : here_or_far(std::move(model), std::move(request));
+}
+
+async::Task<Result<router::Lease>> MeshLeaseProvider::here_or_far(backends::ModelPtr model,
+                                                                  router::LeaseRequest request) {
+  for (bool again = false;; again = true) {
+    auto here = co_await local_.acquire(model, request);
+    if (here || !is_no_room(here.error())) co_return here;
+    auto asking = far_or_soon(model, request);
+    auto there = co_await std::move(asking);
+    if (there) co_return there;
+    const auto news = splits_.find(*model);
+    // It has come to be held by this node and others meanwhile.
+    if (!again && news && news->is_here() && here.error().code != errc::nowhere) continue;
+    // What is short here is what the owner of this machine can do something about.
+    co_return std::unexpected(with_words(here.error(), news, *model));
+  }
+}
+
+async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::ModelPtr model,
+                                                                  router::LeaseRequest request) {
+  const auto until = timers_.now() + kPlan;
+  std::shared_ptr<void> place, asked;
+  while (true) {
+    auto asking = far(model, request);
+    auto there = co_await std::move(asking);
+    if (there || there.error().code != errc::nowhere) co_return there;
+    const auto news = splits_.find(*model);
+    const bool coming = news && news->state == SplitNews::State::coming && timers_.now() < until;
+    if (coming && !place) {
+      place = splits_.wait(request.requester.peer);
+      // Members lend to what is asked for: who waits is asking.
+      if (place) asked = demand_.wait(model->name);
+    }
+    if (!coming || !place) co_return std::unexpected(with_words(there.error(), news, *model));
+    auto pause = timers_.sleep_for(kLook);
+    co_await std::move(pause);
+  }
+}
+
+async::Task<Result<router::Lease>> MeshLeaseProvider::far(backends::ModelPtr model, router::LeaseRequest request) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  auto call = co_await calls_.begin(std::move(model), request, executor);
+  if (!call) co_return std::unexpected(call.error());
+  co_return router::Lease(std::make_shared<PeerUpstream>(std::move(*call), request), [] {});
+}
+
+}  // namespace corral::fleet

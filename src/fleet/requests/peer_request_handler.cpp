@@ -1,0 +1,252 @@
+#include "fleet/requests/peer_request_handler.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "dialects/error_teller.h"
+#include "fleet/base/errors.h"
+#include "protocol/client_tag.h"
+#include "protocol/errors.h"
+#include "residency/errors.h"
+#include "router/errors.h"
+
+namespace corral::fleet {
+namespace {
+
+constexpr std::size_t kLongestTag = 64;
+constexpr std::chrono::seconds kLoadPause{15};  // 4 a minute
+
+const protocol::AskRow* row_of(std::string_view path) {
+  const auto table = protocol::ask_table();
+  const auto found = std::ranges::find(table, path, &protocol::AskRow::path);
+  return found == table.end() ? nullptr : &*found;
+}
+
+// The forwarder's word of a request that failed, in the words of peers.
+std::optional<PeerFailure> failure_of(const Error& error) {
+  const auto* said = error.fact<router::ForwardFailure>();
+  if (said == nullptr) return std::nullopt;
+  if (said->ending) return PeerFailure{.process = said->ending->number, .requests = said->ending->requests};
+  // What is wrong with the request is wrong everywhere.
+  switch (kind_of(error.code)) {
+    case ErrorKind::invalid_request:
+    case ErrorKind::forbidden:
+    case ErrorKind::too_large:
+    case ErrorKind::cancelled:
+      return std::nullopt;
+    default:
+      return PeerFailure{.unbegun = said->unbegun};
+  }
+}
+
+std::string framed(const Error& error) {
+  const auto mishap = failure_of(error);
+  return (mishap ? comment_of(*mishap) : std::string()) + protocol::sse_error_event(error);
+}
+
+http::Response not_begun_answer(const Error& error, bool not_here = false) {
+  auto response = dialects::error_response(error);
+  if (not_here) response.head.status = kNotHere;
+  write(response.head.headers, PeerFailure{.unbegun = true});
+  return response;
+}
+
+// A request that the forwarder has given up.
+http::Response failed(const Error& error) {
+  auto response = dialects::error_response(error);
+  if (const auto mishap = failure_of(error)) write(response.head.headers, *mishap);
+  return response;
+}
+
+http::Response not_here(std::string text) {
+  return not_begun_answer(Error(make_error_code(residency::errc::not_loaded), std::move(text)), true);
+}
+
+Error busy(std::string text, std::chrono::seconds pause) {
+  Error error(make_error_code(errc::peer_busy), std::move(text));
+  error.retry_after = pause;
+  return error;
+}
+
+}  // namespace
+
+struct PeerRequestHandler::Guests {
+  struct Guest {
+    std::size_t requests = 0;
+    std::multiset<ModelName> loads;  // that its requests wait for, and may
+  };
+  std::mutex mutex;
+  std::map<mesh::NodeId, Guest> nodes;
+};
+
+// One request of a peer, as long as it is here: counted, and listed in heartbeats.
+class PeerRequestHandler::Visit {
+ public:
+  Visit(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held)
+      : guests_(handler.guests_), transport_(handler.transport_), node_(node), held_(held) {
+    transport_.hold(node, held);
+  }
+  ~Visit() {
+    transport_.release(node_, held_);
+    const std::scoped_lock lock(guests_->mutex);
+    const auto guest = guests_->nodes.find(node_);
+    if (load_) guest->second.loads.erase(guest->second.loads.find(*load_));
+    if (--guest->second.requests == 0) guests_->nodes.erase(guest);
+  }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+
+  // A place for one more; nullptr: the node has all that it may have.
+  static std::shared_ptr<Visit> begin(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held) {
+    {
+      const std::scoped_lock lock(handler.guests_->mutex);
+      auto& guest = handler.guests_->nodes[node];
+      if (guest.requests >= handler.options_.most_requests) return nullptr;
+      ++guest.requests;
+    }
+    return std::make_shared<Visit>(handler, node, held);
+  }
+  // Whether it may wait for a load: one that a request of its node waits for already, or one more. On the loop of the
+  // mesh, so that of two at once the second knows what became of the first.
+  bool may_wait_for(const ModelName& model, const std::function<bool()>& take) {
+    const std::scoped_lock lock(guests_->mutex);
+    auto& loads = guests_->nodes[node_].loads;
+    if (!loads.contains(model) && !take()) return false;
+    load_ = model;
+    loads.insert(model);
+    return true;
+  }
+
+ private:
+  const std::shared_ptr<Guests> guests_;
+  PeerTransport& transport_;
+  const mesh::NodeId node_;
+  const mesh::InFlightId held_;
+  std::optional<ModelName> load_;
+};
+
+namespace {
+
+// An answer that streams keeps its place.
+class VisitorBody final : public http::BodySource {
+ public:
+  VisitorBody(std::unique_ptr<http::BodySource> answer, std::shared_ptr<void> visit)
+      : visit_(std::move(visit)), answer_(std::move(answer)) {}
+  async::Task<Result<std::string_view>> read() override { return answer_->read(); }
+  std::string_view take_ready() override { return answer_->take_ready(); }
+  void abort() override { answer_->abort(); }
+  std::optional<std::uint64_t> length() const override { return answer_->length(); }
+
+ private:
+  const std::shared_ptr<void> visit_;
+  const std::unique_ptr<http::BodySource> answer_;
+};
+
+}  // namespace
+
+PeerRequestHandler::PeerRequestHandler(router::LeaseProvider& local, async::Executor home,
+                                       const LocalModels& local_models, PeerTransport& transport, async::Timers& timers,
+                                       PeerRequestLimits options)
+    : local_(local),
+      home_(home),
+      local_models_(local_models),
+      transport_(transport),
+      options_(options),
+      guests_(std::make_shared<Guests>()),
+      forwarder_(local, timers) {}
+
+PeerRequestHandler::~PeerRequestHandler() = default;
+
+async::Task<http::Response> PeerRequestHandler::handle(http::Request request) {
+  const auto node = mesh::parse_node_id(request.peer);
+  const auto* row = row_of(request.head.path());
+  if (!node || row == nullptr) co_return dialects::path_error(request, 404);
+  if (request.head.method != "POST") co_return dialects::path_error(request, 405);
+  auto errand = read_errand(request.head.headers);
+  if (!errand) co_return dialects::error_response(errand.error());
+  const auto visit = Visit::begin(*this, *node, errand->held);
+  if (!visit) {
+    auto text =
+        fmt::format("this node has {} requests of yours, which is all it takes of one node", options_.most_requests);
+    co_return not_begun_answer(busy(std::move(text), std::chrono::seconds(1)));
+  }
+  auto model = local_models_.find(errand->model);
+  if (!model) co_return not_here(fmt::format("'{}' isn't on the disk of this node", errand->model));
+  const auto content = local_models_.content_of(**model);
+  if (!errand->content.empty() && !content.empty() && content != errand->content)
+    co_return not_here(fmt::format("'{}' is another model at this node", errand->model));
+  if (row->type && (*model)->type != *row->type)
+    co_return not_here(fmt::format("'{}' is a model of type {} at this node", errand->model, name_of((*model)->type)));
+  auto serving = serve(std::move(request), *row, std::move(*errand), std::move(*model), visit);
+  auto response = co_await std::move(serving);
+  if (response.body.streaming())
+    response.body = http::Body(std::make_unique<VisitorBody>(response.body.take_source(), visit));
+  co_return response;
+}
+
+async::Task<http::Response> PeerRequestHandler::serve(http::Request request, const protocol::AskRow& row,
+                                                      PeerRequestInfo errand, models::Catalog::Model model,
+                                                      std::shared_ptr<Visit> visit) {
+  const auto node = *mesh::parse_node_id(request.peer);
+  auto tag = std::string(request.head.headers.get(protocol::kClientTag));
+  if (tag.size() > kLongestTag) tag.resize(kLongestTag);
+  const auto about = model;
+  router::ForwardRequest forward{.model = std::move(model),
+                                 .ask = row.ask,
+                                 .stream = errand.stream,
+                                 .id = request.id,
+                                 .ping_interval = errand.ping_interval,
+                                 .context = {errand.context, false},
+                                 .requester = {.peer = router::NodeRef(request.peer), .waits = errand.waits},
+                                 .owner = router::OwnerId(request.peer + "/" + tag),
+                                 .client = router::ClientAddress(request.peer),
+                                 .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
+                                 .once = true,
+                                 .told = framed};
+  std::string type(request.head.headers.get("Content-Type"));
+  if (type.starts_with("application/json")) {
+    auto body = co_await request.body.read_all(options_.max_body_bytes);
+    if (!body) co_return dialects::error_response(body.error());
+    forward.body = std::move(*body);
+  } else {
+    forward.upload = request.body.take_source();
+    forward.stream = false;
+    if (!forward.upload) {
+      const Error missing(make_error_code(protocol::errc::missing_field), "the request has no body", "body");
+      co_return dialects::error_response(missing);
+    }
+  }
+  forward.content_type = std::move(type);
+  const auto may = co_await may_load(node, *about, errand.context, visit);
+  if (!may) co_return not_begun_answer(may.error());
+  auto forwarding = forwarder_.forward(std::move(forward));
+  auto answer = co_await std::move(forwarding);
+  co_return answer ? std::move(*answer) : failed(answer.error());
+}
+
+namespace {
+
+async::Task<bool> is_ready(router::LeaseProvider& lender, const models::ModelInfo& model, std::uint64_t context) {
+  co_return static_cast<bool>(lender.try_acquire(model, context));
+}
+
+}  // namespace
+
+async::Task<Result<>> PeerRequestHandler::may_load(const mesh::NodeId& node, const models::ModelInfo& model,
+                                                   std::uint64_t context, std::shared_ptr<Visit> visit) {
+  auto looking = async::run_on(home_, is_ready(local_, model, context));
+  const bool ready = co_await std::move(looking);
+  if (ready) co_return Result<>();
+  auto taking = transport_.take_load(node, [visit = std::move(visit), name = model.name](const auto& take) {
+    return visit->may_wait_for(name, take);
+  });
+  const bool may = co_await std::move(taking);
+  if (may) co_return Result<>();
+  co_return std::unexpected(
+      busy(fmt::format("this node has loaded as many models for yours as it does in a minute; '{}' isn't in memory",
+                       model.name.value()),
+           kLoadPause));
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,214 @@
+#include "fleet/requests/peer_upstream.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "fleet/base/errors.h"
+#include "fleet/requests/peer_headers.h"
+#include "http/errors.h"
+#include "http/sse.h"
+#include "mesh/identity/errors.h"
+#include "protocol/http_error.h"
+#include "router/errors.h"
+
+namespace corral::fleet {
+namespace {
+
+constexpr std::uint64_t kLongestExcuse = 64 * 1024;
+
+// Of an answer's head nothing else comes from a peer.
+constexpr std::string_view kPassed[] = {"Content-Type", "Content-Disposition", "Cache-Control", "X-Accel-Buffering",
+                                        "Retry-After"};
+
+http::ResponseHead plain(const http::ResponseHead& head) {
+  http::ResponseHead passed{head.status, {}};
+  for (const auto name : kPassed) {
+    if (const auto value = head.headers.get(name); !value.empty()) passed.headers.add(name, value);
+  }
+  return passed;
+}
+
+// Of a process of that node; no two nodes share one.
+router::UpstreamExit ending_of(const PeerCall& call, const PeerFailure& mishap, std::string_view text) {
+  std::uint64_t node = 0;
+  std::memcpy(&node, call.to().node.bytes.data(), sizeof node);
+  return {.how = fmt::format("at {}: {}", call.to().node_name, text),
+          .number = (node ^ mishap.process * 0x9e3779b97f4a7c15ULL) | 1ull << 63,
+          .requests = mishap.requests};
+}
+
+Error not_begun(Error why) {
+  Error error(make_error_code(router::errc::not_begun), why.message);
+  error.facts = std::move(why);
+  return error;
+}
+
+// What a peer says of a request that it didn't answer.
+Error excuse(PeerCall& call, const PeerFailure& mishap, Error why) {
+  if (mishap.unbegun) return not_begun(std::move(why));
+  call.end(ending_of(call, mishap, why.message));
+  return why;
+}
+
+// No connection to the peer: nothing of the request went out.
+bool is_unsent(const Error& error) {
+  return error.code == http::errc::connect_failed || error.code.category() == mesh::error_category();
+}
+
+Error gone(const PeerCall& call) { return {make_error_code(errc::peer_gone), call.ending()->how}; }
+
+// The connection broke under the request.
+Error broke(PeerCall& call, const Error& cause) {
+  if (is_unsent(cause)) {
+    Error why(make_error_code(errc::nowhere), fmt::format("no way to {}: {}", call.to().node_name, cause.message));
+    why.retry_after = std::chrono::seconds(1);
+    return not_begun(std::move(why));
+  }
+  call.end({.how = fmt::format("the connection to {} broke: {}", call.to().node_name, cause.message),
+            .number = call.held() | 1ull << 63});
+  return gone(call);
+}
+
+// A body as it comes from the peer, but for what the peer says to us.
+class PeerBody final : public http::BodySource {
+ public:
+  PeerBody(std::shared_ptr<PeerCall> call, std::unique_ptr<http::BodySource> answer, bool events)
+      : call_(std::move(call)), answer_(std::move(answer)), events_(events) {
+    call_->reads(answer_.get());
+  }
+  ~PeerBody() override { call_->reads(nullptr); }
+
+  async::Task<Result<std::string_view>> read() override {
+    while (true) {
+      if (excuse_) co_return std::unexpected(*excuse_);
+      if (ended_) co_return std::string_view();
+      if (call_->ending()) co_return std::unexpected(gone(*call_));
+      auto piece = co_await next();
+      if (!piece) co_return std::unexpected(call_->ending() ? gone(*call_) : broke(*call_, piece.error()));
+      if (piece->empty()) {
+        ended_ = true;
+        rest_ = cutter_.take_rest();
+        co_return rest_;
+      }
+      if (const auto passed = pass(*piece); !passed.empty()) co_return passed;
+    }
+  }
+  std::string_view take_ready() override {
+    return excuse_ || ended_ ? std::string_view() : pass(answer_->take_ready());
+  }
+  void abort() override { answer_->abort(); }
+  std::optional<std::uint64_t> length() const override { return events_ ? std::nullopt : answer_->length(); }
+
+ private:
+  async::Task<Result<std::string_view>> next() {
+    const PeerCall::Waiting waiting(*call_);
+    co_return co_await answer_->read();
+  }
+
+  // Whole events, up to the one that is for us.
+  std::string_view pass(std::string_view piece) {
+    if (!events_) return piece;
+    const auto events = cutter_.feed(piece);
+    const auto begin = find_comment(events);
+    if (begin == std::string_view::npos) return events;
+    hear(events.substr(begin));
+    return events.substr(0, begin);
+  }
+
+  static std::size_t find_comment(std::string_view events) {
+    constexpr std::string_view kOurs = "\n: corral ";
+    if (events.starts_with(kOurs.substr(1))) return 0;
+    const auto found = events.find(kOurs);
+    return found == std::string_view::npos ? found : found + 1;
+  }
+
+  // The comment, and the error behind it.
+  void hear(std::string_view events) {
+    const auto mishap = mishap_of(events.substr(0, events.find('\n')));
+    Error why(make_error_code(errc::peer_gone), fmt::format("{} gave up", call_->to().node_name));
+    http::SseParser parser([&why](std::string_view, std::string_view data) {
+      constexpr unsigned kUnavailable = 503;
+      why = protocol::parse_error_body(kUnavailable, data);
+    });
+    parser.feed(events);
+    excuse_ = excuse(*call_, mishap.value_or(PeerFailure()), std::move(why));
+  }
+
+  const std::shared_ptr<PeerCall> call_;
+  const std::unique_ptr<http::BodySource> answer_;
+  const bool events_;
+  http::SseEventCutter cutter_;
+  std::string rest_;
+  std::optional<Error> excuse_;
+  bool ended_ = false;
+};
+
+// The answer as the forwarder takes it, or why there is none.
+async::Task<Result<http::Response>> understood(std::shared_ptr<PeerCall> call,
+                                               std::optional<Result<http::Response>> answer) {
+  if (call->ending()) co_return std::unexpected(gone(*call));
+  if (!answer) co_return fail(errc::peer_gone, "the request was ended");
+  if (!*answer) co_return std::unexpected(broke(*call, answer->error()));
+  auto& response = **answer;
+  auto mishap = read_mishap(response.head.headers);
+  if (response.head.status == kNotHere) mishap = PeerFailure{.unbegun = true};
+  if (mishap) {
+    auto text = co_await response.body.read_all(kLongestExcuse);
+    if (!text) co_return std::unexpected(broke(*call, text.error()));
+    auto why = protocol::parse_error_body(response.head.status, *text);
+    co_return std::unexpected(excuse(*call, *mishap, std::move(why)));
+  }
+  response.head = plain(response.head);
+  if (response.body.streaming()) {
+    const bool events = response.head.headers.get("Content-Type").starts_with("text/event-stream");
+    response.body = http::Body(std::make_unique<PeerBody>(std::move(call), response.body.take_source(), events));
+  }
+  co_return std::move(response);
+}
+
+}  // namespace
+
+PeerUpstream::PeerUpstream(std::shared_ptr<PeerCall> call, const router::LeaseRequest& request)
+    : call_(std::move(call)),
+      node_(mesh::to_text(call_->to().node)),
+      stream_(request.streaming.wanted),
+      ping_interval_(request.streaming.ping_interval),
+      context_(request.context.tokens) {}
+
+async::Task<router::UpstreamExit> PeerUpstream::wait_for_exit() {
+  co_await call_->gone().wait();
+  co_return *call_->ending();
+}
+
+http::RequestHead PeerUpstream::head_for_peer(const http::RequestHead& head) const {
+  http::RequestHead told = head;
+  const auto& to = call_->to();
+  write(told.headers,
+        PeerRequestInfo{call_->held(), to.model, to.content, stream_, ping_interval_, context_, to.alone});
+  return told;
+}
+
+async::Task<Result<http::Response>> PeerUpstream::send(const http::RequestHead& head, std::string_view body) {
+  const auto told = head_for_peer(head);
+  std::optional<Result<http::Response>> answer;
+  {
+    const PeerCall::Waiting waiting(*call_);
+    auto sending = call_->client().send(told, body);
+    answer = co_await call_->stopper().run(std::move(sending));
+  }
+  co_return co_await understood(call_, std::move(answer));
+}
+
+async::Task<Result<http::Response>> PeerUpstream::upload(const http::RequestHead& head, http::BodySource& body) {
+  const auto told = head_for_peer(head);
+  std::optional<Result<http::Response>> answer;
+  {
+    const PeerCall::Waiting waiting(*call_);
+    auto sending = call_->client().upload(told, body);
+    answer = co_await call_->stopper().run(std::move(sending));
+  }
+  co_return co_await understood(call_, std::move(answer));
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,97 @@
+// The pure parts: what nodes say around a request, and when one counts as lost.
+#include <gtest/gtest.h>
+
+#include "fleet/requests/lost_request_detector.h"
+#include "fleet/requests/peer_headers.h"
+
+namespace corral::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(PeerWords, AnErrandArrivesAsItWasSent) {
+  const PeerRequestInfo errands[] = {
+      {.held = 1, .model = "m"},
+      {.held = ~0ull,
+       .model = "org/name with spaces + 100% \r\n\"ü\"",
+       .content = std::string(64, 'a'),
+       .stream = true,
+       .ping_interval = 0ms,
+       .context = 4096},
+      {.held = 5, .model = "m", .ping_interval = -1ms, .waits = true},
+  };
+  for (const auto& errand : errands) {
+    http::Headers headers;
+    write(headers, errand);
+    for (const auto& [name, value] : headers) {
+      EXPECT_EQ(value.find_first_of("\r\n"), std::string::npos);
+    }
+    const auto read = read_errand(headers);
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(*read, errand);
+  }
+}
+
+TEST(PeerWords, AMishapArrivesAsItWasSent) {
+  for (const auto& mishap : {PeerFailure{.unbegun = true}, PeerFailure{.process = 12, .requests = 3}}) {
+    http::Headers headers;
+    write(headers, mishap);
+    EXPECT_EQ(read_mishap(headers), mishap);
+    auto comment = comment_of(mishap);
+    EXPECT_TRUE(comment.ends_with("\n\n"));
+    comment.resize(comment.size() - 2);
+    EXPECT_EQ(mishap_of(comment), mishap);
+  }
+  for (const auto* text :
+       {": ping", ": corral", ": corral ended", ": corral ended 1", ": corral ended x 1", "corral"}) {
+    EXPECT_EQ(mishap_of(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(read_mishap({}), std::nullopt);
+}
+
+struct Clocked {
+  MonoTime now{1h};
+  LostRequestDetector rule{now};
+  std::uint64_t pieces = 0;
+  bool lost(Millis time, bool listed, bool waits = true, bool heard = true) {
+    bool gone = false;
+    for (Millis passed = 0ms; passed < time; passed += 500ms) {
+      now += 500ms;
+      gone = rule.lost(now, heard ? std::optional(now) : std::nullopt, listed, waits, pieces);
+    }
+    return gone;
+  }
+};
+
+TEST(LostRequestDetector, MissingForTwoSecondsIsLost) {
+  Clocked clocked;
+  EXPECT_FALSE(clocked.lost(1500ms, false));
+  EXPECT_TRUE(clocked.lost(500ms, false));
+}
+
+TEST(LostRequestDetector, ListedIsNeverLost) {
+  Clocked clocked;
+  EXPECT_FALSE(clocked.lost(1h, true));
+  EXPECT_FALSE(clocked.lost(1500ms, false));
+  EXPECT_FALSE(clocked.lost(500ms, true));
+  EXPECT_FALSE(clocked.lost(1500ms, false));
+}
+
+TEST(LostRequestDetector, WithoutHeartbeatsOrWithoutAWaiterNothingIsLost) {
+  Clocked clocked;
+  EXPECT_FALSE(clocked.lost(10s, false, true, false));
+  EXPECT_FALSE(clocked.lost(10s, false, false));
+  EXPECT_TRUE(clocked.lost(2s, false));
+}
+
+TEST(LostRequestDetector, BytesThatComeAreProof) {
+  Clocked clocked;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_FALSE(clocked.lost(1500ms, false));
+    ++clocked.pieces;
+    EXPECT_FALSE(clocked.lost(500ms, false));
+  }
+}
+
+}  // namespace
+}  // namespace corral::fleet

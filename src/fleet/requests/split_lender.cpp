@@ -1,0 +1,69 @@
+#include "fleet/requests/split_lender.h"
+
+#include <fmt/format.h>
+
+#include "fleet/base/errors.h"
+#include "residency/errors.h"
+#include "router/errors.h"
+
+namespace corral::fleet {
+namespace {
+
+constexpr Millis kLook{100};
+// An engine that has just gone is known here as gone within that time.
+constexpr Millis kCatchUp{3'000};
+// A group gets so long to stand, as a load does (router/model_options.cpp), and a while to be agreed on.
+constexpr Millis kDeadlineBase{90'000};
+constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
+constexpr std::chrono::seconds kAgain{5};
+
+// Its engine has gone since it was said to be there: nothing is wrong with the request, as a context would be that no
+// engine of it has.
+bool is_gone(const Error& error) {
+  return (error.code == residency::errc::not_here && error.param != "ctx_size") ||
+         error.code == router::errc::backend_died;
+}
+
+Error refusal(const std::string& name, const SplitNews& news, const char* what) {
+  Error error(make_error_code(errc::nowhere), fmt::format("'{}' is held by several nodes together, and {}{}{}", name,
+                                                          what, news.why.empty() ? "" : ": ", news.why));
+  error.retry_after = kAgain;
+  return error;
+}
+
+}  // namespace
+
+async::Task<Result<router::Lease>> SplitLender::acquire(backends::ModelPtr model, router::LeaseRequest request) {
+  const auto deadline = timers_.now() + kDeadlineBase + Millis(model->size.value() / kSlowDiskBytesPerMilli);
+  const auto& name = model->name.value();
+  std::shared_ptr<void> place;
+  std::optional<MonoTime> missed;
+  while (true) {
+    const auto news = book_.find(*model);
+    const auto now = timers_.now();
+    if (!news || !news->is_here() || news->state == SplitNews::State::standing) {
+      auto asking = inner_.acquire(model, request);
+      auto lease = co_await std::move(asking);
+      if (lease || !is_gone(lease.error())) co_return lease;
+      const bool here = news && news->is_here();
+      // Its group has ended, and the router hears of it in a moment. What others are told is the router's own answer.
+      if (!here && (request.requester.peer != router::NodeRef() || lease.error().code != residency::errc::not_here))
+        co_return lease;
+      if (!missed) missed = now;
+      if (now - *missed >= kCatchUp)
+        co_return here ? std::unexpected(refusal(name, *news, "doesn't answer now")) : std::move(lease);
+    } else {
+      missed.reset();
+      const bool stuck = news->state == SplitNews::State::stuck && now - news->since >= kSplitPatience;
+      if (stuck) co_return std::unexpected(refusal(name, *news, "doesn't stand now"));
+      if (now >= deadline) co_return std::unexpected(refusal(name, *news, "isn't ready yet"));
+    }
+    if (!place) place = book_.wait(request.requester.peer);
+    if (!place)
+      co_return std::unexpected(refusal(name, news.value_or(SplitNews()), "as many requests wait for it as may"));
+    auto pause = timers_.sleep_for(kLook);
+    co_await std::move(pause);
+  }
+}
+
+}  // namespace corral::fleet

@@ -1,0 +1,328 @@
+// Requests for models that several nodes hold together: they wait for the group, and are told why when it comes to
+// nothing.
+#include "fleet/requests/fleet_fixture.h"
+#include "http/sse.h"
+
+namespace corral::fleet {
+namespace {
+
+using State = SplitNews::State;
+
+class SplitLenderTest : public FleetTest {
+ protected:
+  void SetUp() override {
+    FleetTest::SetUp();
+    a = &add("a");
+    b = &add("b");
+    route(*b, "m", {a});
+    a->own("m");
+  }
+  // Its engine stands, as HANDS would have it.
+  void stand() {
+    a->group_held.clear();
+    a->have("m");
+    a->split("m", State::standing);
+  }
+  static std::string message(http::Response& response) { return response.body.text(); }
+
+  Node* a = nullptr;
+  Node* b = nullptr;
+};
+
+TEST_F(SplitLenderTest, ARequestWaitsForItsGroup) {
+  a->split("m", State::making);
+  auto answer = forward(*a, a->own("m"));
+  pass(20'000ms);
+  EXPECT_FALSE(answer.done());
+  EXPECT_THAT(a->backend.servers(), IsEmpty()) << "nothing is loaded here alone";
+  EXPECT_EQ(a->splits.waiting(), 1u);
+  stand();
+  pass(200ms);
+  a->request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
+TEST_F(SplitLenderTest, AStreamIsPingedMeanwhile) {
+  a->split("m", State::making);
+  auto answer = forward(*a, a->own("m"), true);
+  pass(1200ms);
+  ASSERT_TRUE(answer.done());
+  auto client = reader(answer);
+  pass(2000ms);
+  EXPECT_THAT(client.text(), HasSubstr(": ping"));
+  stand();
+  pass(1500ms);
+  a->request("m").send("data: 1\n\n");
+  a->request("m").end();
+  settle();
+  EXPECT_THAT(client.text(), HasSubstr("data: 1"));
+}
+
+TEST_F(SplitLenderTest, WhatComesToNothingIsTold) {
+  a->split("m", State::stuck, "b lends less than the 4.1 GB that its share takes");
+  auto answer = forward(*a, a->own("m"));
+  pass(4000ms);
+  EXPECT_FALSE(answer.done()) << "another try may do";
+  pass(1500ms);
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 503u);
+  EXPECT_EQ(answer.get().head.headers.get("Retry-After"), "5");
+  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("b lends less than the 4.1 GB")));
+  // Who comes later needn't wait to hear it.
+  auto late = forward(*a, a->own("m"));
+  ASSERT_TRUE(late.done());
+  EXPECT_EQ(late.get().head.status, 503u);
+}
+
+TEST_F(SplitLenderTest, AStreamThatWaitsInVainEndsWithOneFramedError) {
+  a->split("m", State::making);
+  auto answer = forward(*a, a->own("m"), true);
+  pass(1200ms);
+  auto client = reader(answer);
+  a->split("m", State::stuck, "there is no link to b");
+  pass(6000ms);
+  const auto said = client.text();
+  EXPECT_THAT(said, HasSubstr("there is no link to b"));
+  EXPECT_EQ(said.find("\"error\""), said.rfind("\"error\""));
+  EXPECT_THAT(said, testing::Not(HasSubstr("[DONE]")));
+}
+
+TEST_F(SplitLenderTest, NobodyWaitsForEver) {
+  a->split("m", State::making);
+  auto answer = forward(*a, a->own("m"));
+  pass(95'000ms, 500ms);
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 503u);
+  EXPECT_THAT(text(answer), HasSubstr("isn't ready yet"));
+}
+
+TEST_F(SplitLenderTest, AClientThatLeavesLeavesNothing) {
+  a->split("m", State::making);
+  {
+    auto answer = forward(*a, a->own("m"));
+    auto stream = forward(*a, a->own("m"), true);
+    pass(3000ms);
+    EXPECT_EQ(a->splits.waiting(), 2u);
+  }
+  settle();
+  EXPECT_EQ(a->splits.waiting(), 0u);
+}
+
+TEST_F(SplitLenderTest, OnlySoManyWait) {
+  a->split("m", State::making);
+  std::vector<Pending<http::Response>> all;
+  for (std::size_t i = 0; i < SplitBook::kMostWaiting + 20; ++i) all.push_back(forward(*a, a->own("m")));
+  pass(200ms);
+  const auto refused = std::ranges::count_if(all, [](const auto& one) { return one.done(); });
+  EXPECT_EQ(refused, 20);
+  for (auto& one : all)
+    if (one.done()) EXPECT_EQ(one.get().head.status, 503u);
+  a->split("m", State::stuck, "it comes to nothing");
+  pass(6000ms);
+  for (auto& one : all) {
+    ASSERT_TRUE(one.done());
+    text(one);
+  }
+  EXPECT_EQ(a->splits.waiting(), 0u);
+}
+
+TEST_F(SplitLenderTest, OtherModelsDontWait) {
+  a->split("m", State::making);
+  a->have("n");
+  auto answer = forward(*a, a->own("n"));
+  a->request("n").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  text(answer);
+}
+
+TEST_F(SplitLenderTest, WhenItsEngineEndsARequestThatHeardNothingGoesToTheNext) {
+  stand();
+  auto answer = forward(*a, a->own("m"));
+  // As it is: the router knows at once, the book a moment later.
+  a->group_held.insert("m");
+  a->server_of("m").die();
+  settle();
+  pass(500ms);
+  EXPECT_FALSE(answer.done());
+  EXPECT_EQ(a->backend.servers().size(), 1u) << "nobody loads it alone";
+  a->split("m", State::making);
+  pass(5000ms);
+  EXPECT_FALSE(answer.done());
+  stand();
+  pass(300ms);
+  ASSERT_FALSE(answer.done());
+  a->request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
+TEST_F(SplitLenderTest, AStreamThatHadBegunEndsWithOneFramedError) {
+  stand();
+  auto answer = forward(*a, a->own("m"), true);
+  a->request("m").send("data: 1\n\n");
+  settle();
+  auto client = reader(answer);
+  a->group_held.insert("m");
+  a->server_of("m").die();
+  settle();
+  a->split("m", State::making);
+  pass(3000ms);
+  const auto said = client.text();
+  EXPECT_THAT(said, HasSubstr("data: 1"));
+  EXPECT_THAT(said, HasSubstr("backend_died"));
+  EXPECT_EQ(a->splits.waiting(), 0u);
+}
+
+TEST_F(SplitLenderTest, AnEngineThatIsGoneThoughItIsSaidToStandIsntWaitedForLong) {
+  a->split("m", State::standing);
+  auto answer = forward(*a, a->own("m"));
+  pass(3500ms);
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 503u);
+  text(answer);
+}
+
+TEST_F(SplitLenderTest, AGroupThatEndsLeavesTheModelToTheRouter) {
+  a->split("m", State::making);
+  a->backend.load_at_once = true;
+  a->backend.reply = backends::FakeBackend::echo;
+  auto answer = forward(*a, a->own("m"));
+  pass(1000ms);
+  EXPECT_FALSE(answer.done());
+  a->group_held.clear();
+  a->splits.tell({});
+  pass(500ms);
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
+TEST_F(SplitLenderTest, TheRouterHearsOfTheEndAMomentLater) {
+  a->split("m", State::making);
+  auto answer = forward(*a, a->own("m"));
+  a->splits.tell({});  // and still it is held
+  pass(500ms);
+  EXPECT_FALSE(answer.done());
+  a->backend.load_at_once = true;
+  a->backend.reply = backends::FakeBackend::echo;
+  a->group_held.clear();
+  pass(500ms);
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
+TEST_F(SplitLenderTest, RequestsOfOtherNodesWaitAtTheHost) {
+  a->split("m", State::making);
+  auto answer = forward(*b, far("m"));
+  pass(10'000ms);
+  EXPECT_FALSE(answer.done());
+  EXPECT_EQ(a->splits.waiting(), 1u);
+  stand();
+  pass(300ms);
+  a->request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
+TEST_F(SplitLenderTest, OfANodeOnlySoManyWait) {
+  a->split("m", State::making);
+  std::vector<Pending<http::Response>> all;
+  for (std::size_t i = 0; i < SplitBook::kMostOfPeer + 4; ++i) all.push_back(forward(*b, far("m")));
+  pass(1000ms);
+  EXPECT_EQ(a->splits.waiting(), SplitBook::kMostOfPeer);
+  EXPECT_EQ(std::ranges::count_if(all, [](const auto& one) { return one.done(); }), 4);
+  for (auto& one : all)
+    if (one.done()) text(one);
+  all.clear();
+  pass(500ms);
+}
+
+TEST_F(SplitLenderTest, AHostThatDiesWhileRequestsWaitThere) {
+  a->split("m", State::making);
+  auto answer = forward(*b, far("m"));
+  pass(2000ms);
+  EXPECT_EQ(a->splits.waiting(), 1u);
+  kill(*a);
+  pass(3000ms);
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 503u);
+  text(answer);
+  EXPECT_EQ(a->splits.waiting(), 0u);
+}
+
+// ---- before there is a group
+
+TEST_F(SplitLenderTest, APlanThatIsComingIsWaitedForAWhile) {
+  b->split("m", State::coming);
+  route(*b, "m", {});
+  auto answer = forward(*b, far("m"));
+  pass(2000ms);
+  EXPECT_FALSE(answer.done());
+  // Members lend memory to what is asked for: so it is asked for while it waits, and counts once.
+  ASSERT_EQ(b->demand.told().size(), 1u);
+  const auto asked = b->demand.told().front().per_hour;
+  route(*b, "m", {a});  // a hosts it now
+  a->split("m", State::making);
+  pass(1000ms);
+  EXPECT_FALSE(answer.done());
+  stand();
+  pass(300ms);
+  a->request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+  EXPECT_LE(b->demand.told().front().per_hour, asked);
+}
+
+TEST_F(SplitLenderTest, APlanThatDoesntComeIsntWaitedForLong) {
+  b->split("m", State::coming);
+  route(*b, "m", {});
+  auto answer = forward(*b, far("m"));
+  pass(11'000ms);
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 503u);
+  text(answer);
+}
+
+TEST_F(SplitLenderTest, WhatIsShortForAllTogetherIsTold) {
+  b->split("m", State::lacking, "it needs 40.0 GB, 2 nodes give 30.0 GB together: 10.0 GB short");
+  route(*b, "m", {});
+  auto answer = forward(*b, far("m"));
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 503u);
+  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("10.0 GB short")));
+}
+
+TEST_F(SplitLenderTest, AModelOfThisNodeThatFitsNowhereWaitsForItsPlan) {
+  route(*a, "m", {});
+  a->split("m", State::coming);
+  a->backend.refused.emplace("m", Error(make_error_code(residency::errc::insufficient_memory), "too large"));
+  auto answer = forward(*a, a->own("m"));
+  pass(1000ms);
+  EXPECT_FALSE(answer.done());
+  a->backend.refused.clear();
+  a->split("m", State::making);
+  pass(1000ms);
+  EXPECT_FALSE(answer.done());
+  stand();
+  pass(500ms);
+  ASSERT_FALSE(answer.done());
+  a->request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
+}  // namespace
+}  // namespace corral::fleet

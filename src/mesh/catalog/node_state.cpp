@@ -1,0 +1,480 @@
+#include "mesh/catalog/node_state.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <tuple>
+
+#include "mesh/catalog/group_entries.h"
+#include "mesh/catalog/model_entry.h"
+#include "mesh/identity/errors.h"
+
+namespace corral::mesh {
+namespace {
+
+// A page is a list of entries: kind (8 bits), length (32 bits), fields. The numbers are the wire's; kinds of later
+// versions are passed over.
+enum class EntryKind : std::uint8_t {
+  node = 1,
+  memory = 2,
+  model = 3,
+  wanted = 4,
+  serving = 5,
+  demand = 6,
+  link = 7,
+  copying = 8,
+  group = 9,
+  share = 10,
+  mark = 11
+};
+constexpr auto kLastKind = EntryKind::mark;
+
+// Models are spread over pages by the hashes of their names, so that one that comes or goes changes one page.
+constexpr std::size_t kGoodPage = 12 * 1024;
+constexpr std::size_t kMostModelPages = 128;
+constexpr std::size_t kMostModelBytes = 768 * 1024;  // leaves room for the rest of a statement
+
+void append(std::string& page, EntryKind kind, const FieldWriter& fields) {
+  ByteWriter(page).number<std::uint8_t>(static_cast<std::uint8_t>(kind)).sized<std::uint32_t>(fields.bytes());
+}
+
+std::string_view cut(std::string_view text) { return text.substr(0, kNodeStateLimits.text); }
+
+FieldWriter fields_of_node(const NodeState& said) {
+  FieldWriter out;
+  out.text(1, cut(said.name)).number(2, static_cast<std::uint64_t>(said.role));
+  for (const auto& address : said.addresses) out.text(3, to_text(address));
+  out.text(4, cut(said.version)).text(5, cut(said.engine)).number(6, said.minor).number(7, said.takes_copies);
+  out.number(8, said.more_models).number(9, said.looking).number(10, said.recalled);
+  out.number(11, said.works);
+  for (std::size_t i = 0; i < std::min(said.weight_speeds.size(), kNodeStateLimits.weight_speeds); ++i) {
+    const auto& speed = said.weight_speeds[i];
+    out.raw(12, FieldWriter().text(1, cut(speed.type)).number(2, speed.bytes_per_second).bytes());
+  }
+  return out;
+}
+
+FieldWriter fields_of(const MemoryReport& memory) {
+  FieldWriter out;
+  out.text(1, cut(memory.name)).number(2, memory.gpu).number(3, memory.total).number(4, memory.free);
+  return out.number(5, memory.evictable).number(6, memory.lent);
+}
+
+FieldWriter fields_of(const WantedModel& wanted) {
+  FieldWriter out;
+  return out.text(1, wanted.name).text(2, cut(wanted.source));
+}
+
+FieldWriter fields_of(const ServedModel& served) {
+  FieldWriter out;
+  out.text(1, served.name).number(2, static_cast<std::uint64_t>(served.state)).number(3, served.context);
+  out.number(4, served.slots).number(5, served.running).number(6, served.waiting).decimal(7, served.tokens_per_second);
+  return out.number(8, served.idle_ms).number(9, served.bytes).number(10, served.lent);
+}
+
+FieldWriter fields_of(const Demand& demand) {
+  FieldWriter out;
+  return out.text(1, demand.name).decimal(2, demand.per_hour);
+}
+
+FieldWriter fields_of(const LinkReport& link) {
+  FieldWriter out;
+  return out.raw(1, as_text(link.to.bytes)).number(2, link.round_trip_us).number(3, link.bytes_per_second);
+}
+
+FieldWriter fields_of(const CopyingModel& copy) {
+  FieldWriter out;
+  out.raw(1, as_text(copy.content)).number(2, copy.done).number(3, copy.total).number(4, copy.bytes_per_second);
+  return out.number(5, copy.by_allocation);
+}
+
+template <typename T>
+void append_all(std::string& page, EntryKind kind, const std::vector<T>& values, std::size_t most) {
+  for (std::size_t i = 0; i < std::min(values.size(), most); ++i) append(page, kind, fields_of(values[i]));
+}
+
+// Those that may be said, sorted by name; what doesn't fit is counted.
+std::vector<ModelOnDisk> sayable(NodeState& said) {
+  std::map<std::string, const ModelOnDisk*> first, rest;
+  const auto is_served = [&](const std::string& name) {
+    return std::ranges::find(said.serving, name, &ServedModel::name) != said.serving.end();
+  };
+  for (const auto& model : said.models) {
+    if (!Field{0, model.name}.is_name(kNodeStateLimits.name)) continue;
+    (is_served(model.name) ? first : rest).emplace(model.name, &model);
+  }
+  std::vector<ModelOnDisk> chosen;
+  std::size_t bytes = 0;
+  for (const auto* part : {&first, &rest}) {
+    for (const auto& [name, model] : *part) {
+      auto kept = *model;
+      std::erase_if(kept.aliases, [](const auto& alias) { return !Field{0, alias}.is_name(kNodeStateLimits.name); });
+      kept.aliases.resize(std::min(kept.aliases.size(), kNodeStateLimits.aliases));
+      kept.labels.resize(std::min(kept.labels.size(), kNodeStateLimits.labels));
+      const auto size = fields_of(kept).bytes().size() + 5;
+      if (chosen.size() == kNodeStateLimits.models || bytes + size > kMostModelBytes) continue;
+      bytes += size;
+      chosen.push_back(std::move(kept));
+    }
+  }
+  said.more_models += said.models.size() - chosen.size();
+  std::ranges::sort(chosen, {}, &ModelOnDisk::name);
+  return chosen;
+}
+
+std::vector<std::string> model_pages(const std::vector<ModelOnDisk>& models) {
+  for (std::size_t count = 1;; count *= 2) {
+    std::vector<std::string> pages(count);
+    for (const auto& model : models) {
+      const auto place = tagged_hash("page of a model", model.name)[0] % count;
+      append(pages[place], EntryKind::model, fields_of(model));
+    }
+    const auto largest = std::ranges::max(pages, {}, &std::string::size).size();
+    if (largest > kGoodPage && count < kMostModelPages) continue;
+    std::erase_if(pages, [](const auto& page) { return page.empty(); });
+    return pages;
+  }
+}
+
+WeightSpeed read_speed(std::string_view bytes) {
+  WeightSpeed speed;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1) speed.type = field.text(kNodeStateLimits.text);
+    if (field.tag == 2) speed.bytes_per_second = field.number(kNodeStateLimits.number);
+  });
+  return speed;
+}
+
+void take_node(std::string_view bytes, NodeState& said) {
+  each_field(bytes, [&](const Field& field) {
+    switch (field.tag) {
+      case 1:
+        said.name = field.text(kNodeStateLimits.text);
+        break;
+      case 2:
+        if (const auto role = field.number(255); role >= 1 && role <= 3) said.role = static_cast<Role>(role);
+        break;
+      case 3:
+        if (auto address = parse_address(field.bytes); address && said.addresses.size() < kNodeStateLimits.addresses)
+          said.addresses.push_back(std::move(*address));
+        break;
+      case 4:
+        said.version = field.text(kNodeStateLimits.text);
+        break;
+      case 5:
+        said.engine = field.text(kNodeStateLimits.text);
+        break;
+      case 6:
+        said.minor = field.small<std::uint16_t>();
+        break;
+      case 7:
+        said.takes_copies = field.flag();
+        break;
+      case 8:
+        said.more_models = field.number(kNodeStateLimits.number);
+        break;
+      case 9:
+        said.looking = field.flag();
+        break;
+      case 10:
+        said.recalled = field.flag();
+        break;
+      case 11:
+        said.works = field.flag();
+        break;
+      case 12:
+        if (said.weight_speeds.size() < kNodeStateLimits.weight_speeds)
+          said.weight_speeds.push_back(read_speed(field.bytes));
+        break;
+      default:
+        break;
+    }
+  });
+}
+
+// Free memory and disk change by themselves all the time; they stand apart from what hardly ever changes.
+FieldWriter fields_of_disk(const NodeState& said) {
+  FieldWriter out;
+  return out.number(7, said.disk_free);
+}
+
+MemoryReport read_memory(std::string_view bytes, NodeState& said) {
+  MemoryReport memory;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1) memory.name = field.text(kNodeStateLimits.text);
+    if (field.tag == 2) memory.gpu = field.flag();
+    if (field.tag == 3) memory.total = field.number(kNodeStateLimits.number);
+    if (field.tag == 4) memory.free = field.number(kNodeStateLimits.number);
+    if (field.tag == 5) memory.evictable = field.number(kNodeStateLimits.number);
+    if (field.tag == 6) memory.lent = field.number(kNodeStateLimits.number);
+    if (field.tag == 7) said.disk_free = field.number(kNodeStateLimits.number);
+  });
+  return memory;
+}
+
+WantedModel read_wanted(std::string_view bytes) {
+  WantedModel wanted;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1 && field.is_name(kNodeStateLimits.name)) wanted.name = std::string(field.bytes);
+    if (field.tag == 2) wanted.source = field.text(kNodeStateLimits.text);
+  });
+  return wanted;
+}
+
+ServedModel read_served(std::string_view bytes) {
+  ServedModel served;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1 && field.is_name(kNodeStateLimits.name)) served.name = std::string(field.bytes);
+    if (field.tag == 2) {
+      const auto state = field.number(255);
+      served.state = state >= 1 && state <= 3 ? static_cast<ServingState>(state) : ServingState::draining;
+    }
+    if (field.tag == 3) served.context = field.number(kNodeStateLimits.number);
+    if (field.tag == 4) served.slots = field.small<std::uint32_t>();
+    if (field.tag == 5) served.running = field.small<std::uint32_t>();
+    if (field.tag == 6) served.waiting = field.small<std::uint32_t>();
+    if (field.tag == 7) served.tokens_per_second = field.decimal();
+    if (field.tag == 8) served.idle_ms = field.number(kNodeStateLimits.number);
+    if (field.tag == 9) served.bytes = field.number(kNodeStateLimits.number);
+    if (field.tag == 10) served.lent = field.flag();
+  });
+  return served;
+}
+
+Demand read_demand(std::string_view bytes) {
+  Demand demand;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1 && field.is_name(kNodeStateLimits.name)) demand.name = std::string(field.bytes);
+    if (field.tag == 2) demand.per_hour = field.decimal();
+  });
+  return demand;
+}
+
+LinkReport read_link(std::string_view bytes) {
+  LinkReport link;
+  each_field(bytes, [&](const Field& field) {
+    if (field.tag == 1 && field.bytes.size() == sizeof(Sha256)) link.to.bytes = ByteReader(field.bytes).fixed<32>();
+    if (field.tag == 2) link.round_trip_us = field.number(kNodeStateLimits.number);
+    if (field.tag == 3) link.bytes_per_second = field.number(kNodeStateLimits.number);
+  });
+  return link;
+}
+
+void take_copying(std::string_view bytes, NodeState& said) {
+  CopyingModel copy;
+  bool named = false;
+  each_field(bytes, [&](const Field& field) {
+    named = named || (field.tag == 1 && field.bytes.size() == sizeof(Sha256));
+    if (field.tag == 1 && named) copy.content = ByteReader(field.bytes).fixed<32>();
+    if (field.tag == 2) copy.done = field.number(kNodeStateLimits.number);
+    if (field.tag == 3) copy.total = field.number(kNodeStateLimits.number);
+    if (field.tag == 4) copy.bytes_per_second = field.number(kNodeStateLimits.number);
+    if (field.tag == 5) copy.by_allocation = field.flag();
+  });
+  copy.done = std::min(copy.done, copy.total);
+  if (named && said.copying.size() < kNodeStateLimits.copying) said.copying.push_back(copy);
+}
+
+template <typename T>
+void keep(std::vector<T>& list, T value, std::size_t most) {
+  if (list.size() < most) list.push_back(std::move(value));
+}
+template <typename T>
+void keep_named(std::vector<T>& list, T value, std::size_t most) {
+  if (!value.name.empty()) keep(list, std::move(value), most);
+}
+
+void take_entry(EntryKind kind, std::string_view bytes, NodeState& said) {
+  switch (kind) {
+    case EntryKind::node:
+      take_node(bytes, said);
+      break;
+    case EntryKind::memory:
+      if (auto memory = read_memory(bytes, said); !memory.name.empty())
+        keep(said.memory, std::move(memory), kNodeStateLimits.memory);
+      break;
+    case EntryKind::model:
+      keep_named(said.models, read_model(bytes), kNodeStateLimits.models);
+      break;
+    case EntryKind::wanted:
+      keep_named(said.wants, read_wanted(bytes), kNodeStateLimits.wants);
+      break;
+    case EntryKind::serving:
+      keep_named(said.serving, read_served(bytes), kNodeStateLimits.serving);
+      break;
+    case EntryKind::demand:
+      keep_named(said.demand, read_demand(bytes), kNodeStateLimits.demand);
+      break;
+    case EntryKind::link:
+      keep(said.links, read_link(bytes), kNodeStateLimits.links);
+      break;
+    case EntryKind::copying:
+      take_copying(bytes, said);
+      break;
+    case EntryKind::group:
+      if (auto group = read_group(bytes)) keep(said.groups, std::move(*group), kNodeStateLimits.groups);
+      break;
+    case EntryKind::share:
+      if (auto share = read_share(bytes)) keep(said.shares, *share, kNodeStateLimits.shares);
+      break;
+    case EntryKind::mark:
+      if (auto mark = read_mark(bytes)) take_mark(std::move(*mark), said);
+      break;
+  }
+}
+
+// Each name once; of two that say the same name the first counts.
+template <typename T>
+void sort_by_name(std::vector<T>& list) {
+  std::map<std::string, T> by_name;
+  for (auto& value : list) by_name.try_emplace(value.name, std::move(value));
+  list.clear();
+  for (auto& [name, value] : by_name) list.push_back(std::move(value));
+}
+
+// Each model once; the first counts.
+template <typename T, typename Key>
+void sort_by_model(std::vector<T>& list, Key key) {
+  std::map<ContentKey, T> by_model;
+  for (auto& value : list) {
+    const ContentKey model = std::invoke(key, value);
+    by_model.try_emplace(model, std::move(value));
+  }
+  list.clear();
+  for (auto& [model, value] : by_model) list.push_back(std::move(value));
+}
+
+std::uint64_t down_to(std::uint64_t value, std::uint64_t step) { return value / step * step; }
+
+// Two significant binary digits: steps of a quarter to a half.
+std::uint64_t roughly(std::uint64_t value) {
+  const int digits = std::bit_width(value);
+  return digits <= 2 ? value : value >> (digits - 2) << (digits - 2);
+}
+// A model that was idle for a minute counts so, and not as one that was idle for less.
+std::uint64_t idle_roughly(std::uint64_t ms) {
+  constexpr std::uint64_t kMinute = 60'000;
+  return ms < kMinute ? roughly(down_to(ms, 1000)) : roughly(ms / kMinute) * kMinute;
+}
+double roughly(double value) { return static_cast<double>(roughly(static_cast<std::uint64_t>(value * 64))) / 64; }
+// Five of them, to the nearest: for what others reckon with.
+double nearly(double value) {
+  if (!(value > 0)) return 0;
+  const double unit = std::exp2(std::floor(std::log2(value)) - 4);
+  return std::round(value / unit) * unit;
+}
+
+}  // namespace
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::worker:
+      return "worker";
+    case Role::client:
+      return "client";
+    case Role::member:
+      break;
+  }
+  return "member";
+}
+
+std::optional<Role> parse_role(std::string_view name) {
+  for (const auto role : {Role::member, Role::worker, Role::client}) {
+    if (name_of(role) == name) return role;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(ServingState state) {
+  switch (state) {
+    case ServingState::loading:
+      return "loading";
+    case ServingState::draining:
+      return "draining";
+    case ServingState::ready:
+      break;
+  }
+  return "ready";
+}
+
+NodeState rounded(NodeState said) {
+  constexpr std::uint64_t kMiB = 1024 * 1024;
+  said.disk_free = down_to(said.disk_free, 256 * kMiB);
+  for (auto& memory : said.memory) {
+    memory.free = down_to(memory.free, 32 * kMiB);
+    memory.evictable = down_to(memory.evictable, 32 * kMiB);
+  }
+  for (auto& model : said.models) model.tokens_per_second = nearly(model.tokens_per_second);
+  for (auto& served : said.serving) {
+    served.tokens_per_second = roughly(served.tokens_per_second);
+    served.idle_ms = idle_roughly(served.idle_ms);
+    served.bytes = down_to(served.bytes, kMiB);
+  }
+  for (auto& demand : said.demand) demand.per_hour = roughly(demand.per_hour);
+  for (auto& link : said.links) {
+    link.round_trip_us = roughly(link.round_trip_us);
+    link.bytes_per_second = roughly(link.bytes_per_second);
+  }
+  for (auto& copy : said.copying) {
+    constexpr std::uint64_t kSteps = 20;
+    copy.done = down_to(copy.done, std::max<std::uint64_t>(copy.total / kSteps, 1));
+    copy.bytes_per_second = roughly(copy.bytes_per_second);
+  }
+  for (auto& group : said.groups) {
+    group.idle_ms = idle_roughly(group.idle_ms);
+    group.tokens_per_second = nearly(group.tokens_per_second);
+  }
+  return said;
+}
+
+std::vector<std::string> encode_pages(NodeState statement) {
+  const auto models = sayable(statement);
+  auto pages = model_pages(models);
+  std::string node, memory, now, links, groups, marks;
+  append(node, EntryKind::node, fields_of_node(statement));
+  append_all(node, EntryKind::wanted, statement.wants, kNodeStateLimits.wants);
+  append(memory, EntryKind::memory, fields_of_disk(statement));
+  append_all(memory, EntryKind::memory, statement.memory, kNodeStateLimits.memory);
+  append_all(now, EntryKind::serving, statement.serving, kNodeStateLimits.serving);
+  append_all(now, EntryKind::copying, statement.copying, kNodeStateLimits.copying);
+  append_all(links, EntryKind::link, statement.links, kNodeStateLimits.links);
+  append_all(links, EntryKind::demand, statement.demand, kNodeStateLimits.demand);
+  append_all(groups, EntryKind::group, statement.groups, kNodeStateLimits.groups);
+  append_all(groups, EntryKind::share, statement.shares, kNodeStateLimits.shares);
+  for (const auto& mark : marks_of(statement)) append(marks, EntryKind::mark, fields_of(mark));
+  for (auto* page : {&marks, &groups, &now, &links, &memory, &node}) {
+    if (!page->empty()) pages.insert(pages.begin(), std::move(*page));
+  }
+  return pages;
+}
+
+Result<NodeState> decode_pages(const std::vector<std::string_view>& pages) {
+  NodeState said;
+  for (const auto page : pages) {
+    ByteReader in(page);
+    while (in.ok() && !in.rest().empty()) {
+      const auto kind = static_cast<EntryKind>(in.number<std::uint8_t>());
+      const auto bytes = in.sized<std::uint32_t>();
+      const bool known = kind >= EntryKind::node && kind <= kLastKind;
+      if (!in.ok() || (known && !each_field(bytes, [](const Field&) {})))
+        return fail(errc::malformed, "a page of an announcement that is cut off");
+      if (known) take_entry(kind, bytes, said);
+    }
+  }
+  sort_by_name(said.models);
+  sort_by_name(said.wants);
+  sort_by_name(said.serving);
+  sort_by_name(said.demand);
+  std::ranges::sort(said.links, {}, &LinkReport::to);
+  sort_by_model(said.groups, &GroupReport::model);
+  sort_by_model(said.split_orders, &SplitOrder::model);
+  sort_by_model(said.resting, std::identity());
+  sort_by_model(said.unloads, std::identity());
+  sort_by_model(said.declined, std::identity());
+  std::ranges::sort(said.shares, {}, [](const ShareReport& share) { return std::tie(share.host, share.model); });
+  return said;
+}
+
+}  // namespace corral::mesh

@@ -1,0 +1,116 @@
+#include "mesh/groups/grant_manager.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace corral::mesh {
+namespace {
+
+constexpr std::size_t kMostHosts = 4096;  // as members
+constexpr std::size_t kMostModels = 32;   // of one host
+
+// A bucket only looks at what passes between two times.
+MonoTime as_mono(BootTime time) { return MonoTime(time.time_since_epoch()); }
+
+}  // namespace
+
+void GrantManager::ask(const NodeId& host, const GrantRequest& ask, BootTime now, GroupEffects& out) {
+  tick(now, out);
+  if (!is_news(host, ask)) return;
+  // Who asks for another plan of a model has given the last one up, and who lives anew all of them.
+  if (grant_ && grant_->host == host) {
+    const auto& old = grant_->ask;
+    if (old.of.life < ask.of.life || (old.model == ask.model && old.of < ask.of)) end(out);
+  }
+  auto verdict = verdict_on(host, ask, now);
+  const bool fresh = verdict == GrantDecision::granted && state_ == State::free;
+  if (fresh && !hosts_[host].grants.take(as_mono(now))) verdict = GrantDecision::too_often;
+  Millis lease{0};
+  if (verdict == GrantDecision::granted) {
+    auto until = now + rules_.lease;
+    if (recalled_) until = std::min(until, *recalled_);
+    lease = until - now;
+    grant_ = Grant{host, ask, until};
+    state_ = State::granted;
+    if (fresh) {
+      out.push_back(RememberHolder{host});
+      out.push_back(OpenWorker{host, ask});
+    }
+  }
+  out.push_back(SendMessage{
+      host, GrantResponse{ask.model, ask.of, ask.stamp, verdict, static_cast<std::uint32_t>(lease.count())}});
+  if (verdict == GrantDecision::granted && recalled_) tell_recall(now, out);
+}
+
+// What comes late, or twice, says nothing.
+bool GrantManager::is_news(const NodeId& host, const auto& message) {
+  if (hosts_.size() >= kMostHosts && !hosts_.contains(host)) return false;
+  auto& models = hosts_[host].models;
+  auto& heard = models[message.model];
+  if (std::tie(message.of, message.stamp) <= std::tie(heard.of, heard.stamp)) return false;
+  heard = {message.of, message.stamp};
+  if (models.size() > kMostModels) {
+    models.erase(std::ranges::min_element(models, {}, [](const auto& one) { return one.second.of; }));
+  }
+  return true;
+}
+
+GrantDecision GrantManager::verdict_on(const NodeId& host, const GrantRequest& ask, BootTime now) const {
+  if (state_ == State::reaping) return GrantDecision::reaping;
+  if (state_ == State::granted) {
+    const auto& old = grant_->ask;
+    const auto about = [](const GrantRequest& one) { return std::tie(one.model, one.of, one.plan, one.bytes); };
+    const bool same = grant_->host == host && about(old) == about(ask);
+    return same ? GrantDecision::granted : GrantDecision::taken;
+  }
+  if (recalled_) return GrantDecision::recalled;
+  if (former_ && former_ != host && now < settled_) return GrantDecision::settling;
+  return ask.bytes > lent_ ? GrantDecision::too_little : GrantDecision::granted;
+}
+
+void GrantManager::given_back(const NodeId& host, const GrantRelease& given, GroupEffects& out) {
+  if (!is_news(host, given) || !grant_ || grant_->host != host) return;
+  if (grant_->ask.model == given.model && grant_->ask.of <= given.of) end(out);
+}
+
+void GrantManager::host_ended(const NodeId& host, GroupEffects& out) {
+  if (grant_ && grant_->host == host) end(out);
+  if (former_ == host) former_.reset();
+}
+
+void GrantManager::end(GroupEffects& out) {
+  if (state_ != State::granted) return;
+  state_ = State::reaping;
+  out.push_back(ReapWorker{grant_->host, grant_->ask.of});
+}
+
+void GrantManager::reaped(GroupEffects& out) {
+  if (state_ != State::reaping) return;
+  state_ = State::free;
+  grant_.reset();
+  former_.reset();
+  out.push_back(RememberHolder{});
+}
+
+void GrantManager::lend(std::uint64_t bytes) {
+  lent_ = bytes;
+  recalled_.reset();
+}
+
+void GrantManager::recall(BootTime now, GroupEffects& out) {
+  if (recalled_) return;
+  recalled_ = now + rules_.recall;
+  if (state_ == State::granted) tell_recall(now, out);
+}
+
+void GrantManager::tell_recall(BootTime now, GroupEffects& out) {
+  const auto left = std::max(*recalled_ - now, Millis(0));
+  const auto within = static_cast<std::uint32_t>(left.count());
+  out.push_back(SendMessage{grant_->host, GrantRecall{grant_->ask.model, grant_->ask.of, within}});
+}
+
+void GrantManager::tick(BootTime now, GroupEffects& out) {
+  if (state_ == State::granted && now >= grant_->until) end(out);
+}
+
+}  // namespace corral::mesh

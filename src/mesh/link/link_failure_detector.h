@@ -1,0 +1,73 @@
+// Whether a link lives. Each side sends a heartbeat every half second: its own stamp, the peer's last stamp back, how
+// long it held that, and the requests it holds. So each side knows both directions: stamps that arrive say that the
+// peer can be heard, stamps that come back say that the peer hears. Pure: no clock, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+namespace corral::mesh {
+
+// A request between two nodes, by the number that its sender gave it.
+using InFlightId = std::uint64_t;
+inline constexpr std::size_t kMostHeld = 256;
+
+struct Heartbeat {
+  std::uint64_t stamp = 0;       // milliseconds of the sender's own clock
+  std::uint64_t echo = 0;        // the last stamp that the sender got; 0: none yet
+  std::uint32_t delay = 0;       // milliseconds since then
+  std::vector<InFlightId> held;  // kMostHeld at most
+  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+std::string encode(const Heartbeat& beat);
+// Errors: malformed.
+Result<Heartbeat> decode_heartbeat(std::string_view bytes);
+
+struct HeartbeatSettings {
+  Millis interval{500};
+  Millis silence{1500};   // nothing was heard for so long: dead
+  Millis deafness{2000};  // nothing that was sent came back for so long: dead, too
+};
+
+class LinkFailureDetector {
+ public:
+  enum class State { alive, silent, deaf };
+
+  LinkFailureDetector(const HeartbeatSettings& rules, MonoTime now)
+      : rules_(rules), start_(now), ticked_(now), heard_(now), echoed_(now) {}
+
+  Heartbeat beat(MonoTime now, std::span<const InFlightId> held) const;
+  // To be called every interval. Who was stopped itself (SIGSTOP, a busy machine) can't tell that the peer was silent
+  // meanwhile: the peer's time begins anew.
+  void tick(MonoTime now);
+  // Any frame proves that the peer can be heard.
+  void heard(MonoTime now) { heard_ = now; }
+  // Of a stamp that was never sent, or an older one than before, nothing is believed.
+  void take(const Heartbeat& beat, MonoTime now);
+  State state(MonoTime now) const;
+
+  // Of the last heartbeat that came back; none before.
+  std::optional<Millis> round_trip() const { return round_trip_; }
+
+ private:
+  std::uint64_t stamp_at(MonoTime now) const;
+
+  HeartbeatSettings rules_;
+  MonoTime start_;
+  MonoTime ticked_;
+  MonoTime heard_;
+  MonoTime echoed_;  // when the newest of our stamps that the peer has was sent
+  std::uint64_t last_echo_ = 0;
+  std::uint64_t peer_stamp_ = 0;
+  MonoTime peer_stamp_at_{};
+  std::optional<Millis> round_trip_;
+};
+
+}  // namespace corral::mesh

@@ -1,0 +1,80 @@
+#include "mesh/peers/peer_exchange.h"
+
+#include "mesh/identity/bytes.h"
+#include "mesh/identity/errors.h"
+#include "mesh/link/frame.h"
+
+namespace corral::mesh {
+namespace {
+
+// Earlier versions say 1, and offer to pass streams on to that node; what they say of its life stands behind the nodes
+// and is passed over.
+constexpr std::uint8_t kLinked = 2, kLinkedBefore = 1;
+constexpr std::uint8_t kPurposeBefore = 5;
+constexpr std::size_t kLongestAddress = 253 + 2 + 1 + 5;  // with brackets and port
+
+}  // namespace
+
+std::string encode(const PeerExchange& whereabouts) {
+  std::string bytes, node_bytes;
+  std::uint16_t count = 0;
+  std::string nodes;
+  for (const auto& node : whereabouts.nodes) {
+    node_bytes.clear();
+    ByteWriter out(node_bytes);
+    out.raw(node.id.bytes).number<std::uint8_t>(node.linked ? kLinked : 0);
+    const auto addresses = std::min(node.addresses.size(), kMostAddressesOfNode);
+    out.number<std::uint8_t>(static_cast<std::uint8_t>(addresses));
+    for (std::size_t i = 0; i < addresses; ++i) out.sized<std::uint16_t>(to_text(node.addresses[i]));
+    const auto size = kEpochClaimBytes + 2 + nodes.size() + node_bytes.size();
+    if (size > most_bytes(FrameKind::whereabouts)) break;
+    nodes += node_bytes;
+    ++count;
+  }
+  ByteWriter(bytes).raw(encode(whereabouts.claim)).number<std::uint16_t>(count).raw(nodes);
+  return bytes;
+}
+
+Result<PeerExchange> decode_whereabouts(std::string_view bytes) {
+  ByteReader in(bytes);
+  const auto claim = decode_claim(in.take(kEpochClaimBytes));
+  if (!claim) return fail(errc::malformed, "whereabouts without a life");
+  PeerExchange whereabouts{*claim, {}};
+  const auto count = in.number<std::uint16_t>();
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    PeerExchange::Node node;
+    node.id.bytes = in.fixed<32>();
+    node.linked = (in.number<std::uint8_t>() & (kLinked | kLinkedBefore)) != 0;
+    const auto addresses = in.number<std::uint8_t>();
+    if (addresses > kMostAddressesOfNode) return fail(errc::malformed, "more addresses of a node than it may have");
+    for (std::size_t j = 0; j < addresses; ++j) {
+      const auto text = in.sized<std::uint16_t>();
+      if (text.size() > kLongestAddress) return fail(errc::malformed, "an address that is too long");
+      auto address = parse_address(text);
+      if (!address) return fail(errc::malformed, "an address that is none");
+      node.addresses.push_back(std::move(*address));
+    }
+    whereabouts.nodes.push_back(std::move(node));
+  }
+  if (!in.ok()) return fail(errc::malformed, "whereabouts that are cut off");
+  return whereabouts;
+}
+
+std::string encode(const ReverseDialRequest& ask) {
+  std::string bytes;
+  ByteWriter(bytes).number<std::uint64_t>(ask.number).number<std::uint8_t>(static_cast<std::uint8_t>(ask.purpose));
+  return bytes;
+}
+
+Result<std::optional<ReverseDialRequest>> decode_dial_me(std::string_view bytes) {
+  ByteReader in(bytes);
+  const auto number = in.number<std::uint64_t>();
+  const auto said = in.number<std::uint8_t>();
+  const auto purpose = static_cast<Purpose>(said);
+  const bool may = purpose == Purpose::http || purpose == Purpose::copy || purpose == Purpose::rpc;
+  if (!in.ok() || (!may && said != kPurposeBefore))
+    return fail(errc::malformed, "a request to dial that makes no sense");
+  return may ? std::optional(ReverseDialRequest{number, purpose}) : std::nullopt;
+}
+
+}  // namespace corral::mesh

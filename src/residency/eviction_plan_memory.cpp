@@ -1,0 +1,232 @@
+// The rule of memory: a load starts when what it needs is free by a fresh sample, or, where the wait for memory that
+// was given up has been long enough and nobody is left to go, in trust. Who has to go for it is reckoned with what
+// servers are predicted to give up, so that nobody goes in vain.
+//
+//   more than the machine has                  refused for good, nobody goes
+//   free with what comes back                  waits for it, at most memory_wait
+//   stopping lent servers suffices             they stop, idle ones before those that only peers use (lending.h)
+//   downsizing idle servers besides suffices   they are downsized
+//   stopping idle servers, then busy, suffices they stop, as few as possible
+//   pinned servers hold it                     refused like pinned slots
+//   others than our models hold it             refused for now, nobody goes: it would be in vain; a request that came
+//                                              while its model was on its way out waits and is tried instead
+//
+// A load that the system lets start without memory for it costs more than a refusal: it pages the others out or has
+// them killed. So the books decide, except after the wait: memory that our own servers gave up may be counted as used
+// by caches for longer than anybody wants to wait, and a failed load has its second attempt.
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/memory_estimate.h"
+#include "residency/elsewhere.h"
+#include "residency/errors.h"
+#include "residency/eviction_plan.h"
+#include "residency/lending.h"
+#include "residency/reclaim.h"
+
+namespace corral::residency {
+namespace {
+
+constexpr std::chrono::seconds kMemoryInUseRetry{10};
+
+class MemoryRule {
+ public:
+  MemoryRule(State& state, const Server& load, MonoTime now, EvictionPlan& room)
+      : state_(state),
+        books_(state.memory),
+        load_(load),
+        now_(now),
+        room_(room),
+        need_(books_.bytes(load.spec->memory, MemoryPart::all)) {}
+
+  void apply() {
+    if (load_.attempt == 1 && exceeds_machine()) return;
+    PoolBytes missing = need_;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      if (need_[i] > 0) missing[i] -= books_.pools()[i].expected;
+    }
+    for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(books_, *victim.server));
+    if (none_left(missing)) return settle();
+    if (load_.attempt > 1) return settle();  // everybody goes anyway, and nobody is refused
+    const std::vector<Reclaim> leaving = with_lent(under_way());
+    if (take(cover(books_, missing, with_downsizes(leaving)))) return;
+    if (take(cover(books_, missing, with_stops(leaving)))) return;
+    if (is_wanted_back()) return wait(missing);
+    if (!is_promised(missing)) refuse(missing);
+  }
+
+ private:
+  bool exceeds_machine() {
+    Error error(errc::insufficient_memory, "", "model");
+    for (std::size_t i = 0; i < need_.size(); ++i) {
+      if (need_[i] > books_.pools()[i].total) add_need(error, i, books_.pools()[i].total);
+    }
+    if (error.memory.empty()) return false;
+    error.message = fmt::format("'{}' {}", load_.spec->name.value(), in_words(error.memory));
+    room_.refused = std::move(error);
+    return true;
+  }
+
+  // Nothing is left to do but to wait for what was given up.
+  void settle() {
+    if (!room_.victims.empty()) return;
+    for (std::size_t i = 0; i < need_.size(); ++i) {
+      const MemoryLedger::Pool& pool = books_.pools()[i];
+      if (need_[i] == 0 || need_[i] <= pool.available || pool.expected <= pool.available) continue;
+      if (!room_.settles) room_.settles.emplace();
+      room_.settles->pools.push_back(pool.id);
+      room_.settles->until = std::max(room_.settles->until, pool.back_by);
+    }
+  }
+
+  // Somebody who asked for just this came while the model was on its way out.
+  bool is_wanted_back() const {
+    return std::ranges::any_of(load_.waiters, [this](const Waiter& waiter) {
+      return waiter.returns && waiter.spec->options == load_.spec->options;
+    });
+  }
+
+  // Its request came while the same model was on its way out, and that is no failure of the request's: it waits for
+  // memory, then it loads in trust.
+  void wait(const PoolBytes& missing) {
+    const MonoTime until = load_.queued_at + state_.settings.memory_wait;
+    if (!room_.victims.empty() || now_ >= until) return;
+    room_.settles.emplace();
+    room_.settles->until = until;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      if (missing[i] > 0) room_.settles->pools.push_back(books_.pools()[i].id);
+    }
+  }
+
+  // What is missing was given up, and the time for it to come back is over.
+  bool is_promised(const PoolBytes& missing) const {
+    if (!load_.promise || now_ < load_.promise->until) return false;
+    const std::vector<PoolId>& pools = load_.promise->pools;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      if (missing[i] > 0 && std::ranges::find(pools, books_.pools()[i].id) == pools.end()) return false;
+    }
+    return true;
+  }
+
+  bool is_victim(const Server& server) const {
+    return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.server == &server; });
+  }
+
+  // What is on its way whatever is decided.
+  std::vector<Reclaim> under_way() const {
+    std::vector<Reclaim> found;
+    for (const auto& [id, server] : state_.servers) {
+      if (is_victim(*server)) continue;
+      if (server->state == ServerState::evicting) found.push_back({server.get(), false});
+      if (server->state == ServerState::downsizing) found.push_back({server.get(), true});
+    }
+    return found;
+  }
+
+  // What is lent goes before anything of the owner's, however lately it was used.
+  std::vector<Reclaim> with_lent(std::vector<Reclaim> choice) const {
+    const auto lent = [this](const Server& server) { return is_peers_only(server) && !is_victim(server); };
+    for (Server* server : by_score(state_, now_, lent)) choice.push_back({server, false});
+    std::vector<Server*> busy;
+    for (const auto& [id, server] : state_.servers) {
+      if (server->leases > 0 && server->state != ServerState::evicting && lent(*server)) busy.push_back(server.get());
+    }
+    std::ranges::sort(busy, {}, [](const Server* server) {
+      return std::tuple(server->state != ServerState::draining, server->used_nth);
+    });
+    for (Server* server : busy) choice.push_back({server, false});
+    return choice;
+  }
+
+  std::vector<Reclaim> with_downsizes(std::vector<Reclaim> choice) const {
+    const auto wanted = [this](const Server& server) {
+      return may_downsize(state_, server) && !is_victim(server) && !server.lent;
+    };
+    for (Server* server : by_score(state_, now_, wanted)) choice.push_back({server, true});
+    return choice;
+  }
+
+  // Everybody who isn't pinned goes if need be.
+  std::vector<Reclaim> with_stops(std::vector<Reclaim> choice) const {
+    const auto open = [this](const Server& server) {
+      return !is_victim(server) && !runs_elsewhere(*server.spec) && !state_.is_protected(server) &&
+             !is_peers_only(server);
+    };
+    for (Server* server : by_score(state_, now_, open)) choice.push_back({server, false});
+    std::vector<Server*> busy;
+    for (const auto& [id, server] : state_.servers) {
+      const bool goes = takes_slot(server->state) && server->state != ServerState::evicting && !is_idle(*server);
+      if (goes && open(*server)) busy.push_back(server.get());
+    }
+    std::ranges::sort(busy, {}, [](const Server* server) {
+      const bool drains = server->state == ServerState::draining;
+      return std::tuple(!(drains && server->leaving_for_good), !drains, server->used_nth);
+    });
+    for (Server* server : busy) choice.push_back({server, false});
+    return choice;
+  }
+
+  bool take(const ReclaimPlan& found) {
+    if (!found.enough) return false;
+    for (const Reclaim& relief : found.reliefs) {
+      if (relief.downsize) {
+        room_.downsizes.push_back(relief.server);
+      } else {
+        room_.victims.push_back({relief.server, StopReason::memory});
+      }
+    }
+    return true;
+  }
+
+  // Not even everybody's place would do.
+  void refuse(const PoolBytes& missing) {
+    if (room_.stale || state_.loader != nullptr) return;  // told when its turn has come, by fresh news
+    PoolBytes hopeless = missing;
+    for (const Reclaim& relief : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(books_, relief));
+    PoolBytes unpinned = missing;
+    std::string pinned;
+    for (const auto& [id, server] : state_.servers) {
+      if (takes_slot(server->state) && !is_victim(*server)) subtract(unpinned, books_.held(*server));
+      if (!state_.is_protected(*server)) continue;
+      fmt::format_to(std::back_inserter(pinned), "{}'{}'", pinned.empty() ? "" : ", ", server->spec->name.value());
+    }
+    const bool pins = none_left(unpinned);
+    Error error(pins ? errc::slots_pinned : errc::memory_in_use, "", "model");
+    for (std::size_t i = 0; i < hopeless.size(); ++i) {
+      if (hopeless[i] > 0) add_need(error, i, std::max<std::int64_t>(0, need_[i] - hopeless[i]));
+    }
+    error.message = fmt::format("'{}' {} to spare: ", load_.spec->name.value(), in_words(error.memory));
+    if (pins) {
+      error.message += fmt::format("the rest is held by pinned models ({}): unpin or unload one first", pinned);
+    } else {
+      error.message += "the rest is used by other programs";
+      error.retry_after = kMemoryInUseRetry;
+    }
+    room_.refused = std::move(error);
+  }
+
+  void add_need(Error& error, std::size_t pool, std::int64_t have) const {
+    error.memory.push_back(
+        {books_.pools()[pool].id.value(), static_cast<std::uint64_t>(need_[pool]), static_cast<std::uint64_t>(have)});
+  }
+
+  State& state_;
+  const MemoryLedger& books_;
+  const Server& load_;
+  const MonoTime now_;
+  EvictionPlan& room_;
+  const PoolBytes need_;
+};
+
+}  // namespace
+
+void fit_memory(State& state, const Server& load, MonoTime now, EvictionPlan& room) {
+  if (load.spec->memory.empty()) return;
+  room.stale = !state.memory.is_fresh(now, state.settings.memory_poll);
+  if (!state.memory.pools().empty()) MemoryRule(state, load, now, room).apply();
+}
+
+}  // namespace corral::residency

@@ -1,0 +1,118 @@
+#include "residency/reclaim.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "residency/elsewhere.h"
+
+namespace corral::residency {
+namespace {
+
+constexpr std::int64_t kEnough = std::int64_t{1} << 60;
+
+bool helps(const PoolBytes& given, const PoolBytes& short_by) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i] > 0 && short_by[i] > 0) return true;
+  }
+  return false;
+}
+
+// Nowhere would there be more missing than now.
+bool is_superfluous(const PoolBytes& given, const PoolBytes& left) {
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (given[i] > 0 && left[i] + given[i] > 0) return false;
+  }
+  return true;
+}
+
+MonoTime after(MonoTime start, Millis timeout, Millis floor) { return start + std::max(timeout, floor); }
+
+}  // namespace
+
+PoolBytes given_by_end_of(const MemoryLedger& books, const Server& server) {
+  return server.spec->memory.empty() ? PoolBytes(books.pools().size(), kEnough) : books.held(server);
+}
+
+PoolBytes given_by(const MemoryLedger& books, const Reclaim& relief) {
+  const PoolBytes dynamic = books.bytes(relief.server->spec->memory, MemoryPart::dynamic);
+  if (relief.downsize) return dynamic;
+  PoolBytes bytes = given_by_end_of(books, *relief.server);
+  if (relief.server->state == ServerState::downsizing) subtract(bytes, dynamic);
+  return bytes;
+}
+
+double eviction_score(const Server& server, MonoTime now) {
+  if (!is_idle(server)) return 0;
+  const double idle = std::chrono::duration<double, std::milli>(now - server.last_use).count();
+  const double load = std::max(1.0, static_cast<double>(server.load_duration.count()));
+  return idle / (load * std::max(server.eviction.evict_weight_factor, 1e-9));
+}
+
+bool may_downsize(const State& state, const Server& server) {
+  return server.state == ServerState::ready && server.eviction.auto_evict && !server.downsize_asked &&
+         server.downsize_refused != server.used_nth && !state.pinned(server);
+}
+
+bool is_evict_due(const State& state, const Server& server, MonoTime now, Millis floor) {
+  const EvictionSettings& wish = server.eviction;
+  return is_idle(server) && !runs_elsewhere(*server.spec) && wish.auto_evict && !state.pinned(server) &&
+         wish.evict_idle_timeout >= Millis{0} && now >= after(server.last_use, wish.evict_idle_timeout, floor);
+}
+
+bool is_downsize_due(const State& state, const Server& server, MonoTime now, Millis floor) {
+  const Millis timeout = server.eviction.downsize_idle_timeout;
+  return may_downsize(state, server) && timeout >= Millis{0} && now >= after(server.last_use, timeout, floor);
+}
+
+std::optional<MonoTime> idle_due(const State& state, const Server& server, MonoTime now) {
+  const EvictionSettings& wish = server.eviction;
+  if (!wish.auto_evict || !is_idle(server)) return std::nullopt;
+  std::optional<MonoTime> due;
+  const auto consider = [&](Millis timeout) {
+    if (timeout < Millis{0}) return;
+    const MonoTime time = after(server.last_use, timeout, state.settings.idle_floor);
+    if (time > now && (!due || time < *due)) due = time;
+  };
+  if (may_downsize(state, server)) consider(wish.downsize_idle_timeout);
+  if (!state.pinned(server)) consider(wish.evict_idle_timeout);
+  return due;
+}
+
+std::vector<Server*> by_score(const State& state, MonoTime now, const std::function<bool(const Server&)>& wanted) {
+  std::vector<Server*> found;
+  for (const auto& [id, server] : state.servers) {
+    if (is_idle(*server) && wanted(*server)) found.push_back(server.get());
+  }
+  std::ranges::sort(found, {}, [now](const Server* server) {
+    return std::tuple(server->spec->memory.empty(), -eviction_score(*server, now), server->used_nth);
+  });
+  return found;
+}
+
+ReclaimPlan cover(const MemoryLedger& books, const PoolBytes& short_by, const std::vector<Reclaim>& choice) {
+  ReclaimPlan result;
+  PoolBytes left = short_by;
+  std::vector<PoolBytes> given;
+  for (const Reclaim& relief : choice) {
+    if (none_left(left)) break;
+    PoolBytes gives = given_by(books, relief);
+    if (!helps(gives, left)) continue;
+    subtract(left, gives);
+    result.reliefs.push_back(relief);
+    given.push_back(std::move(gives));
+  }
+  result.enough = none_left(left);
+  // What was taken first may be superfluous by what was taken last, and one memory that can't be had is no reason to
+  // give up more than is missing of another. Those worth keeping most stay first.
+  for (std::size_t i = result.reliefs.size(); i-- > 0;) {
+    if (!is_superfluous(given[i], left)) continue;
+    add(left, given[i]);
+    result.reliefs.erase(result.reliefs.begin() + static_cast<std::ptrdiff_t>(i));
+    given.erase(given.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  result.left = std::move(left);
+  return result;
+}
+
+}  // namespace corral::residency

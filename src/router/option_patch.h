@@ -1,0 +1,33 @@
+// What one load says about options. Plain values.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "backends/load_options.h"
+#include "config/llama_args.h"
+
+namespace corral::router {
+
+struct OptionPatch {
+  OptionPatch(backends::LoadOptions values = {}, std::vector<const config::LoadOption*> without = {})
+      : set(std::move(values)), unset(std::move(without)) {}
+
+  // Instead of what is saved for the model: first without `unset`, then with `set`. Flags in `set` (llamacpp_args) take
+  // the place of those saved, and of saved options that they name.
+  backends::LoadOptions over(backends::LoadOptions saved) const {
+    for (const auto* option : unset) config::unset(*option, saved);
+    const auto said = config::with_args(set);
+    for (const auto& option : config::load_options()) {
+      if (config::is_set(option, said)) config::unset(option, saved);
+    }
+    return backends::merge(set, saved);
+  }
+
+  friend bool operator==(const OptionPatch&, const OptionPatch&) = default;
+
+  backends::LoadOptions set;
+  std::vector<const config::LoadOption*> unset;
+};
+
+}  // namespace corral::router

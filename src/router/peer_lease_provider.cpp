@@ -1,0 +1,58 @@
+#include "router/peer_lease_provider.h"
+
+#include <optional>
+
+#include "residency/errors.h"
+
+namespace corral::router {
+namespace {
+
+constexpr Millis kPatience{60'000};
+constexpr Millis kLook{250};
+// Whoever waits has one of the places that a node has here, which its other requests need as well.
+constexpr std::size_t kMostWaiting = 8;
+
+}  // namespace
+
+class PeerLeaseProvider::Waiting {
+ public:
+  Waiting(PeerLeaseProvider& lender, NodeRef peer) : lender_(lender), peer_(std::move(peer)) {
+    const std::scoped_lock lock(lender_.mutex_);
+    may_ = lender_.waiting_[peer_] < kMostWaiting;
+    if (may_) ++lender_.waiting_[peer_];
+  }
+  ~Waiting() {
+    if (!may_) return;
+    const std::scoped_lock lock(lender_.mutex_);
+    const auto entry = lender_.waiting_.find(peer_);
+    if (--entry->second == 0) lender_.waiting_.erase(entry);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  bool may() const { return may_; }
+
+ private:
+  PeerLeaseProvider& lender_;
+  const NodeRef peer_;
+  bool may_ = false;
+};
+
+// One load for peers at a time, and who comes meanwhile is refused: the core keeps no queue for them.
+async::Task<Result<Lease>> PeerLeaseProvider::acquire(backends::ModelPtr model, LeaseRequest request) {
+  request.requester.origin = residency::RequestOrigin::peer;
+  request.context.may_reload = false;
+  const auto until = timers_.now() + kPatience;
+  std::optional<Waiting> waiting;
+  while (true) {
+    auto asking = router_.acquire(model, request);
+    auto lease = co_await std::move(asking);
+    const bool soon = !lease && lease.error().fact<residency::SoonHere>() != nullptr;
+    if (!soon || !request.requester.waits || timers_.now() >= until) co_return lease;
+    if (!waiting) waiting.emplace(*this, request.requester.peer);
+    if (!waiting->may()) co_return lease;
+    auto pause = timers_.sleep_for(kLook);
+    co_await std::move(pause);
+  }
+}
+
+}  // namespace corral::router
