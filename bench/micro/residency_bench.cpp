@@ -20,7 +20,7 @@ struct House {
       spec.name = name(i);
       send(Acquire{TicketId(++tickets), std::make_shared<const ModelSpec>(spec)});
       for (const auto& action : ActionList(actions)) {
-        if (const auto* load = std::get_if<StartLoad>(&action)) send(LoadSucceeded{load->server});
+        if (const auto* load = std::get_if<StartLoad>(&action)) send(LoadSucceeded{load->instance});
       }
       for (const auto& action : ActionList(actions)) {
         if (const auto* granted = std::get_if<Granted>(&action)) send(ReturnLease{granted->lease});

@@ -80,7 +80,7 @@ async::Task<void> FileWatch::run() {
 async::Task<void> FileWatch::look() {
   const auto report = co_await router_.report();
   std::vector<backends::ModelPtr> models;
-  for (const auto& server : report.servers) models.push_back(server.model);
+  for (const auto& instance : report.instances) models.push_back(instance.model);
   std::vector<FileChange> found;
   if (!models.empty()) found = co_await pool_.run([all = std::move(models)] { return changes_of(all); });
   const auto before = changes();

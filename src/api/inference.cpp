@@ -53,8 +53,8 @@ bool may_load(const http::Request& request) {
 // Where it may not: the model is in memory already, or about to be. Errors: bad_value.
 async::Task<Result<>> in_memory(Context& context, const models::ModelInfo& model) {
   const auto report = co_await context.router.report();
-  const auto named = [&](const router::ServerReport& server) { return server.view.spec->name == model.name; };
-  if (fleet::is_remote(model) || std::ranges::any_of(report.servers, named)) co_return Result<>();
+  const auto named = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model.name; };
+  if (fleet::is_remote(model) || std::ranges::any_of(report.instances, named)) co_return Result<>();
   co_return fail(protocol::errc::bad_value,
                  fmt::format("'{}' is not in memory, and this request does not load models (autoload=false): load it "
                              "first with POST /v1/load",

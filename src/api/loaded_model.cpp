@@ -4,7 +4,7 @@
 
 #include "api/find_model.h"
 #include "protocol/errors.h"
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 namespace corral::api {
 namespace {
@@ -29,9 +29,9 @@ Result<backends::ModelPtr> unnamed_model(const router::Report& report, const mod
                                          std::optional<ModelType> type) {
   const auto fits = [&](const models::ModelInfo& model) { return !type || model.type == *type; };
   std::vector<backends::ModelPtr> loaded, known;
-  for (const auto& server : report.servers) {
-    const bool stays = server.view.leaving == residency::StopReason::none;
-    if (residency::is_resident(server.view.state) && stays && fits(*server.model)) loaded.push_back(server.model);
+  for (const auto& instance : report.instances) {
+    const bool stays = instance.view.leaving == residency::StopReason::none;
+    if (residency::is_resident(instance.view.state) && stays && fits(*instance.model)) loaded.push_back(instance.model);
   }
   if (loaded.size() == 1) return loaded.front();
   for (const auto& model : catalog.models()) {

@@ -3,23 +3,23 @@
 
 #include <string_view>
 
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 namespace corral::api {
 
-inline std::string_view status_value(residency::ServerState state) {
-  using residency::ServerState;
+inline std::string_view status_value(residency::InstanceState state) {
+  using residency::InstanceState;
   switch (state) {
-    case ServerState::loading:
+    case InstanceState::loading:
       return "loading";
-    case ServerState::downsizing:
-    case ServerState::downsized:
+    case InstanceState::downsizing:
+    case InstanceState::downsized:
       return "downsized";
-    case ServerState::failed:
+    case InstanceState::failed:
       return "failed";
-    case ServerState::queued:
-    case ServerState::evicting:
-    case ServerState::gone:
+    case InstanceState::queued:
+    case InstanceState::evicting:
+    case InstanceState::gone:
       return "unloaded";
     default:
       return "loaded";

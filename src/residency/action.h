@@ -12,42 +12,42 @@ namespace corral::residency {
 
 // Look at the files of this load and find out what it will take, without anybody's going for it. Asked when a load
 // enters the queue, and again when somebody is to go for it and the last look is old. Answer: LoadChecked or
-// CheckFailed with this number. At most one for each server.
+// CheckFailed with this number. At most one for each instance.
 struct CheckLoad {
-  ServerId server;
+  InstanceId instance;
   std::uint64_t check = 0;
   SpecPtr spec;
 };
 // Nobody wants to know any more.
 struct DropCheck {
-  ServerId server;
+  InstanceId instance;
 };
-// Start a child for this model. Answer: LoadSucceeded, LoadFailed or ServerDied.
+// Start a child for this model. Answer: LoadSucceeded, LoadFailed or InstanceDied.
 struct StartLoad {
-  ServerId server;
+  InstanceId instance;
   SpecPtr spec;
   int attempt = 1;  // 2: the second and last one, everybody else has gone
 };
-// Kill the child that is loading. Answer: ServerStopped.
+// Kill the child that is loading. Answer: InstanceStopped.
 struct AbortLoad {
-  ServerId server;
+  InstanceId instance;
   StopReason reason = StopReason::cancelled;
 };
-// Stop an idle child, by force if it doesn't go within the shell's own bound. Answer: ServerStopped.
-struct StopServer {
-  ServerId server;
+// Stop an idle child, by force if it doesn't go within the shell's own bound. Answer: InstanceStopped.
+struct StopInstance {
+  InstanceId instance;
   StopReason reason = StopReason::none;
 };
 // Whoever holds this share (ModelSpec::share) is to let go of it: it is stopped as soon as that is done, and after
 // `recall_grace` in any case. Told once.
 struct Recall {
-  ServerId server;
+  InstanceId instance;
 };
 
 // Free what an idle child needs only to work. Answer: Downsized or DownsizeFailed. Requests may come meanwhile, and
-// StopServer too.
+// StopInstance too.
 struct Downsize {
-  ServerId server;
+  InstanceId instance;
 };
 // Measure the memory, now or within milliseconds. Answer: MemorySampled, whichever comes first.
 struct SampleMemory {};
@@ -60,11 +60,11 @@ struct WatchMemory {
 struct Granted {
   TicketId ticket;
   LeaseId lease;  // to be returned by ReturnLease
-  ServerId server;
+  InstanceId instance;
 };
 struct Loaded {
   TicketId ticket;
-  ServerId server;
+  InstanceId instance;
   bool was_resident = false;  // nothing had to be done
 };
 struct Unloaded {
@@ -93,7 +93,7 @@ struct WakeAt {
   std::optional<MonoTime> time;
 };
 
-using Action = std::variant<CheckLoad, DropCheck, StartLoad, AbortLoad, StopServer, Recall, Downsize, SampleMemory,
+using Action = std::variant<CheckLoad, DropCheck, StartLoad, AbortLoad, StopInstance, Recall, Downsize, SampleMemory,
                             WatchMemory, Granted, Loaded, Unloaded, PinChanged, Relieved, Rejected, WakeAt>;
 // Filled by the core, emptied by the caller: keep one and reuse it, so that granting allocates nothing.
 using ActionList = std::vector<Action>;

@@ -13,7 +13,7 @@ namespace corral::residency {
 void note_failure(std::optional<Failure>& failure, const Settings& settings, const ModelSpec& spec, std::string cause,
                   MonoTime now);
 
-// Notes one more end of a loaded server that worked on requests.
+// Notes one more end of a loaded instance that worked on requests.
 void note_crash(std::optional<Failure>& crashes, const Settings& settings, const ModelSpec& spec, std::string cause,
                 MonoTime now);
 

@@ -33,13 +33,13 @@ class Dispatch {
     parts_.timer.fired();
     return true;
   }
-  // LoadSucceeded, LoadFailed, ServerDied, ServerStopped.
+  // LoadSucceeded, LoadFailed, InstanceDied, InstanceStopped.
   template <typename Other>
     requires requires(ProcessEvents& processes, const Other& event, const Step& step) { processes.handle(event, step); }
   bool operator()(const Other& event) const {
     return parts_.processes.handle(event, step_);
   }
-  // Unload, UnloadAll, EndServer, CancelTicket, ChangeEviction, ChangeSettings, Shutdown.
+  // Unload, UnloadAll, EndInstance, CancelTicket, ChangeEviction, ChangeSettings, Shutdown.
   template <typename Other>
     requires requires(Control& control, const Other& event, const Step& step) { control.handle(event, step); }
   bool operator()(const Other& event) const {
@@ -73,12 +73,12 @@ void Core::handle(const Event& event, Now now, ActionList& out) {
 
 std::optional<Core::Lease> Core::try_acquire(const ModelName& name, Now now, RequestOrigin origin) {
   const Model* model = parts_->state.find(name);
-  Server* server = model == nullptr ? nullptr : model->current;
-  if (server == nullptr || !serves(server->state)) return std::nullopt;
-  const bool shared = origin == RequestOrigin::peer || server->lent;
-  if (shared && !parts_->peers.may_share(*server, origin, now.mono)) [[unlikely]]
+  Instance* instance = model == nullptr ? nullptr : model->current;
+  if (instance == nullptr || !serves(instance->state)) return std::nullopt;
+  const bool shared = origin == RequestOrigin::peer || instance->lent;
+  if (shared && !parts_->peers.may_share(*instance, origin, now.mono)) [[unlikely]]
     return std::nullopt;
-  return Lease{parts_->leases.take(*server, origin, now), server->id};
+  return Lease{parts_->leases.take(*instance, origin, now), instance->id};
 }
 
 void Core::release(LeaseId lease, Now now, ActionList& out) {
@@ -106,14 +106,14 @@ void Core::advance(const Step& step) {
   } while (parts.scheduler.undrain_others(decision));
   parts.recalls.yield(step);
   for (const Victim& victim : decision.victims)
-    parts.lifecycle.drain_for_load(*victim.server, victim.server->lent ? StopReason::recall : victim.reason, step);
-  for (Server* server : decision.downsizes) {
+    parts.lifecycle.drain_for_load(*victim.instance, victim.instance->lent ? StopReason::recall : victim.reason, step);
+  for (Instance* instance : decision.downsizes) {
     // It may be a victim of another load.
-    if (server->state == ServerState::ready) parts.downsizer.downsize(*server, step);
+    if (instance->state == InstanceState::ready) parts.downsizer.downsize(*instance, step);
   }
   parts.reclaimer.downsize_idle(state.settings.idle_floor, step);
   if (decision.start != nullptr) parts.lifecycle.start(*decision.start, step);
-  for (Server* load : decision.checks) parts.preflight.ask(*load, step);
+  for (Instance* load : decision.checks) parts.preflight.ask(*load, step);
   if (decision.sample) parts.watch.ask(step);
   parts.peers.advance(step);
   parts.watch.plan(step);

@@ -41,7 +41,7 @@ class Core {
  public:
   struct Lease {
     LeaseId id;
-    ServerId server;
+    InstanceId instance;
   };
 
   // `pins`: the models that configuration says are pinned.
@@ -64,7 +64,7 @@ class Core {
 
   const State& state() const;
   Snapshot snapshot(Now now) const { return take_snapshot(state(), now); }
-  // Grows with every change that is worth telling (not with requests that come and go on a ready server).
+  // Grows with every change that is worth telling (not with requests that come and go on a ready instance).
   std::uint64_t revision() const { return state().revision; }
 
  private:

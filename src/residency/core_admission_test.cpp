@@ -140,7 +140,7 @@ TEST_F(Admission, WaitsForBusyModelsLikeForASlot) {
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 4 on a"));
   house.pass(Millis{2000});
   house.free(50);
-  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
   house.finish(request);
   EXPECT_THAT(house.finish(4), ElementsAre("stop a: memory"));
 }
@@ -152,7 +152,7 @@ TEST_F(Admission, ABusyVictimComesBackWhenOthersFreeTheMemory) {
   house.free(50);
   house.pass(Millis{2000});
   house.free(50);
-  ASSERT_EQ(house.state("a"), ServerState::draining);
+  ASSERT_EQ(house.state("a"), InstanceState::draining);
   EXPECT_THAT(house.acquire("a"), IsEmpty());
   EXPECT_THAT(house.free(85), ElementsAre("grant 4 on a", "start b"));
 }
@@ -165,7 +165,7 @@ TEST_F(Admission, MoreThanTheMachineHasIsRefusedAndNobodyGoes) {
   EXPECT_EQ(house.error(2).memory[0].device, "gpu0");
   EXPECT_EQ(house.error(2).memory[0].need, 101U);
   EXPECT_EQ(house.error(2).memory[0].have, 100U);
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST_F(Admission, MemoryHeldByPinnedModelsIsRefusedLikePinnedSlots) {
@@ -184,7 +184,7 @@ TEST_F(Admission, MemoryHeldByOtherProgramsIsRefusedForNowAndNobodyGoesInVain) {
   EXPECT_EQ(kind_of(house.error(2).code), ErrorKind::unavailable);
   EXPECT_TRUE(house.error(2).retry_after);
   EXPECT_EQ(house.error(2).memory.at(0).have, 50U);
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST_F(Admission, ASecondAttemptWaitsForTheMemoryOfThoseWhoWentButIsNotRefused) {
@@ -227,7 +227,7 @@ TEST_F(Admission, ALoadPassesOneThatWaitsForMemoryOnlyIfItFitsBeside) {
   EXPECT_THAT(want("f", 15), ElementsAre("start f"));
 }
 
-TEST_F(Admission, AReloadReckonsWithItsOwnOldServer) {
+TEST_F(Admission, AReloadReckonsWithItsOwnOldInstance) {
   have("a", 90, 0, kOff);
   EXPECT_THAT(house.load("a", 1), ElementsAre("sample"));
   EXPECT_THAT(house.free(10), ElementsAre("stop a: reload"));
@@ -284,10 +284,10 @@ TEST_F(Admission, WhatAModelOfUnknownNeedsGivesUpForItsSlotCountsAsEnough) {
   EXPECT_THAT(house.free(90), ElementsAre("start b"));
 }
 
-TEST_F(Admission, AServerThatGoesWhileItIsDownsizedGivesAllItHolds) {
+TEST_F(Admission, AInstanceThatGoesWhileItIsDownsizedGivesAllItHolds) {
   have("a", 60, 20, kOn);
   house.pass(Millis{60'000});
-  ASSERT_EQ(house.state("a"), ServerState::downsizing);
+  ASSERT_EQ(house.state("a"), InstanceState::downsizing);
   house.needs("a", 90);
   EXPECT_THAT(house.load("a", 1), ElementsAre("sample"));
   EXPECT_THAT(house.free(40), ElementsAre("stop a: reload", "watch no more"));

@@ -46,7 +46,7 @@ TEST_F(Check, ThatFailsIsTheAnswerAndNobodyGoes) {
   EXPECT_THAT(house.acquire("b"), IsEmpty());
   EXPECT_THAT(house.missing("b"),
               ElementsAre("reject 2: No such file or directory", "reject 3: No such file or directory"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
   EXPECT_THAT(house.snapshot().failures, IsEmpty());
   EXPECT_THAT(house.acquire("b"), ElementsAre("check b"));
 }
@@ -80,9 +80,9 @@ TEST_F(Check, IsMadeAgainWhenALoadsTurnComesAfterAWaitAndWhatIsMissingThenEvicts
   EXPECT_THAT(house.checked("b"), IsEmpty());  // a is busy
   house.pass(Millis{1500});
   EXPECT_THAT(house.finish(2), ElementsAre("check b"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
   EXPECT_THAT(house.missing("b"), ElementsAre("reject 3: No such file or directory"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST_F(Check, MadeAgainLetsTheLoadGoOn) {
@@ -102,9 +102,9 @@ TEST_F(Check, ComesAgainBeforeABusyVictimDrains) {
   house.acquire("b");
   house.checked("b");
   EXPECT_THAT(house.pass(Millis{2000}), ElementsAre("check b"));
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
   EXPECT_THAT(house.checked("b"), IsEmpty());
-  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
 }
 
 TEST_F(Check, MadeAgainKeepsTheTurnForAWhileOnly) {
@@ -151,7 +151,7 @@ TEST_F(Check, ThatFailsForAnothersOptionsLeavesTheRestTheirLoad) {
   EXPECT_THAT(house.missing("a"), ElementsAre("reject 2: No such file or directory", "check a"));
   EXPECT_THAT(house.checked("a"), ElementsAre("start a"));
   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a"));
-  EXPECT_FALSE(house.snapshot().servers.at(0).pinned);
+  EXPECT_FALSE(house.snapshot().instances.at(0).pinned);
 }
 
 TEST_F(Check, ToldWhatALoadTakes) {

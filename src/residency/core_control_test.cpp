@@ -8,7 +8,7 @@ TEST(ExplicitLoad, AnswersWhenTheModelIsThere) {
   CoreHarness house;
   EXPECT_THAT(house.load("a"), ElementsAre("start a"));
   EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 1 a"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST(ExplicitLoad, OfAResidentModelWithEqualOptionsTouchesItOnly) {
@@ -35,7 +35,7 @@ TEST(ExplicitLoad, AReloadKeepsThePin) {
   EXPECT_THAT(house.load("a", 1), ElementsAre("stop a: reload"));
   house.stopped("a");
   EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 2 a"));
-  EXPECT_TRUE(house.snapshot().servers.at(0).pinned);
+  EXPECT_TRUE(house.snapshot().instances.at(0).pinned);
 }
 
 TEST(ExplicitLoad, AReloadWaitsForRunningRequestsWithPatience) {
@@ -51,7 +51,7 @@ TEST(ExplicitLoad, AReloadWaitsForRunningRequestsWithPatience) {
   EXPECT_THAT(house.succeed("a"), ElementsAre("loaded 2 a", "grant 4 on a"));
 }
 
-TEST(ExplicitLoad, ACancelledReloadLeavesTheServerAndServesWhoCameMeanwhile) {
+TEST(ExplicitLoad, ACancelledReloadLeavesTheInstanceAndServesWhoCameMeanwhile) {
   CoreHarness house;
   house.have_busy("a");
   house.load("a", 1);
@@ -142,7 +142,7 @@ TEST(Unload, OfALoadingModelThatFailsIsTheAnswerToALoadThatWasAskedForLater) {
   house.load("a");
   EXPECT_THAT(house.fail("a"),
               ElementsAre("reject 1: Input/output error", "reject 3: Input/output error", "unloaded 2: a"));
-  EXPECT_EQ(house.state("a"), ServerState::gone);
+  EXPECT_EQ(house.state("a"), InstanceState::gone);
 }
 
 TEST(Unload, MayTakeAPinnedModelAndItsPinWaitsForTheNextLoad) {
@@ -151,7 +151,7 @@ TEST(Unload, MayTakeAPinnedModelAndItsPinWaitsForTheNextLoad) {
   EXPECT_THAT(house.unload("a"), ElementsAre("stop a: unload"));
   house.stopped("a");
   house.have_idle("a");
-  EXPECT_TRUE(house.snapshot().servers.at(0).pinned);
+  EXPECT_TRUE(house.snapshot().instances.at(0).pinned);
 }
 
 TEST(Unload, AllTellsWhatIsGoneAndWhatStillDrains) {
@@ -180,7 +180,7 @@ TEST(Unload, ADrainingVictimDoesNotComeBackAfterIt) {
   house.pass(Millis{2000});
   house.unload("a");
   house.cancel(2);
-  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
   EXPECT_THAT(house.finish(1), ElementsAre("stop a: unload"));
   EXPECT_THAT(house.stopped("a"), ElementsAre("unloaded 3: a"));
 }
@@ -198,7 +198,7 @@ TEST(Shutdown, RefusesWhatWaitsLetsRequestsFinishAndStopsEverything) {
   house.stopped("a");
   house.stopped("b");
   house.stopped("c");
-  EXPECT_TRUE(house.core().state().servers.empty());
+  EXPECT_TRUE(house.core().state().instances.empty());
 }
 
 TEST(View, ShowsTheMostRecentModelWhileItIsInMemory) {
@@ -220,13 +220,13 @@ TEST(View, ShowsTheLoadThatRuns) {
   ASSERT_TRUE(snapshot.loading);
   EXPECT_EQ(snapshot.loading->spec->name, ModelName("a"));
   EXPECT_EQ(snapshot.loading->since, Millis{40});
-  EXPECT_THAT(snapshot.servers, IsEmpty());
+  EXPECT_THAT(snapshot.instances, IsEmpty());
 }
 
 TEST(View, LastUseIsWallClockTime) {
   CoreHarness house;
   house.have_idle("a");
-  EXPECT_EQ(epoch_millis(house.snapshot().servers.at(0).last_use), epoch_millis(house.now().wall));
+  EXPECT_EQ(epoch_millis(house.snapshot().instances.at(0).last_use), epoch_millis(house.now().wall));
 }
 
 }  // namespace

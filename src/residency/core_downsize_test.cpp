@@ -1,4 +1,5 @@
-// What is known of the memory of a server that was told to downsize, before it has answered and when it goes meanwhile.
+// What is known of the memory of an instance that was told to downsize, before it has answered and when it goes
+// meanwhile.
 #include "residency/memory_fixture.h"
 
 namespace corral::residency {
@@ -12,7 +13,7 @@ struct MidDownsize : Memory {
     house.model("b", ModelType::embedding);
     have("a", 60, 20, kOn);
     house.pass(kMinute);
-    ASSERT_EQ(house.state("a"), ServerState::downsizing);
+    ASSERT_EQ(house.state("a"), InstanceState::downsizing);
   }
 };
 
@@ -56,7 +57,7 @@ TEST_F(MidDownsize, ARequestThatCameBetweenMakesItWholeAlsoOnItsWayOut) {
   const auto request = house.last_ticket();
   house.unload("a");
   house.finish(request);
-  ASSERT_EQ(house.state("a"), ServerState::evicting);
+  ASSERT_EQ(house.state("a"), InstanceState::evicting);
   house.downsized("a");
   house.free(40);
   house.stopped("a");
@@ -66,7 +67,7 @@ TEST_F(MidDownsize, ARequestThatCameBetweenMakesItWholeAlsoOnItsWayOut) {
 }
 
 // A load that waits for its memory would wait for ever, and with it all others.
-TEST_F(MidDownsize, AServerThatDoesNotAnswerGoesAfterAWhile) {
+TEST_F(MidDownsize, AInstanceThatDoesNotAnswerGoesAfterAWhile) {
   house.needs("b", 60);
   house.acquire("b");
   EXPECT_THAT(house.free(40), IsEmpty());
@@ -76,13 +77,13 @@ TEST_F(MidDownsize, AServerThatDoesNotAnswerGoesAfterAWhile) {
   EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop a: memory", "watch no more"));
 }
 
-TEST_F(MidDownsize, APassDoesNotWaitForEverForAServerThatDoesNotAnswer) {
+TEST_F(MidDownsize, APassDoesNotWaitForEverForAInstanceThatDoesNotAnswer) {
   EXPECT_THAT(house.simulate(-1), IsEmpty());
   EXPECT_EQ(house.wake_in(), Millis{5000});
   EXPECT_THAT(house.pass(Millis{5000}), ElementsAre("relieved 2: downsized  evicted "));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
   EXPECT_THAT(house.downsized("a"), IsEmpty());  // late, but it has shrunk
-  EXPECT_EQ(house.state("a"), ServerState::downsized);
+  EXPECT_EQ(house.state("a"), InstanceState::downsized);
 }
 
 TEST_F(MidDownsize, APassDoesNotWaitForEverForTheAnswerThatARequestHasCrossed) {

@@ -16,8 +16,8 @@ TEST_P(NoRetry, EvictsNobodyAndIsTheAnswer) {
   house.acquire("b");
   EXPECT_THAT(house.fail("b", GetParam()), ElementsAre("reject 2: Input/output error"));
   EXPECT_EQ(house.error(2).message, "it broke");
-  EXPECT_EQ(house.state("a"), ServerState::ready);
-  EXPECT_EQ(house.state("b"), ServerState::gone);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
+  EXPECT_EQ(house.state("b"), InstanceState::gone);
   for (int i = 0; i < 5; ++i) {  // and never leads to a cool-down
     EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));
     house.fail("b", GetParam());
@@ -57,7 +57,7 @@ TEST(SecondAttempt, SparesPinnedModels) {
   house.have_idle("a");
   house.acquire("b");
   EXPECT_THAT(house.fail("b"), ElementsAre("start again b"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST(SecondAttempt, DrivesOutPinnedModelsWhenToldSo) {
@@ -67,7 +67,7 @@ TEST(SecondAttempt, DrivesOutPinnedModelsWhenToldSo) {
   EXPECT_THAT(house.fail("b"), ElementsAre("stop a: evict_all"));
 }
 
-TEST(SecondAttempt, WaitsForBusyServersAndLetsOthersPassMeanwhile) {
+TEST(SecondAttempt, WaitsForBusyInstancesAndLetsOthersPassMeanwhile) {
   CoreHarness house(CoreHarness::slots(3));
   house.model("e", ModelType::embedding);
   const auto a = house.have_busy("a");
@@ -77,8 +77,8 @@ TEST(SecondAttempt, WaitsForBusyServersAndLetsOthersPassMeanwhile) {
   EXPECT_THAT(house.acquire("e"), ElementsAre("start e"));
   house.succeed("e");
   house.pass(Millis{2000});
-  EXPECT_EQ(house.state("a"), ServerState::draining);
-  EXPECT_EQ(house.state("e"), ServerState::in_use);  // it came later, so it isn't disturbed before its time
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
+  EXPECT_EQ(house.state("e"), InstanceState::in_use);  // it came later, so it isn't disturbed before its time
   house.finish(3);
   EXPECT_THAT(house.finish(a), ElementsAre("stop a: evict_all"));
   EXPECT_THAT(house.acquire("c"), IsEmpty());  // from here on nobody passes
@@ -101,7 +101,7 @@ TEST(SecondAttempt, IsDroppedWhenNobodyWaits) {
   house.fail("b");
   EXPECT_THAT(house.cancel(2), IsEmpty());
   house.pass(Millis{5000});
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
   EXPECT_THAT(house.snapshot().queue, IsEmpty());
 }
 
@@ -191,11 +191,11 @@ TEST(Crash, TheNextRequestLoadsAgainAndThePinIsKept) {
   CoreHarness house({}, {ModelName("a")});
   house.have_busy("a");
   EXPECT_THAT(house.died("a"), IsEmpty());
-  EXPECT_THAT(house.snapshot().servers, IsEmpty());
-  EXPECT_THAT(house.finish(1), IsEmpty());  // the lease died with the server
+  EXPECT_THAT(house.snapshot().instances, IsEmpty());
+  EXPECT_THAT(house.finish(1), IsEmpty());  // the lease died with the instance
   EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
   house.succeed("a");
-  EXPECT_TRUE(house.snapshot().servers.at(0).pinned);
+  EXPECT_TRUE(house.snapshot().instances.at(0).pinned);
 }
 
 TEST(Crash, WhileLoadingIsAFailedLoad) {
@@ -213,7 +213,7 @@ TEST(Crash, OfABusyVictimLetsTheLoadStart) {
   EXPECT_THAT(house.died("a"), ElementsAre("start b"));
 }
 
-TEST(Crash, OfAStoppingServerCountsAsStopped) {
+TEST(Crash, OfAStoppingInstanceCountsAsStopped) {
   CoreHarness house;
   house.have_idle("a");
   house.acquire("b");

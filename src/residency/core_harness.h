@@ -57,7 +57,7 @@ class CoreHarness {
     return send(Load{ticket(), std::make_shared<const ModelSpec>(wanted), pin});
   }
   Lines unload(const std::string& name) { return send(Unload{ticket(), ModelName(name)}); }
-  Lines end(const std::string& name) { return send(EndServer{ticket(), child(name)}); }
+  Lines end(const std::string& name) { return send(EndInstance{ticket(), child(name)}); }
   Lines unload_all() { return send(UnloadAll{ticket()}); }
   Lines pin(const std::string& name, bool pinned = true) { return send(Pin{ticket(), ModelName(name), pinned}); }
   Lines cancel(std::uint64_t number) { return send(CancelTicket{TicketId(number)}); }
@@ -77,21 +77,21 @@ class CoreHarness {
     bool worked = true, answered = false;
   };
   Lines died(const std::string& name, Worked how = {true, false}) {
-    return send(ServerDied{child(name), "killed by signal 11", how.worked, how.answered});
+    return send(InstanceDied{child(name), "killed by signal 11", how.worked, how.answered});
   }
   // Answers to "check": its files are there, and this is what it takes; or they aren't.
   Lines checked(const std::string& name) {
     const CheckLoad asked = checks_.at(name);
     ModelSpec found = *asked.spec;
     found.memory = model(name).memory;
-    return send(LoadChecked{asked.server, asked.check, std::make_shared<const ModelSpec>(found)});
+    return send(LoadChecked{asked.instance, asked.check, std::make_shared<const ModelSpec>(found)});
   }
   Lines missing(const std::string& name) {
     const CheckLoad asked = checks_.at(name);
-    return send(CheckFailed{asked.server, asked.check,
+    return send(CheckFailed{asked.instance, asked.check,
                             Error(std::make_error_code(std::errc::no_such_file_or_directory), "gone")});
   }
-  Lines stopped(const std::string& name) { return send(ServerStopped{child(name)}); }
+  Lines stopped(const std::string& name) { return send(InstanceStopped{child(name)}); }
   Lines downsized(const std::string& name) { return send(Downsized{child(name)}); }
   Lines not_downsized(const std::string& name) { return send(DownsizeFailed{child(name)}); }
   // So much is free on "gpu0", of 100.
@@ -116,10 +116,10 @@ class CoreHarness {
 
   std::uint64_t last_ticket() const { return last_ticket_; }
   const Error& error(std::uint64_t number) const { return errors_.at(number); }
-  ServerState state(const std::string& name) const {
+  InstanceState state(const std::string& name) const {
     const Model* found = core_.state().find(ModelName(name));
-    if (found == nullptr) return ServerState::gone;
-    return found->current ? found->current->state : found->pending ? ServerState::queued : ServerState::gone;
+    if (found == nullptr) return InstanceState::gone;
+    return found->current ? found->current->state : found->pending ? InstanceState::queued : InstanceState::gone;
   }
   Snapshot snapshot() const { return core_.snapshot(now_); }
   std::optional<Millis> wake_in() const {
@@ -145,8 +145,8 @@ class CoreHarness {
 
  private:
   // The newest child of this model.
-  ServerId child(const std::string& name) const { return children_.at(name); }
-  std::string name_of_child(ServerId id) const { return names_.at(id); }
+  InstanceId child(const std::string& name) const { return children_.at(name); }
+  std::string name_of_child(InstanceId id) const { return names_.at(id); }
   static std::string join(const std::vector<ModelName>& names) {
     std::vector<std::string> texts;
     for (const ModelName& name : names) texts.push_back(name.value());
@@ -156,32 +156,32 @@ class CoreHarness {
   std::string text(const CheckLoad& a) {
     const std::string& name = a.spec->name.value();
     checks_.insert_or_assign(name, a);
-    names_[a.server] = name;
+    names_[a.instance] = name;
     return "check " + name;
   }
-  std::string text(const DropCheck& a) const { return "no check of " + name_of_child(a.server); }
+  std::string text(const DropCheck& a) const { return "no check of " + name_of_child(a.instance); }
   std::string text(const StartLoad& a) {
     const std::string& name = a.spec->name.value();
-    children_[name] = a.server;
-    names_[a.server] = name;
+    children_[name] = a.instance;
+    names_[a.instance] = name;
     return a.attempt == 1 ? "start " + name : "start again " + name;
   }
   std::string text(const AbortLoad& a) const {
-    return fmt::format("abort {}: {}", name_of_child(a.server), name_of(a.reason));
+    return fmt::format("abort {}: {}", name_of_child(a.instance), name_of(a.reason));
   }
-  std::string text(const StopServer& a) const {
-    return fmt::format("stop {}: {}", name_of_child(a.server), name_of(a.reason));
+  std::string text(const StopInstance& a) const {
+    return fmt::format("stop {}: {}", name_of_child(a.instance), name_of(a.reason));
   }
-  std::string text(const Recall& a) const { return "recall " + name_of_child(a.server); }
-  std::string text(const Downsize& a) const { return "downsize " + name_of_child(a.server); }
+  std::string text(const Recall& a) const { return "recall " + name_of_child(a.instance); }
+  std::string text(const Downsize& a) const { return "downsize " + name_of_child(a.instance); }
   static std::string text(const SampleMemory&) { return "sample"; }
   std::string text(const WatchMemory& a) const { return !shows_watch ? "" : a.on ? "watch" : "watch no more"; }
   std::string text(const Granted& a) {
     leases_[a.ticket.value()] = a.lease;
-    return fmt::format("grant {} on {}", a.ticket.value(), name_of_child(a.server));
+    return fmt::format("grant {} on {}", a.ticket.value(), name_of_child(a.instance));
   }
   std::string text(const Loaded& a) const {
-    return fmt::format("{} {} {}", a.was_resident ? "resident" : "loaded", a.ticket.value(), name_of_child(a.server));
+    return fmt::format("{} {} {}", a.was_resident ? "resident" : "loaded", a.ticket.value(), name_of_child(a.instance));
   }
   static std::string text(const Unloaded& a) {
     return fmt::format("unloaded {}: {}{}", a.ticket.value(), join(a.unloaded),
@@ -205,8 +205,8 @@ class CoreHarness {
   Core core_;
   Now now_{MonoTime{} + std::chrono::hours(1), WallTime{} + std::chrono::hours(24 * 365 * 50)};
   std::map<std::string, ModelSpec> specs_;
-  std::map<std::string, ServerId> children_;
-  std::map<ServerId, std::string> names_;
+  std::map<std::string, InstanceId> children_;
+  std::map<InstanceId, std::string> names_;
   std::map<std::string, CheckLoad> checks_;  // the last one of each
   std::map<std::uint64_t, LeaseId> leases_;
   std::map<std::uint64_t, Error> errors_;

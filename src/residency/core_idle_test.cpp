@@ -23,9 +23,9 @@ struct Idle : testing::Test {
 TEST_F(Idle, AModelIsDownsizedAndThenEvicted) {
   EXPECT_EQ(house.wake_in(), kMinute);
   EXPECT_THAT(house.pass(kMinute), ElementsAre("downsize a"));
-  EXPECT_EQ(house.state("a"), ServerState::downsizing);
+  EXPECT_EQ(house.state("a"), InstanceState::downsizing);
   EXPECT_THAT(house.downsized("a"), IsEmpty());
-  EXPECT_EQ(house.state("a"), ServerState::downsized);
+  EXPECT_EQ(house.state("a"), InstanceState::downsized);
   EXPECT_EQ(house.wake_in(), kMinute * 4);
   EXPECT_THAT(house.pass(kMinute * 4), ElementsAre("stop a: idle", "watch no more"));
 }
@@ -42,9 +42,9 @@ TEST_F(Idle, ARequestToADownsizedModelRunsAtOnceAndItIsWholeAgain) {
   house.pass(kMinute);
   house.downsized("a");
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 2 on a"));
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
   house.finish(2);
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
   EXPECT_THAT(house.pass(kMinute), ElementsAre("downsize a"));
 }
 
@@ -53,10 +53,10 @@ TEST_F(Idle, ARequestMidDownsizeIsServedAndTheAnswerThatCrossesChangesNothing) {
   ASSERT_TRUE(house.core().try_acquire(ModelName("a"), house.now()));
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 2 on a"));
   EXPECT_THAT(house.downsized("a"), IsEmpty());
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
 }
 
-TEST_F(Idle, AServerHasOneDownsizeAtATime) {
+TEST_F(Idle, AInstanceHasOneDownsizeAtATime) {
   house.pass(kMinute);
   house.acquire("a");
   house.finish(2);
@@ -64,10 +64,10 @@ TEST_F(Idle, AServerHasOneDownsizeAtATime) {
   EXPECT_THAT(house.not_downsized("a"), ElementsAre("downsize a"));
 }
 
-TEST_F(Idle, AServerThatCantBeDownsizedIsAskedAgainAfterItsNextUse) {
+TEST_F(Idle, AInstanceThatCantBeDownsizedIsAskedAgainAfterItsNextUse) {
   house.pass(kMinute);
   EXPECT_THAT(house.not_downsized("a"), IsEmpty());
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
   EXPECT_THAT(house.pass(kMinute), IsEmpty());
   house.acquire("a");
   house.finish(2);
@@ -93,7 +93,7 @@ TEST_F(Idle, APinLeavesADownsizedModelAsItIs) {
   house.pass(kMinute);
   house.downsized("a");
   house.pin("a");
-  EXPECT_EQ(house.state("a"), ServerState::downsized);
+  EXPECT_EQ(house.state("a"), InstanceState::downsized);
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 3 on a"));
   house.finish(3);
   EXPECT_THAT(house.pass(kMinute * 10), IsEmpty());
@@ -138,15 +138,15 @@ TEST_F(Idle, WhatIsShownTellsIdlenessAndCounts) {
   house.pass(kMinute);
   house.downsized("a");
   const Snapshot snapshot = house.snapshot();
-  ASSERT_THAT(snapshot.servers, SizeIs(1));
-  EXPECT_EQ(snapshot.servers[0].idle, kMinute);
-  EXPECT_GT(snapshot.servers[0].score, 0);
-  EXPECT_EQ(snapshot.servers[0].spec->memory.at(0).total, 10U);
+  ASSERT_THAT(snapshot.instances, SizeIs(1));
+  EXPECT_EQ(snapshot.instances[0].idle, kMinute);
+  EXPECT_GT(snapshot.instances[0].score, 0);
+  EXPECT_EQ(snapshot.instances[0].spec->memory.at(0).total, 10U);
   EXPECT_EQ(snapshot.downsized[index_of(ModelType::llm)], 1U);
   EXPECT_EQ(snapshot.downsizes, 1U);
   house.pass(kMinute * 4);
   EXPECT_EQ(house.snapshot().stops[static_cast<std::size_t>(StopReason::idle)], 1U);
-  EXPECT_EQ(house.snapshot().servers[0].leaving, StopReason::idle);
+  EXPECT_EQ(house.snapshot().instances[0].leaving, StopReason::idle);
 }
 
 TEST(AutoEvictOff, NothingIsWatchedOrDone) {
@@ -185,7 +185,7 @@ TEST_F(Idle, ASimulatedPressureEvictsTheMostDisposableEvenInItsFirstSeconds) {
   EXPECT_THAT(house.simulate(0.5), ElementsAre("relieved 3: downsized  evicted "));
   EXPECT_THAT(house.simulate(0.95), ElementsAre("stop a: pressure"));
   EXPECT_THAT(house.stopped("a"), ElementsAre("relieved 4: downsized  evicted a"));
-  EXPECT_EQ(house.state("b"), ServerState::ready);
+  EXPECT_EQ(house.state("b"), InstanceState::ready);
 }
 
 TEST_F(Idle, APassThatIsInterruptedByARequestIsAnsweredToo) {

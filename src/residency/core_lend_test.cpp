@@ -9,7 +9,7 @@ TEST_F(Lending, AModelInMemoryServesPeersLikeAnybody) {
   have("a", 10);
   EXPECT_THAT(ask("a"), ElementsAre("grant 2 on a"));
   house.acquire("b");
-  EXPECT_EQ(house.state("a"), ServerState::in_use) << "a peer's request holds it like any other";
+  EXPECT_EQ(house.state("a"), InstanceState::in_use) << "a peer's request holds it like any other";
   EXPECT_FALSE(lent("a"));
   EXPECT_THAT(house.finish(2), ElementsAre("stop a: room"));
 }
@@ -20,15 +20,15 @@ TEST_F(Lending, ALoadForAPeerTakesNoSlotOfTheOwners) {
   EXPECT_THAT(ask("b"), ElementsAre("sample"));
   EXPECT_THAT(house.free(90), ElementsAre("start b"));
   EXPECT_THAT(house.succeed("b"), ElementsAre("grant 2 on b"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
   const Snapshot snapshot = house.snapshot();
   EXPECT_EQ(snapshot.taken[index_of(ModelType::llm)], 1u);
   EXPECT_EQ(snapshot.lent[index_of(ModelType::llm)], 1u);
   EXPECT_EQ(snapshot.lent_memory.at(0).total, 10u);
-  EXPECT_TRUE(snapshot.servers.at(1).lent);
-  EXPECT_EQ(snapshot.servers.at(1).peer_leases, 1u);
+  EXPECT_TRUE(snapshot.instances.at(1).lent);
+  EXPECT_EQ(snapshot.instances.at(1).peer_leases, 1u);
   EXPECT_THAT(house.acquire("c"), ElementsAre("stop a: room"));
-  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  EXPECT_EQ(house.state("b"), InstanceState::in_use);
 }
 
 TEST_F(Lending, APeerIsRefusedAtOnceWhileAnotherModelLoadsOrWaits) {
@@ -172,7 +172,7 @@ TEST_F(Lending, NobodyGoesWhereAllTogetherWouldNotDo) {
   house.needs("b", 80);
   ask("b");
   EXPECT_THAT(house.free(30), ElementsAre("reject 2: not_here"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST_F(Lending, SoManyModelsOfAType) {
@@ -194,7 +194,7 @@ TEST_F(Lending, AFailedLoadForAPeerEvictsNobodyAndIsNoFailureOfTheOwners) {
     EXPECT_THAT(house.fail("b"), ElementsAre(fmt::format("reject {}: not_here", house.last_ticket())));
     EXPECT_THAT(why(), HasSubstr("it broke"));
   }
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
   EXPECT_THAT(ask("b"), ElementsAre("reject 4: not_here"));
   EXPECT_TRUE(house.error(4).retry_after) << "peers have to wait";
   EXPECT_THAT(house.acquire("b"), ElementsAre("sample")) << "the owner doesn't";
@@ -266,7 +266,7 @@ TEST_F(Lending, WhereNobodyCanGoItStaysLentAndServes) {
   EXPECT_TRUE(house.core().try_acquire(ModelName("b"), house.now()));
   EXPECT_THAT(house.acquire("b"), ElementsAre("grant 4 on b"));
   EXPECT_TRUE(lent("b"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST_F(Lending, APinMakesItHis) {
@@ -288,11 +288,11 @@ TEST_F(Lending, APinOfOneThatLoadsForAPeerMakesItHisWhenItIsThere) {
 TEST_F(Lending, APinKeepsOneThatIsBeingRecalled) {
   const auto peer = lend_busy("b", 10);
   house.settings({.limits = Limits::of_all(1), .lend_share = 0});
-  ASSERT_EQ(house.state("b"), ServerState::draining);
+  ASSERT_EQ(house.state("b"), InstanceState::draining);
   house.pin("b");
-  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  EXPECT_EQ(house.state("b"), InstanceState::in_use);
   house.finish(peer);
-  EXPECT_EQ(house.state("b"), ServerState::ready);
+  EXPECT_EQ(house.state("b"), InstanceState::ready);
 }
 
 TEST_F(Lending, APinIsRefusedWherePinnedModelsHaveEverySlot) {
@@ -306,7 +306,7 @@ TEST_F(Lending, APinIsRefusedWherePinnedModelsHaveEverySlot) {
 TEST_F(Lending, UnusedLentModelsGoByThemselves) {
   lend("b", 10);
   house.pass(Settings().lend_idle_unload - Millis{1});
-  EXPECT_EQ(house.state("b"), ServerState::ready);
+  EXPECT_EQ(house.state("b"), InstanceState::ready);
   EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop b: idle"));
 }
 
@@ -337,7 +337,7 @@ TEST_F(Lending, TheOwnersOptionsReloadALentModelAsHis) {
   const auto peer = lend_busy("b", 10);
   EXPECT_THAT(house.load("b", 7), ElementsAre("sample"));
   house.free(90);
-  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::draining);
   house.finish(peer);
   house.stopped("b");
   EXPECT_THAT(house.free(100), ElementsAre("start b"));

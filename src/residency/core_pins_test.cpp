@@ -28,7 +28,7 @@ TEST(Pins, APinThatTakesTheLastWayOutIsToldToThoseWhoWait) {
   house.acquire("b");
   house.pass(Millis{2000});
   EXPECT_THAT(house.pin("a"), ElementsAre("pin a", "reject 2: slots_pinned_error"));
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
 }
 
 TEST(Pins, UnpinningLetsTheNextLoadIn) {

@@ -88,7 +88,7 @@ TEST(Queue, AnAbortedLoadThatSucceedsAnywayIsStillStopped) {
   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 2 on a"));
 }
 
-TEST(Queue, ALoadWaitsForBusyServersAndTakesTheFirstThatIsIdle) {
+TEST(Queue, ALoadWaitsForBusyInstancesAndTakesTheFirstThatIsIdle) {
   CoreHarness house(CoreHarness::slots(2));
   const auto a = house.have_busy("a");
   const auto b = house.have_busy("b");
@@ -106,7 +106,7 @@ TEST(Patience, ABusyVictimTakesNewcomersForAWhileThenDrains) {
   house.pass(Millis{1999});
   EXPECT_THAT(house.acquire("a"), ElementsAre("grant 3 on a"));
   EXPECT_THAT(house.pass(Millis{1}), IsEmpty());
-  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
   EXPECT_THAT(house.acquire("a"), IsEmpty());
   EXPECT_THAT(house.finish(a), IsEmpty());
   EXPECT_THAT(house.finish(3), ElementsAre("stop a: room"));
@@ -125,28 +125,28 @@ TEST(Patience, RunsFromTheMomentTheLoadsTurnHasCome) {
   house.pass(Millis{5000});
   house.succeed("e");
   EXPECT_EQ(house.wake_in(), Millis{2000});
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
 }
 
-TEST(Patience, ADrainingServerComesBackWhenTheLoadIsCancelled) {
+TEST(Patience, ADrainingInstanceComesBackWhenTheLoadIsCancelled) {
   CoreHarness house;
   house.have_busy("a");
   house.acquire("b");
   house.pass(Millis{2000});
   EXPECT_THAT(house.acquire("a"), IsEmpty());
   EXPECT_THAT(house.cancel(2), ElementsAre("grant 3 on a"));
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
   EXPECT_THAT(house.snapshot().queue, IsEmpty());
 }
 
-TEST(Patience, ADrainingServerComesBackWhenAnotherBecomesIdleFirst) {
+TEST(Patience, ADrainingInstanceComesBackWhenAnotherBecomesIdleFirst) {
   CoreHarness house(CoreHarness::slots(2));
   house.have_busy("a");
   const auto b = house.have_busy("b");
   house.acquire("c");
   house.pass(Millis{2000});
-  EXPECT_EQ(house.state("a"), ServerState::draining);
-  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::in_use);
   house.acquire("a");
   EXPECT_THAT(house.finish(b), ElementsAre("grant 4 on a", "stop b: room"));
 }
@@ -155,7 +155,7 @@ TEST(Patience, ZeroDrainsAtOnce) {
   CoreHarness house(Settings{.swap_patience = Millis{0}});
   house.have_busy("a");
   house.acquire("b");
-  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
 }
 
 TEST(Passing, ALoadOfAnotherTypePassesOneThatWaitsForABusyVictim) {
@@ -173,7 +173,7 @@ TEST(Passing, NotTwoLoadsAtOnce) {
   house.acquire("b");
   house.acquire("e");
   house.finish(a);
-  EXPECT_EQ(house.state("a"), ServerState::ready);  // the decision waits for the turn
+  EXPECT_EQ(house.state("a"), InstanceState::ready);  // the decision waits for the turn
   EXPECT_THAT(house.succeed("e"), ElementsAre("grant 3 on e", "stop a: room"));
   EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
 }

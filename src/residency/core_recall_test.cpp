@@ -23,16 +23,16 @@ TEST_F(Lending, ABusyOneIsRecalledAndStoppedAfterItsTime) {
   house.needs("c", 50);
   house.acquire("c");
   EXPECT_THAT(house.free(40), IsEmpty());
-  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::draining);
   EXPECT_THAT(ask("b"), ElementsAre("reject 4: not_here")) << "no more requests of peers";
   house.pass(Millis{29'999});
-  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::draining);
   house.pass(Millis{1});
-  EXPECT_EQ(house.state("b"), ServerState::evicting);
+  EXPECT_EQ(house.state("b"), InstanceState::evicting);
   EXPECT_THAT(house.finish(peer), IsEmpty()) << "a request that ends as it is stopped";
   house.stopped("b");
   EXPECT_THAT(house.free(70), ElementsAre("start c"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST_F(Lending, ARecalledModelThatIsIdleInTimeGoesAtOnce) {
@@ -51,9 +51,9 @@ TEST_F(Lending, OneThatIsNoLongerWantedAwayServesAgain) {
   house.acquire("c");
   house.free(50);
   house.cancel(2);
-  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  EXPECT_EQ(house.state("b"), InstanceState::in_use);
   house.pass(Millis{60'000});
-  EXPECT_EQ(house.state("b"), ServerState::in_use);
+  EXPECT_EQ(house.state("b"), InstanceState::in_use);
   house.finish(peer);
 }
 
@@ -69,9 +69,9 @@ TEST_F(Lending, RequestsOfTheOwnerOnALentModelAreNeverCutOff) {
   house.free(40);
   house.pass(Millis{2'000});
   house.free(40);
-  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::draining);
   house.pass(Millis{60'000});
-  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::draining);
   EXPECT_THAT(house.finish(own), testing::Contains("stop b: recall"))
       << "only the peer's is left, and its time is over";
 }
@@ -80,7 +80,7 @@ TEST_F(Lending, RequestsOfTheOwnerOnALentModelAreNeverCutOff) {
 TEST_F(Lending, AnUnloadWaitsForRequestsOfPeersOnlySoLong) {
   const auto lent = lend_busy("b", 30);
   EXPECT_THAT(house.unload("b"), IsEmpty());
-  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::draining);
   EXPECT_THAT(house.pass(Millis{29'999}), IsEmpty());
   EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop b: unload"));
   EXPECT_THAT(house.finish(lent), IsEmpty());
@@ -101,7 +101,7 @@ TEST_F(Lending, ALoadWaitsForRequestsOfPeersOnItsOwnersModelsOnlySoLong) {
   ASSERT_FALSE(lent("a"));
   house.acquire("b");
   house.pass(Settings().swap_patience);
-  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
   EXPECT_THAT(house.pass(Millis{29'999}), IsEmpty());
   EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop a: room"));
   house.finish(peer);
@@ -117,7 +117,7 @@ TEST_F(Lending, AModelThatHasToGoWaitsForItsOwnersRequestsHoweverLongTheyTake) {
   house.acquire("b");
   house.pass(Settings().swap_patience);
   house.pass(Millis{60'000});
-  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
   EXPECT_THAT(house.finish(own), testing::Contains("stop a: room")) << "only the peer's is left, and its time is over";
   house.finish(peer);
 }
@@ -127,9 +127,9 @@ TEST_F(Lending, LessToLendRecallsWhatIsLent) {
   const auto peer = lend_busy("b", 30, 70);
   EXPECT_THAT(house.settings({.limits = Limits::of_all(1), .lend_share = 0.5}), ElementsAre("stop a: recall"));
   house.settings({.limits = Limits::of_all(1), .lend_share = 0});
-  EXPECT_EQ(house.state("b"), ServerState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::draining);
   house.pass(Millis{30'000});
-  EXPECT_EQ(house.state("b"), ServerState::evicting);
+  EXPECT_EQ(house.state("b"), InstanceState::evicting);
   house.finish(peer);
 }
 

@@ -14,7 +14,7 @@ TEST_F(Lending, AShareIsBookedAndHasASlotOfItsOwn) {
   EXPECT_THAT(house.free(90), ElementsAre("start s"));
   EXPECT_THAT(house.succeed("s"), ElementsAre(fmt::format("grant {} on s", lease)));
   EXPECT_TRUE(lent("s"));
-  EXPECT_EQ(house.state("a"), ServerState::ready) << "nobody went for its slot";
+  EXPECT_EQ(house.state("a"), InstanceState::ready) << "nobody went for its slot";
   const Snapshot snapshot = house.snapshot();
   EXPECT_EQ(snapshot.lent[index_of(ModelType::llm)], 1u);
   ASSERT_EQ(snapshot.lent_memory.size(), 1u);
@@ -38,7 +38,7 @@ TEST_F(Lending, NothingThatIsLentDrivesAShareOut) {
   house.needs("b", 40);
   ask("b");
   EXPECT_THAT(house.free(40), ElementsAre("reject 2: not_here"));
-  EXPECT_EQ(house.state("s"), ServerState::in_use);
+  EXPECT_EQ(house.state("s"), InstanceState::in_use);
 }
 
 TEST_F(Lending, TheOwnersLoadRecallsAShareAtOnceAndStopsItInTime) {
@@ -46,7 +46,7 @@ TEST_F(Lending, TheOwnersLoadRecallsAShareAtOnceAndStopsItInTime) {
   house.needs("b", 80);
   house.acquire("b");
   EXPECT_THAT(house.free(40), ElementsAre("recall s"));
-  EXPECT_EQ(house.state("s"), ServerState::draining);
+  EXPECT_EQ(house.state("s"), InstanceState::draining);
   EXPECT_THAT(house.pass(Millis{29'999}), ElementsAre("sample")) << "told once";
   EXPECT_THAT(house.pass(Millis{1}), ElementsAre("stop s: recall"));
   EXPECT_THAT(house.finish(lease), IsEmpty());
@@ -69,7 +69,7 @@ TEST_F(Lending, ARecalledShareDoesntComeBack) {
   house.acquire("b");
   house.free(40);
   EXPECT_THAT(house.cancel(house.last_ticket()), IsEmpty());
-  EXPECT_EQ(house.state("s"), ServerState::draining);
+  EXPECT_EQ(house.state("s"), InstanceState::draining);
   EXPECT_THAT(house.pass(Millis{30'000}), ElementsAre("stop s: recall"));
 }
 
@@ -104,7 +104,7 @@ TEST_F(Lending, AShareThatFailsEvictsNobodyAndIsntTriedAgain) {
   const auto asked = ask_share("s", 40);
   house.free(90);
   EXPECT_THAT(house.fail("s", LoadFault::crashed), ElementsAre(fmt::format("reject {}: Input/output error", asked)));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
   ask_share("s", 40);
   house.fail("s", LoadFault::crashed);
   EXPECT_THAT(ask("s"), testing::Not(testing::Contains(HasSubstr("reject")))) << "whoever asks knows when";
@@ -114,7 +114,7 @@ TEST_F(Lending, AShareThatDiesLeavesTheMemoryAndMayComeAgain) {
   for (int i = 0; i < 4; ++i) {
     const auto lease = have_share("s", 60);
     house.died("s");
-    EXPECT_EQ(house.state("s"), ServerState::gone);
+    EXPECT_EQ(house.state("s"), InstanceState::gone);
     EXPECT_THAT(house.finish(lease), IsEmpty());
     EXPECT_TRUE(house.snapshot().lent_memory.empty());
   }
@@ -137,9 +137,9 @@ TEST_F(Lending, TheOwnersLoadGoesBeforeAShareThatLoads) {
   EXPECT_EQ(house.error(asked).code, errc::not_here);
 }
 
-// ---- EndServer
+// ---- EndInstance
 
-TEST_F(Lending, AServerIsEndedInTheMiddleOfRequests) {
+TEST_F(Lending, AInstanceIsEndedInTheMiddleOfRequests) {
   const auto lease = have_share("s", 60);
   EXPECT_THAT(house.end("s"), testing::Contains("stop s: unload"));
   EXPECT_THAT(house.finish(lease), IsEmpty());
@@ -147,7 +147,7 @@ TEST_F(Lending, AServerIsEndedInTheMiddleOfRequests) {
   EXPECT_THAT(house.end("s"), ElementsAre("reject 3: model_not_loaded"));
 }
 
-TEST_F(Lending, AServerIsEndedWhileItLoads) {
+TEST_F(Lending, AInstanceIsEndedWhileItLoads) {
   const auto asked = ask_share("s", 60);
   house.free(100);
   EXPECT_THAT(house.end("s"), ElementsAre(fmt::format("reject {}: not_here", asked), "abort s: cancelled"));
@@ -155,7 +155,7 @@ TEST_F(Lending, AServerIsEndedWhileItLoads) {
 }
 
 // Who cancels its load wants to know when the child is gone.
-TEST_F(Lending, AnEndWaitsForAServerThatIsOnItsWayOut) {
+TEST_F(Lending, AnEndWaitsForAInstanceThatIsOnItsWayOut) {
   const auto asked = ask_share("s", 60);
   house.free(100);
   EXPECT_THAT(house.cancel(asked), ElementsAre("abort s: cancelled"));
@@ -169,8 +169,8 @@ TEST_F(Lending, ALoadThatWaitsIsEndedWithAllWhoWaitForIt) {
   house.acquire("g");
   house.model("g").joins_only = true;
   house.acquire("g");
-  const ServerId queued = house_state().queue.front()->id;
-  EXPECT_THAT(house.send(EndServer{house.ticket(), queued}),
+  const InstanceId queued = house_state().queue.front()->id;
+  EXPECT_THAT(house.send(EndInstance{house.ticket(), queued}),
               ElementsAre("reject 2: not_here", "reject 3: not_here", "unloaded 4: g"));
   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a"));
 }
@@ -188,8 +188,8 @@ TEST_F(Lending, ALoadForAGroupThatFailsIsTheAnswerOfAllWhoWaitForItAndDrivesOutN
   house.acquire("g");
   EXPECT_THAT(house.fail("g", LoadFault::crashed),
               ElementsAre("reject 2: Input/output error", "reject 3: Input/output error"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
-  EXPECT_EQ(house.state("g"), ServerState::gone);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
+  EXPECT_EQ(house.state("g"), InstanceState::gone);
   EXPECT_TRUE(house.snapshot().failures.empty());
 }
 
@@ -201,7 +201,7 @@ TEST_F(Lending, ALentLoadForAGroupThatFailsGivesItsOwnerNoLoadOfItsOwn) {
   house.model("g").joins_only = true;
   house.acquire("g");
   EXPECT_THAT(house.fail("g"), ElementsAre("reject 1: Input/output error", "reject 2: Input/output error"));
-  EXPECT_EQ(house.state("g"), ServerState::gone);
+  EXPECT_EQ(house.state("g"), InstanceState::gone);
 }
 
 TEST_F(Lending, WhoOnlyJoinsBeginsNoLoad) {

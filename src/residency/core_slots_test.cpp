@@ -7,11 +7,11 @@ namespace {
 TEST(Slots, FirstRequestLoadsAndIsGrantedWhenTheLoadCompletes) {
   CoreHarness house;
   EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
-  EXPECT_EQ(house.state("a"), ServerState::loading);
+  EXPECT_EQ(house.state("a"), InstanceState::loading);
   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a"));
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
   EXPECT_THAT(house.finish(1), IsEmpty());
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST(Slots, RequestsToAResidentModelAreGrantedAtOnce) {
@@ -62,7 +62,7 @@ TEST(Slots, TheEndOfARequestCountsAsUse) {
   EXPECT_THAT(house.acquire("c"), ElementsAre("stop b: room"));
 }
 
-TEST(Slots, AnIdleServerGoesBeforeABusyOneThatWasUsedLessRecently) {
+TEST(Slots, AnIdleInstanceGoesBeforeABusyOneThatWasUsedLessRecently) {
   CoreHarness house(CoreHarness::slots(2));
   house.have_busy("a");
   house.have_idle("b");
@@ -79,19 +79,19 @@ TEST(Slots, TypesDoNotShareSlots) {
 TEST(Slots, UnlimitedNeverEvicts) {
   CoreHarness house(CoreHarness::slots(kUnlimited));
   for (int i = 0; i < 50; ++i) house.have_idle("m" + std::to_string(i));
-  EXPECT_THAT(house.snapshot().servers, SizeIs(50));
+  EXPECT_THAT(house.snapshot().instances, SizeIs(50));
 }
 
 TEST(Slots, AVictimKeepsItsSlotUntilItIsGone) {
   CoreHarness house;
   house.have_idle("a");
   EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
-  EXPECT_EQ(house.state("b"), ServerState::queued);
+  EXPECT_EQ(house.state("b"), InstanceState::queued);
   EXPECT_THAT(house.acquire("a"), IsEmpty());  // too late for a: it loads again behind b
   EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
 }
 
-TEST(Slots, TheRequestThatCausedALoadRunsBeforeItsServerCanBeAVictim) {
+TEST(Slots, TheRequestThatCausedALoadRunsBeforeItsInstanceCanBeAVictim) {
   CoreHarness house;
   house.acquire("a");
   EXPECT_THAT(house.acquire("b"), IsEmpty());
@@ -101,7 +101,7 @@ TEST(Slots, TheRequestThatCausedALoadRunsBeforeItsServerCanBeAVictim) {
   EXPECT_THAT(house.finish(3), ElementsAre("stop a: room"));
 }
 
-TEST(Slots, LoweringTheLimitEvictsIdleServersLeastRecentlyUsedFirst) {
+TEST(Slots, LoweringTheLimitEvictsIdleInstancesLeastRecentlyUsedFirst) {
   CoreHarness house(CoreHarness::slots(3));
   house.have_idle("a");
   house.have_busy("b");
@@ -111,7 +111,7 @@ TEST(Slots, LoweringTheLimitEvictsIdleServersLeastRecentlyUsedFirst) {
   EXPECT_THAT(house.settings(CoreHarness::slots(1)), ElementsAre("stop c: limit"));
 }
 
-TEST(Slots, AServerAboveALoweredLimitGoesWhenItBecomesIdle) {
+TEST(Slots, AInstanceAboveALoweredLimitGoesWhenItBecomesIdle) {
   CoreHarness house(CoreHarness::slots(2));
   const auto a = house.have_busy("a");
   house.have_busy("b");
@@ -119,16 +119,16 @@ TEST(Slots, AServerAboveALoweredLimitGoesWhenItBecomesIdle) {
   EXPECT_THAT(house.finish(a), ElementsAre("stop a: limit"));
 }
 
-// Found by simulation: the limit was checked before the draining server came back, and not again.
-TEST(Slots, AServerThatComesBackFromDrainingCountsForALoweredLimit) {
+// Found by simulation: the limit was checked before the draining instance came back, and not again.
+TEST(Slots, AInstanceThatComesBackFromDrainingCountsForALoweredLimit) {
   CoreHarness house({.limits = Limits::of_all(2), .swap_patience = Millis{0}});
   house.have_busy("a");
   house.have_idle("b");
   house.load("a", 1);
-  EXPECT_EQ(house.state("a"), ServerState::draining);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
   EXPECT_THAT(house.settings({.limits = Limits::of_all(1), .swap_patience = Millis{1000}}),
               ElementsAre("stop b: limit"));
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
 }
 
 TEST(Slots, RaisingTheLimitStartsTheLoadThatWaits) {
@@ -157,9 +157,9 @@ TEST(Slots, ALeaseIsReturnedOnlyOnce) {
   house.acquire("a");
   house.finish(1);
   house.finish(1);
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
   house.finish(2);
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 }  // namespace

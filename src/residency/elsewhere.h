@@ -1,5 +1,5 @@
-// Models that run elsewhere: a server of somebody's, which corral only asks. They compute on no device of this machine,
-// so they take nothing of it: no slot, no memory, no part of an NPU; and only who says so has them leave.
+// Models that run elsewhere: an instance of somebody's, which corral only asks. They compute on no device of this
+// machine, so they take nothing of it: no slot, no memory, no part of an NPU; and only who says so has them leave.
 #pragma once
 
 #include "residency/types.h"

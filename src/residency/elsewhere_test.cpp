@@ -17,8 +17,8 @@ TEST(Elsewhere, TakesNoSlotAndIsNobodysVictim) {
   house.succeed("a");
   house.finish(house.last_ticket());
   house.acquire("b");
-  EXPECT_EQ(house.state("a"), ServerState::evicting);
-  EXPECT_EQ(house.state("far"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::evicting);
+  EXPECT_EQ(house.state("far"), InstanceState::ready);
   EXPECT_EQ(house.snapshot().taken[index_of(ModelType::llm)], 1u);
 }
 
@@ -28,7 +28,7 @@ TEST(Elsewhere, NeedsNoSlotWhereAllAreTaken) {
   house.pin("a");
   EXPECT_THAT(house.acquire("far"), ElementsAre("start far"));
   house.succeed("far");
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 TEST(Elsewhere, StaysWhenALoadIsTriedAgainWithAllMemoryFree) {
@@ -38,17 +38,17 @@ TEST(Elsewhere, StaysWhenALoadIsTriedAgainWithAllMemoryFree) {
   house.have_idle("b");
   house.acquire("a");
   house.fail("a");
-  EXPECT_EQ(house.state("far"), ServerState::ready);
-  EXPECT_EQ(house.state("b"), ServerState::evicting);
+  EXPECT_EQ(house.state("far"), InstanceState::ready);
+  EXPECT_EQ(house.state("b"), InstanceState::evicting);
 }
 
-TEST(Elsewhere, LeavesWhenItIsToldAndWhenTheServerStops) {
+TEST(Elsewhere, LeavesWhenItIsToldAndWhenTheInstanceStops) {
   CoreHarness house = with_far();
   house.have_idle("far");
   house.unload("far");
-  EXPECT_EQ(house.state("far"), ServerState::evicting);
+  EXPECT_EQ(house.state("far"), InstanceState::evicting);
   house.stopped("far");
-  EXPECT_EQ(house.state("far"), ServerState::gone);
+  EXPECT_EQ(house.state("far"), InstanceState::gone);
   EXPECT_EQ(house.snapshot().taken[index_of(ModelType::llm)], 0u);
 }
 
@@ -59,8 +59,8 @@ TEST(Elsewhere, IdlenessAndLowerLimitsDontConcernIt) {
   house.pass(Millis{1000});
   house.settings(CoreHarness::slots(1));
   house.have_idle("a");
-  EXPECT_EQ(house.state("far"), ServerState::ready);
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("far"), InstanceState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ enum class errc {
   slots_pinned = 1,  // every slot of the type, or the NPU, is held by pinned models
   cooling_down,      // the model failed repeatedly; retry_after says when it may be tried again
   not_loaded,        // there is no such model in memory
-  load_crashed,      // the server ended while it was loading
+  load_crashed,      // the instance ended while it was loading
   load_deadline,     // the load took longer than allowed
   shutting_down,
   bad_limit,            // max_loaded_models can't be understood

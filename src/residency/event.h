@@ -17,7 +17,7 @@ struct Acquire {
   TicketId ticket;
   SpecPtr spec;
 };
-// The request is over, however it ended. Unknown leases (of a server that died) are ignored.
+// The request is over, however it ended. Unknown leases (of an instance that died) are ignored.
 struct ReturnLease {
   LeaseId lease;
 };
@@ -33,15 +33,15 @@ struct Unload {
   TicketId ticket;
   ModelName model;
 };
-// Ends in Unloaded as soon as all idle servers are gone; it names those that still finish requests.
+// Ends in Unloaded as soon as all idle instances are gone; it names those that still finish requests.
 struct UnloadAll {
   TicketId ticket;
 };
-// Just this server goes, at once, whatever runs on it or waits for it. Ends in Unloaded when its child is gone, also
+// Just this instance goes, at once, whatever runs on it or waits for it. Ends in Unloaded when its child is gone, also
 // where it was on its way out already, or in Rejected, when there is none.
-struct EndServer {
+struct EndInstance {
   TicketId ticket;
-  ServerId server;
+  InstanceId instance;
 };
 // Ends in PinChanged (also when nothing changes) or, when the model isn't loaded, Rejected.
 struct Pin {
@@ -56,47 +56,47 @@ struct CancelTicket {
 
 // Answers to CheckLoad: at most one of these two, none after DropCheck.
 struct LoadChecked {
-  ServerId server;
+  InstanceId instance;
   std::uint64_t check = 0;
   SpecPtr spec;  // as asked, with all that is known of it now
 };
 // It can't be loaded. Those who asked for it with these options hear the cause; nobody goes, and no failure is noted.
 struct CheckFailed {
-  ServerId server;
+  InstanceId instance;
   std::uint64_t check = 0;
   Error error;
 };
 
-// Answers to StartLoad: exactly one of these three, unless AbortLoad came first (then ServerStopped or ServerDied).
+// Answers to StartLoad: exactly one of these three, unless AbortLoad came first (then InstanceStopped or InstanceDied).
 struct LoadSucceeded {
-  ServerId server;
+  InstanceId instance;
 };
 // The child is gone, the cause is known.
 struct LoadFailed {
-  ServerId server;
+  InstanceId instance;
   LoadFault fault = LoadFault::other;
   Error error;
 };
 // The child ended by itself, whatever it was doing. `cause` is for people.
-struct ServerDied {
-  ServerId server;
+struct InstanceDied {
+  InstanceId instance;
   std::string cause = {};
   bool worked = true;     // on requests that it had read; also where that isn't known
   bool answered = false;  // a request, since it was loaded
 };
-// Answer to StopServer and AbortLoad: the child is gone and its memory free.
-struct ServerStopped {
-  ServerId server;
+// Answer to StopInstance and AbortLoad: the child is gone and its memory free.
+struct InstanceStopped {
+  InstanceId instance;
 };
 
 // Answers to Downsize: exactly one of these, also when a request has come between and the answer no longer matters. A
 // child that takes longer than `memory_wait` counts as one that can't, until it says otherwise.
 struct Downsized {
-  ServerId server;
+  InstanceId instance;
 };
 // The child can't, or something runs on it. It isn't asked again before its next use.
 struct DownsizeFailed {
-  ServerId server;
+  InstanceId instance;
 };
 
 // What is free now: the answer to SampleMemory, or by a monitor as told by WatchMemory. Bytes.
@@ -130,8 +130,9 @@ struct Tick {};
 // Refuses what waits and what comes, lets running requests finish, stops everything.
 struct Shutdown {};
 
-using Event = std::variant<Acquire, ReturnLease, Load, Unload, UnloadAll, EndServer, Pin, CancelTicket, LoadChecked,
-                           CheckFailed, LoadSucceeded, LoadFailed, ServerDied, ServerStopped, Downsized, DownsizeFailed,
-                           MemorySampled, ChangeEviction, SimulatePressure, ChangeSettings, Tick, Shutdown>;
+using Event =
+    std::variant<Acquire, ReturnLease, Load, Unload, UnloadAll, EndInstance, Pin, CancelTicket, LoadChecked,
+                 CheckFailed, LoadSucceeded, LoadFailed, InstanceDied, InstanceStopped, Downsized, DownsizeFailed,
+                 MemorySampled, ChangeEviction, SimulatePressure, ChangeSettings, Tick, Shutdown>;
 
 }  // namespace corral::residency

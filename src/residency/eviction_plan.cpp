@@ -14,11 +14,11 @@ namespace {
 
 class Finder {
  public:
-  Finder(State& state, const Server& load) : state_(state), load_(load) {}
+  Finder(State& state, const Instance& load) : state_(state), load_(load) {}
 
   EvictionPlan find() {
-    for (const auto& [id, server] : state_.servers) {
-      if (takes_slot(server->state)) force(*server);
+    for (const auto& [id, instance] : state_.instances) {
+      if (takes_slot(instance->state)) force(*instance);
     }
     if (!room_.refused) fill_slots();
     return std::move(room_);
@@ -26,35 +26,35 @@ class Finder {
 
  private:
   // Those who must go whatever the slots say.
-  void force(Server& server) {
-    const ModelSpec& spec = *server.spec;
-    if (spec.name == load_.spec->name) return add(server, StopReason::reload);
-    const bool may_go = !state_.is_protected(server);
+  void force(Instance& instance) {
+    const ModelSpec& spec = *instance.spec;
+    if (spec.name == load_.spec->name) return add(instance, StopReason::reload);
+    const bool may_go = !state_.is_protected(instance);
     if (!may_share_npu(spec, *load_.spec)) {
-      if (may_go) return add(server, StopReason::npu);
+      if (may_go) return add(instance, StopReason::npu);
       return refuse(fmt::format("the NPU is held by '{}', which is pinned", spec.name.value()));
     }
-    if (load_.attempt > 1 && drives_out(state_, server) && goes_now(server)) add(server, StopReason::evict_all);
+    if (load_.attempt > 1 && drives_out(state_, instance) && goes_now(instance)) add(instance, StopReason::evict_all);
   }
 
-  bool goes_now(const Server& server) const {
+  bool goes_now(const Instance& instance) const {
     const auto& first = load_.first_to_go;
-    return first.empty() || std::ranges::find(first, server.id) != first.end();
+    return first.empty() || std::ranges::find(first, instance.id) != first.end();
   }
 
   void fill_slots() {
     const ModelType type = load_.spec->type;
     if (runs_elsewhere(*load_.spec)) return;
-    std::vector<Server*> candidates;
+    std::vector<Instance*> candidates;
     std::size_t staying = 0;
-    for (const auto& [id, server] : state_.servers) {
-      if (server->lent || runs_elsewhere(*server->spec) || !takes_slot(server->state)) continue;
-      if (server->spec->type != type || is_victim(*server)) continue;
+    for (const auto& [id, instance] : state_.instances) {
+      if (instance->lent || runs_elsewhere(*instance->spec) || !takes_slot(instance->state)) continue;
+      if (instance->spec->type != type || is_victim(*instance)) continue;
       ++staying;
-      if (!state_.is_protected(*server)) candidates.push_back(server.get());
+      if (!state_.is_protected(*instance)) candidates.push_back(instance.get());
     }
-    std::ranges::sort(candidates, {}, [](const Server* s) { return std::pair(rank(*s), s->used_nth); });
-    for (Server* candidate : candidates) {
+    std::ranges::sort(candidates, {}, [](const Instance* s) { return std::pair(rank(*s), s->used_nth); });
+    for (Instance* candidate : candidates) {
       if (state_.settings.limits.allows(type, staying + 1)) return;
       add(*candidate, StopReason::room);
       --staying;
@@ -63,30 +63,30 @@ class Finder {
     refuse(fmt::format("all loaded models of type {} are pinned", name_of(type)));
   }
 
-  static int rank(const Server& server) {
-    if (server.state == ServerState::evicting) return 0;
-    if (server.state == ServerState::draining) return server.leaving_for_good ? 2 : 3;
-    return is_busy(server) ? 4 : 1;
+  static int rank(const Instance& instance) {
+    if (instance.state == InstanceState::evicting) return 0;
+    if (instance.state == InstanceState::draining) return instance.leaving_for_good ? 2 : 3;
+    return is_busy(instance) ? 4 : 1;
   }
 
-  bool is_victim(const Server& server) const {
-    return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.server == &server; });
+  bool is_victim(const Instance& instance) const {
+    return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.instance == &instance; });
   }
-  void add(Server& server, StopReason reason) { room_.victims.push_back({&server, reason}); }
+  void add(Instance& instance, StopReason reason) { room_.victims.push_back({&instance, reason}); }
   void refuse(const std::string& why) {
     room_.refused.emplace(errc::slots_pinned, fmt::format("{}: unpin or unload one first", why), "model");
   }
 
   State& state_;
-  const Server& load_;
+  const Instance& load_;
   EvictionPlan room_;
 };
 
 }  // namespace
 
-bool drives_out(const State& state, const Server& server) {
-  return takes_slot(server.state) && !runs_elsewhere(*server.spec) &&
-         (state.settings.nuclear_evicts_pinned || !state.is_protected(server));
+bool drives_out(const State& state, const Instance& instance) {
+  return takes_slot(instance.state) && !runs_elsewhere(*instance.spec) &&
+         (state.settings.nuclear_evicts_pinned || !state.is_protected(instance));
 }
 
 bool EvictionPlan::held_by_memory() const {
@@ -94,7 +94,7 @@ bool EvictionPlan::held_by_memory() const {
          std::ranges::any_of(victims, [](const Victim& victim) { return victim.reason == StopReason::memory; });
 }
 
-EvictionPlan plan_eviction(State& state, const Server& load, MonoTime now) {
+EvictionPlan plan_eviction(State& state, const Instance& load, MonoTime now) {
   EvictionPlan room = Finder(state, load).find();
   if (!room.refused) fit_memory(state, load, now, room);
   return room;

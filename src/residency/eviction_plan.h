@@ -10,15 +10,15 @@
 namespace corral::residency {
 
 struct Victim {
-  Server* server = nullptr;
+  Instance* instance = nullptr;
   StopReason reason = StopReason::none;
 };
 
 struct EvictionPlan {
   // Everybody who must be gone before the load starts, those included that are leaving already.
   std::vector<Victim> victims;
-  // Idle servers that must be downsized, those included that are at it.
-  std::vector<Server*> downsizes;
+  // Idle instances that must be downsized, those included that are at it.
+  std::vector<Instance*> downsizes;
   // Enough memory has been given up, but it hasn't come back yet.
   std::optional<PendingRelease> settles;
   // All this is by old news: the memory has to be looked at again before anybody is told or the load starts.
@@ -34,20 +34,20 @@ struct EvictionPlan {
 // `load` is queued, and not lent: it looks at lent models only where the NPU or memory is concerned. The victims of its
 // type are the first in this order, least recently used first within each:
 // already stopping, idle, finishing for an unload, draining for another load, busy.
-EvictionPlan plan_eviction(State& state, const Server& load, MonoTime now);
+EvictionPlan plan_eviction(State& state, const Instance& load, MonoTime now);
 
 // The part of plan_eviction about memory: adds to a room that is found otherwise. Those who go are the fewest that
 // suffice, taken in this order: already stopping, idle ones by eviction score, finishing for an unload, draining, busy.
-// Where downsizing idle servers suffices nobody goes.
-void fit_memory(State& state, const Server& load, MonoTime now, EvictionPlan& room);
+// Where downsizing idle instances suffices nobody goes.
+void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& room);
 
-// True for a server that has to go before the second attempt of another load.
-bool drives_out(const State& state, const Server& server);
+// True for an instance that has to go before the second attempt of another load.
+bool drives_out(const State& state, const Instance& instance);
 
-// True while a server can't be told to stop: requests run on it, or it loads. One that was told all the same, as its
+// True while an instance can't be told to stop: requests run on it, or it loads. One that was told all the same, as its
 // owner has recalled it, only has to end.
-inline bool is_busy(const Server& server) {
-  return (server.leases > 0 && server.state != ServerState::evicting) || server.state == ServerState::loading;
+inline bool is_busy(const Instance& instance) {
+  return (instance.leases > 0 && instance.state != InstanceState::evicting) || instance.state == InstanceState::loading;
 }
 
 }  // namespace corral::residency

@@ -1,18 +1,18 @@
 // The rule of memory: a load starts when what it needs is free by a fresh sample, or, where the wait for memory that
 // was given up has been long enough and nobody is left to go, in trust. Who has to go for it is reckoned with what
-// servers are predicted to give up, so that nobody goes in vain.
+// instances are predicted to give up, so that nobody goes in vain.
 //
 //   more than the machine has                  refused for good, nobody goes
 //   free with what comes back                  waits for it, at most memory_wait
-//   stopping lent servers suffices             they stop, idle ones before those that only peers use (lending.h)
-//   downsizing idle servers besides suffices   they are downsized
-//   stopping idle servers, then busy, suffices they stop, as few as possible
-//   pinned servers hold it                     refused like pinned slots
+//   stopping lent instances suffices             they stop, idle ones before those that only peers use (lending.h)
+//   downsizing idle instances besides suffices   they are downsized
+//   stopping idle instances, then busy, suffices they stop, as few as possible
+//   pinned instances hold it                     refused like pinned slots
 //   others than our models hold it             refused for now, nobody goes: it would be in vain; a request that came
 //                                              while its model was on its way out waits and is tried instead
 //
 // A load that the system lets start without memory for it costs more than a refusal: it pages the others out or has
-// them killed. So the books decide, except after the wait: memory that our own servers gave up may be counted as used
+// them killed. So the books decide, except after the wait: memory that our own instances gave up may be counted as used
 // by caches for longer than anybody wants to wait, and a failed load has its second attempt.
 #include <algorithm>
 #include <iterator>
@@ -34,7 +34,7 @@ constexpr std::chrono::seconds kMemoryInUseRetry{10};
 
 class MemoryRule {
  public:
-  MemoryRule(State& state, const Server& load, MonoTime now, EvictionPlan& room)
+  MemoryRule(State& state, const Instance& load, MonoTime now, EvictionPlan& room)
       : state_(state),
         books_(state.memory),
         load_(load),
@@ -48,7 +48,7 @@ class MemoryRule {
     for (std::size_t i = 0; i < missing.size(); ++i) {
       if (need_[i] > 0) missing[i] -= books_.pools()[i].expected;
     }
-    for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(books_, *victim.server));
+    for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(books_, *victim.instance));
     if (none_left(missing)) return settle();
     if (load_.attempt > 1) return settle();  // everybody goes anyway, and nobody is refused
     const std::vector<Reclaim> leaving = with_lent(under_way());
@@ -111,61 +111,63 @@ class MemoryRule {
     return true;
   }
 
-  bool is_victim(const Server& server) const {
-    return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.server == &server; });
+  bool is_victim(const Instance& instance) const {
+    return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.instance == &instance; });
   }
 
   // What is on its way whatever is decided.
   std::vector<Reclaim> under_way() const {
     std::vector<Reclaim> found;
-    for (const auto& [id, server] : state_.servers) {
-      if (is_victim(*server)) continue;
-      if (server->state == ServerState::evicting) found.push_back({server.get(), false});
-      if (server->state == ServerState::downsizing) found.push_back({server.get(), true});
+    for (const auto& [id, instance] : state_.instances) {
+      if (is_victim(*instance)) continue;
+      if (instance->state == InstanceState::evicting) found.push_back({instance.get(), false});
+      if (instance->state == InstanceState::downsizing) found.push_back({instance.get(), true});
     }
     return found;
   }
 
   // What is lent goes before anything of the owner's, however lately it was used.
   std::vector<Reclaim> with_lent(std::vector<Reclaim> choice) const {
-    const auto lent = [this](const Server& server) { return is_peers_only(server) && !is_victim(server); };
-    for (Server* server : by_score(state_, now_, lent)) choice.push_back({server, false});
-    std::vector<Server*> busy;
-    for (const auto& [id, server] : state_.servers) {
-      if (server->leases > 0 && server->state != ServerState::evicting && lent(*server)) busy.push_back(server.get());
+    const auto lent = [this](const Instance& instance) { return is_peers_only(instance) && !is_victim(instance); };
+    for (Instance* instance : by_score(state_, now_, lent)) choice.push_back({instance, false});
+    std::vector<Instance*> busy;
+    for (const auto& [id, instance] : state_.instances) {
+      if (instance->leases > 0 && instance->state != InstanceState::evicting && lent(*instance))
+        busy.push_back(instance.get());
     }
-    std::ranges::sort(busy, {}, [](const Server* server) {
-      return std::tuple(server->state != ServerState::draining, server->used_nth);
+    std::ranges::sort(busy, {}, [](const Instance* instance) {
+      return std::tuple(instance->state != InstanceState::draining, instance->used_nth);
     });
-    for (Server* server : busy) choice.push_back({server, false});
+    for (Instance* instance : busy) choice.push_back({instance, false});
     return choice;
   }
 
   std::vector<Reclaim> with_downsizes(std::vector<Reclaim> choice) const {
-    const auto wanted = [this](const Server& server) {
-      return may_downsize(state_, server) && !is_victim(server) && !server.lent;
+    const auto wanted = [this](const Instance& instance) {
+      return may_downsize(state_, instance) && !is_victim(instance) && !instance.lent;
     };
-    for (Server* server : by_score(state_, now_, wanted)) choice.push_back({server, true});
+    for (Instance* instance : by_score(state_, now_, wanted)) choice.push_back({instance, true});
     return choice;
   }
 
   // Everybody who isn't pinned goes if need be.
   std::vector<Reclaim> with_stops(std::vector<Reclaim> choice) const {
-    const auto open = [this](const Server& server) {
-      return !is_victim(server) && !runs_elsewhere(*server.spec) && !state_.is_protected(server) &&
-             !is_peers_only(server);
+    const auto open = [this](const Instance& instance) {
+      return !is_victim(instance) && !runs_elsewhere(*instance.spec) && !state_.is_protected(instance) &&
+             !is_peers_only(instance);
     };
-    for (Server* server : by_score(state_, now_, open)) choice.push_back({server, false});
-    std::vector<Server*> busy;
-    for (const auto& [id, server] : state_.servers) {
-      const bool goes = takes_slot(server->state) && server->state != ServerState::evicting && !is_idle(*server);
-      if (goes && open(*server)) busy.push_back(server.get());
+    for (Instance* instance : by_score(state_, now_, open)) choice.push_back({instance, false});
+    std::vector<Instance*> busy;
+    for (const auto& [id, instance] : state_.instances) {
+      const bool goes =
+          takes_slot(instance->state) && instance->state != InstanceState::evicting && !is_idle(*instance);
+      if (goes && open(*instance)) busy.push_back(instance.get());
     }
-    std::ranges::sort(busy, {}, [](const Server* server) {
-      const bool drains = server->state == ServerState::draining;
-      return std::tuple(!(drains && server->leaving_for_good), !drains, server->used_nth);
+    std::ranges::sort(busy, {}, [](const Instance* instance) {
+      const bool drains = instance->state == InstanceState::draining;
+      return std::tuple(!(drains && instance->leaving_for_good), !drains, instance->used_nth);
     });
-    for (Server* server : busy) choice.push_back({server, false});
+    for (Instance* instance : busy) choice.push_back({instance, false});
     return choice;
   }
 
@@ -173,9 +175,9 @@ class MemoryRule {
     if (!found.enough) return false;
     for (const Reclaim& relief : found.reliefs) {
       if (relief.downsize) {
-        room_.downsizes.push_back(relief.server);
+        room_.downsizes.push_back(relief.instance);
       } else {
-        room_.victims.push_back({relief.server, StopReason::memory});
+        room_.victims.push_back({relief.instance, StopReason::memory});
       }
     }
     return true;
@@ -188,10 +190,10 @@ class MemoryRule {
     for (const Reclaim& relief : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(books_, relief));
     PoolBytes unpinned = missing;
     std::string pinned;
-    for (const auto& [id, server] : state_.servers) {
-      if (takes_slot(server->state) && !is_victim(*server)) subtract(unpinned, books_.held(*server));
-      if (!state_.is_protected(*server)) continue;
-      fmt::format_to(std::back_inserter(pinned), "{}'{}'", pinned.empty() ? "" : ", ", server->spec->name.value());
+    for (const auto& [id, instance] : state_.instances) {
+      if (takes_slot(instance->state) && !is_victim(*instance)) subtract(unpinned, books_.held(*instance));
+      if (!state_.is_protected(*instance)) continue;
+      fmt::format_to(std::back_inserter(pinned), "{}'{}'", pinned.empty() ? "" : ", ", instance->spec->name.value());
     }
     const bool pins = none_left(unpinned);
     Error error(pins ? errc::slots_pinned : errc::memory_in_use, "", "model");
@@ -215,7 +217,7 @@ class MemoryRule {
 
   State& state_;
   const MemoryLedger& books_;
-  const Server& load_;
+  const Instance& load_;
   const MonoTime now_;
   EvictionPlan& room_;
   const PoolBytes need_;
@@ -223,7 +225,7 @@ class MemoryRule {
 
 }  // namespace
 
-void fit_memory(State& state, const Server& load, MonoTime now, EvictionPlan& room) {
+void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& room) {
   if (load.spec->memory.empty()) return;
   room.stale = !state.memory.is_fresh(now, state.settings.memory_poll);
   if (!state.memory.pools().empty()) MemoryRule(state, load, now, room).apply();

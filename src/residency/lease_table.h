@@ -1,5 +1,5 @@
 // Leases in a table of reused slots. A lease names its slot and the slot's generation, so a lease that was returned, or
-// whose server is gone, is recognised for ever. Taking and returning allocate nothing once the table has grown.
+// whose instance is gone, is recognised for ever. Taking and returning allocate nothing once the table has grown.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace corral::residency {
 
-struct Server;
+struct Instance;
 
 class LeaseTable {
  public:
-  LeaseId take(Server& server, RequestOrigin origin = RequestOrigin::local);
-  // Whose lease it was, and the server, where it ends now; nullptr for one that is unknown or ended before.
+  LeaseId take(Instance& instance, RequestOrigin origin = RequestOrigin::local);
+  // Whose lease it was, and the instance, where it ends now; nullptr for one that is unknown or ended before.
   struct Ended {
-    Server* server = nullptr;
+    Instance* instance = nullptr;
     RequestOrigin origin = RequestOrigin::local;
   };
   Ended give_back(LeaseId lease);
-  // Ends every lease on a server that died.
-  void drop_all(const Server& server);
+  // Ends every lease on an instance that died.
+  void drop_all(const Instance& instance);
   std::size_t size() const { return used_; }
 
  private:
   struct Slot {
-    Server* server = nullptr;
+    Instance* instance = nullptr;
     std::uint32_t generation = 1;
     RequestOrigin origin = RequestOrigin::local;
   };

@@ -17,9 +17,9 @@ namespace {
 
 MemoryUse sum_of(const State& state, const auto& counts) {
   MemoryUse sum;
-  for (const auto& [id, server] : state.servers) {
-    if (!counts(*server)) continue;
-    for (const PoolUse& use : server->spec->memory) {
+  for (const auto& [id, instance] : state.instances) {
+    if (!counts(*instance)) continue;
+    for (const PoolUse& use : instance->spec->memory) {
       auto at = std::ranges::find(sum, use.pool, &PoolUse::pool);
       if (at == sum.end()) at = sum.insert(at, PoolUse{use.pool});
       at->total += use.total;
@@ -33,13 +33,13 @@ std::int64_t most_lent(const State& state, std::size_t pool) {
   return static_cast<std::int64_t>(static_cast<double>(state.memory.pools()[pool].total) * state.settings.lend_share);
 }
 
-bool is_leaving(const Server& server) {
-  return server.state == ServerState::draining || server.state == ServerState::evicting;
+bool is_leaving(const Instance& instance) {
+  return instance.state == InstanceState::draining || instance.state == InstanceState::evicting;
 }
 
 class LentRule {
  public:
-  LentRule(State& state, const Server& load, MonoTime now)
+  LentRule(State& state, const Instance& load, MonoTime now)
       : state_(state), settings_(state.settings), load_(load), now_(now) {}
 
   LentEvictionPlan find() {
@@ -51,26 +51,26 @@ class LentRule {
   }
 
  private:
-  bool is_victim(const Server& server) const {
-    return std::ranges::find(room_.victims, &server) != room_.victims.end();
+  bool is_victim(const Instance& instance) const {
+    return std::ranges::find(room_.victims, &instance) != room_.victims.end();
   }
 
   // Nobody has wanted it for long.
-  bool may_go(const Server& server) const {
-    const bool quiet = is_idle(server) && now_ - server.last_use >= settings_.lend_quiet;
-    return quiet && !runs_elsewhere(*server.spec) && !is_victim(server) && !state_.is_protected(server) &&
-           (server.lent || settings_.lend_evicts_local);
+  bool may_go(const Instance& instance) const {
+    const bool quiet = is_idle(instance) && now_ - instance.last_use >= settings_.lend_quiet;
+    return quiet && !runs_elsewhere(*instance.spec) && !is_victim(instance) && !state_.is_protected(instance) &&
+           (instance.lent || settings_.lend_evicts_local);
   }
 
   void share_npu() {
-    for (const auto& [id, server] : state_.servers) {
-      if (!takes_slot(server->state) || may_share_npu(*server->spec, *load_.spec)) continue;
-      if (server->state == ServerState::evicting) {
+    for (const auto& [id, instance] : state_.instances) {
+      if (!takes_slot(instance->state) || may_share_npu(*instance->spec, *load_.spec)) continue;
+      if (instance->state == InstanceState::evicting) {
         room_.settles = true;
-      } else if (may_go(*server)) {
-        room_.victims.push_back(server.get());
+      } else if (may_go(*instance)) {
+        room_.victims.push_back(instance.get());
       } else {
-        return refuse(fmt::format("the NPU is held by '{}'", server->spec->name.value()));
+        return refuse(fmt::format("the NPU is held by '{}'", instance->spec->name.value()));
       }
     }
   }
@@ -79,19 +79,19 @@ class LentRule {
     if (load_.spec->share) return;  // it has one of its own
     const ModelType type = load_.spec->type;
     std::size_t taken = 0;
-    Server* oldest = nullptr;
-    for (const auto& [id, server] : state_.servers) {
-      if (!server->lent || server->spec->share || !takes_slot(server->state)) continue;
-      if (server->spec->type != type || is_victim(*server)) continue;
+    Instance* oldest = nullptr;
+    for (const auto& [id, instance] : state_.instances) {
+      if (!instance->lent || instance->spec->share || !takes_slot(instance->state)) continue;
+      if (instance->spec->type != type || is_victim(*instance)) continue;
       ++taken;
-      const bool later = oldest != nullptr && oldest->used_nth < server->used_nth;
-      if (may_go(*server) && !later) oldest = server.get();
+      const bool later = oldest != nullptr && oldest->used_nth < instance->used_nth;
+      if (may_go(*instance) && !later) oldest = instance.get();
     }
     if (taken < settings_.lend_slots) return;
-    const bool leaves = std::ranges::any_of(state_.servers, [&](const auto& entry) {
-      const Server& server = *entry.second;
-      const bool of_type = server.spec->type == type && !server.spec->share;
-      return server.lent && server.state == ServerState::evicting && of_type;
+    const bool leaves = std::ranges::any_of(state_.instances, [&](const auto& entry) {
+      const Instance& instance = *entry.second;
+      const bool of_type = instance.spec->type == type && !instance.spec->share;
+      return instance.lent && instance.state == InstanceState::evicting && of_type;
     });
     if (leaves) {
       room_.settles = true;
@@ -124,23 +124,23 @@ class LentRule {
     for (std::size_t i = 0; i < over.size(); ++i) over[i] = need[i] == 0 ? 0 : over[i] - most_lent(state_, i);
     if (none_left(over)) return;
     room_.settles = true;
-    std::vector<Server*> idle;
-    for (const auto& [id, server] : state_.servers) {
-      if (!server->lent || !takes_slot(server->state)) continue;
-      if (is_victim(*server) || server->state == ServerState::evicting) {
-        subtract(over, books.bytes(server->spec->memory, MemoryPart::all));
-      } else if (may_go(*server)) {
-        idle.push_back(server.get());
+    std::vector<Instance*> idle;
+    for (const auto& [id, instance] : state_.instances) {
+      if (!instance->lent || !takes_slot(instance->state)) continue;
+      if (is_victim(*instance) || instance->state == InstanceState::evicting) {
+        subtract(over, books.bytes(instance->spec->memory, MemoryPart::all));
+      } else if (may_go(*instance)) {
+        idle.push_back(instance.get());
       }
     }
-    std::ranges::sort(idle, {}, &Server::used_nth);
-    for (Server* server : idle) {
-      const PoolBytes gives = books.bytes(server->spec->memory, MemoryPart::all);
+    std::ranges::sort(idle, {}, &Instance::used_nth);
+    for (Instance* instance : idle) {
+      const PoolBytes gives = books.bytes(instance->spec->memory, MemoryPart::all);
       bool helps = false;
       for (std::size_t i = 0; i < over.size(); ++i) helps |= gives[i] > 0 && over[i] > 0;
       if (!helps) continue;
       subtract(over, gives);
-      room_.victims.push_back(server);
+      room_.victims.push_back(instance);
     }
     if (!none_left(over)) refuse_for(short_of(need, over));
   }
@@ -156,22 +156,22 @@ class LentRule {
       free &= need[i] + kept <= pool.available;
       missing[i] += kept - pool.expected;
     }
-    for (const Server* victim : room_.victims) subtract(missing, books.held(*victim));
+    for (const Instance* victim : room_.victims) subtract(missing, books.held(*victim));
     room_.settles |= !free;
     std::vector<Reclaim> choice;
-    for (const auto& [id, server] : state_.servers) {
-      if (server->state == ServerState::evicting) choice.push_back({server.get(), false});
+    for (const auto& [id, instance] : state_.instances) {
+      if (instance->state == InstanceState::evicting) choice.push_back({instance.get(), false});
     }
     for (const bool lent : {true, false}) {
-      const auto open = [&](const Server& server) {
-        return server.lent == lent && !server.spec->memory.empty() && may_go(server);
+      const auto open = [&](const Instance& instance) {
+        return instance.lent == lent && !instance.spec->memory.empty() && may_go(instance);
       };
-      for (Server* server : by_score(state_, now_, open)) choice.push_back({server, false});
+      for (Instance* instance : by_score(state_, now_, open)) choice.push_back({instance, false});
     }
     const ReclaimPlan found = cover(books, missing, choice);
     if (!found.enough) return refuse_for(short_of(need, found.left));
     for (const Reclaim& relief : found.reliefs) {
-      if (relief.server->state != ServerState::evicting) room_.victims.push_back(relief.server);
+      if (relief.instance->state != InstanceState::evicting) room_.victims.push_back(relief.instance);
     }
   }
 
@@ -204,7 +204,7 @@ class LentRule {
 
   State& state_;
   const Settings& settings_;
-  const Server& load_;
+  const Instance& load_;
   const MonoTime now_;
   LentEvictionPlan room_;
 };
@@ -212,13 +212,13 @@ class LentRule {
 }  // namespace
 
 MemoryUse lent_memory(const State& state) {
-  return sum_of(state, [](const Server& server) { return server.lent && takes_slot(server.state); });
+  return sum_of(state, [](const Instance& instance) { return instance.lent && takes_slot(instance.state); });
 }
 
 bool is_too_much_lent(const State& state) {
   if (state.settings.lend_share <= 0) return true;
-  const auto stays = [](const Server& server) {
-    return server.lent && takes_slot(server.state) && !is_leaving(server);
+  const auto stays = [](const Instance& instance) {
+    return instance.lent && takes_slot(instance.state) && !is_leaving(instance);
   };
   const PoolBytes lent = state.memory.bytes(sum_of(state, stays), MemoryPart::all);
   for (std::size_t i = 0; i < lent.size(); ++i) {
@@ -227,7 +227,7 @@ bool is_too_much_lent(const State& state) {
   return false;
 }
 
-bool is_for_peers_only(const Server& load) {
+bool is_for_peers_only(const Instance& load) {
   return std::ranges::all_of(load.waiters, [](const Waiter& waiter) { return waiter.is_peer(); });
 }
 
@@ -253,26 +253,26 @@ EvictionSettings lent_eviction(const EvictionSettings& own, const Settings& sett
   return lent;
 }
 
-Place place_for(const State& state, const Server& lent) {
+Place place_for(const State& state, const Instance& lent) {
   const ModelType type = lent.spec->type;
-  const auto waits = [&](const Server* load) {
+  const auto waits = [&](const Instance* load) {
     return load->spec->type == type && load->spec->name != lent.spec->name;
   };
   if (std::ranges::any_of(state.queue, waits)) return {};
   std::size_t staying = 0;
-  Server* oldest = nullptr;
-  for (const auto& [id, server] : state.servers) {
-    if (server->lent || runs_elsewhere(*server->spec) || server->spec->type != type) continue;
-    if (!takes_slot(server->state) || is_leaving(*server)) continue;
+  Instance* oldest = nullptr;
+  for (const auto& [id, instance] : state.instances) {
+    if (instance->lent || runs_elsewhere(*instance->spec) || instance->spec->type != type) continue;
+    if (!takes_slot(instance->state) || is_leaving(*instance)) continue;
     ++staying;
-    const bool later = oldest != nullptr && oldest->used_nth < server->used_nth;
-    if (is_idle(*server) && !state.is_protected(*server) && !later) oldest = server.get();
+    const bool later = oldest != nullptr && oldest->used_nth < instance->used_nth;
+    if (is_idle(*instance) && !state.is_protected(*instance) && !later) oldest = instance.get();
   }
   if (state.settings.limits.allows(type, staying + 1)) return {.is_free = true};
   return {.is_free = false, .victim = state.settings.limits.allows(type, staying) ? oldest : nullptr};
 }
 
-LentEvictionPlan find_lent_room(State& state, const Server& load, MonoTime now) {
+LentEvictionPlan find_lent_room(State& state, const Instance& load, MonoTime now) {
   return LentRule(state, load, now).find();
 }
 

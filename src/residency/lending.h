@@ -1,7 +1,7 @@
 // What this machine lends to the others of its mesh: pure questions to the state. core/peer_requests.h and
 // core/recalls.h act on them.
 //
-// A model that was loaded for a peer is lent: its server takes none of its owner's slots, and memory only as far as
+// A model that was loaded for a peer is lent: its instance takes none of its owner's slots, and memory only as far as
 // `Settings::lend_share` and what is free allow. A request of the owner's makes it his (Adoption).
 #pragma once
 
@@ -20,11 +20,11 @@ MemoryUse lent_memory(const State& state);
 bool is_too_much_lent(const State& state);
 
 // Nothing but requests of peers runs on it, if anything. Where it has to go they have `recall_grace`, whoever's it is.
-inline bool works_for_peers_only(const Server& server) { return server.leases == server.peer_leases; }
+inline bool works_for_peers_only(const Instance& instance) { return instance.leases == instance.peer_leases; }
 // And it is lent: an owner's load recalls it at once.
-inline bool is_peers_only(const Server& server) { return server.lent && works_for_peers_only(server); }
+inline bool is_peers_only(const Instance& instance) { return instance.lent && works_for_peers_only(instance); }
 // Only peers wait for it.
-bool is_for_peers_only(const Server& load);
+bool is_for_peers_only(const Instance& load);
 
 // A peer's request that can't be served now.
 Error not_here(const ModelName& model, std::string_view why);
@@ -38,17 +38,17 @@ EvictionSettings lent_eviction(const EvictionSettings& own, const Settings& sett
 // Where a lent model would go in its owner's slots.
 struct Place {
   bool is_free = false;
-  Server* victim = nullptr;  // else: the one that has to leave it, if one can; idle, and used least recently
+  Instance* victim = nullptr;  // else: the one that has to leave it, if one can; idle, and used least recently
 };
 // No place is to be had while a load of the owner's waits for one of that type.
-Place place_for(const State& state, const Server& lent);
+Place place_for(const State& state, const Instance& lent);
 
 // Whether a lent load may start, and who goes for it.
 struct LentEvictionPlan {
-  std::vector<Server*> victims;  // all idle for long
-  bool settles = false;          // somebody has still to end, or memory to come back
-  bool stale = false;            // the memory has to be looked at first
-  std::optional<Error> refused;  // errc::not_here: what is short by how much
+  std::vector<Instance*> victims;  // all idle for long
+  bool settles = false;            // somebody has still to end, or memory to come back
+  bool stale = false;              // the memory has to be looked at first
+  std::optional<Error> refused;    // errc::not_here: what is short by how much
 
   bool is_there() const { return victims.empty() && !settles && !stale; }
 };
@@ -60,6 +60,6 @@ struct LentEvictionPlan {
 //   if lend_evicts_local; the fewest that suffice, and nobody if all together don't
 //   what needs nobody knows is lent only where no memory is measured at all
 //   it never starts in trust
-LentEvictionPlan find_lent_room(State& state, const Server& load, MonoTime now);
+LentEvictionPlan find_lent_room(State& state, const Instance& load, MonoTime now);
 
 }  // namespace corral::residency

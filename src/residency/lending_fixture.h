@@ -57,9 +57,9 @@ struct Lending : testing::Test {
     return number;
   }
 
-  const Server* server(const std::string& name) const { return house_state().find(ModelName(name))->current; }
+  const Instance* instance(const std::string& name) const { return house_state().find(ModelName(name))->current; }
   const State& house_state() const { return const_cast<CoreHarness&>(house).core().state(); }
-  bool lent(const std::string& name) const { return server(name)->lent; }
+  bool lent(const std::string& name) const { return instance(name)->lent; }
   std::string why() const { return house.error(house.last_ticket()).message; }
 };
 

@@ -65,15 +65,15 @@ PoolBytes MemoryLedger::bytes(const MemoryUse& use, MemoryPart part) const {
   return result;
 }
 
-PoolBytes MemoryLedger::held(const Server& server) const {
-  PoolBytes result = bytes(server.spec->memory, MemoryPart::all);
-  if (server.shrunk) subtract(result, bytes(server.spec->memory, MemoryPart::dynamic));
+PoolBytes MemoryLedger::held(const Instance& instance) const {
+  PoolBytes result = bytes(instance.spec->memory, MemoryPart::all);
+  if (instance.shrunk) subtract(result, bytes(instance.spec->memory, MemoryPart::dynamic));
   return result;
 }
 
-PoolBytes MemoryLedger::surely_held(const Server& server) const {
-  PoolBytes result = held(server);
-  if (server.downsize_asked && !server.shrunk) subtract(result, bytes(server.spec->memory, MemoryPart::dynamic));
+PoolBytes MemoryLedger::surely_held(const Instance& instance) const {
+  PoolBytes result = held(instance);
+  if (instance.downsize_asked && !instance.shrunk) subtract(result, bytes(instance.spec->memory, MemoryPart::dynamic));
   return result;
 }
 

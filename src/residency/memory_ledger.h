@@ -1,4 +1,4 @@
-// What is known of the memory: what the last sample said, and what loads and servers have taken and given up since.
+// What is known of the memory: what the last sample said, and what loads and instances have taken and given up since.
 // Plain values, bytes everywhere.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace corral::residency {
 
-struct Server;
+struct Instance;
 
 // Bytes of every memory, in the order of the books.
 using PoolBytes = std::vector<std::int64_t>;
@@ -47,11 +47,11 @@ class MemoryLedger {
   const std::vector<Pool>& pools() const { return pools_; }
   // `use` in the order of the books; memories that aren't measured are left out.
   PoolBytes bytes(const MemoryUse& use, MemoryPart part) const;
-  // What `server` gives up when it goes.
-  PoolBytes held(const Server& server) const;
-  // The part of it that a sample can't have shown as free already: a server that was told to downsize may have done so
-  // before it says so.
-  PoolBytes surely_held(const Server& server) const;
+  // What `instance` gives up when it goes.
+  PoolBytes held(const Instance& instance) const;
+  // The part of it that a sample can't have shown as free already: an instance that was told to downsize may have done
+  // so before it says so.
+  PoolBytes surely_held(const Instance& instance) const;
 
  private:
   std::vector<Pool> pools_;

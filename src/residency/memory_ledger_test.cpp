@@ -74,14 +74,14 @@ TEST_F(Books, AreFreshUntilSomethingChangesOrTimePasses) {
   EXPECT_FALSE(books.is_fresh(kNow, Millis{250}));
 }
 
-TEST_F(Books, KnowWhatADownsizedServerHolds) {
+TEST_F(Books, KnowWhatADownsizedInstanceHolds) {
   ModelSpec spec;
   spec.memory = {{PoolId("gpu0"), 300, 120}, {PoolId("elsewhere"), 5, 0}};
-  Server server;
-  server.spec = std::make_shared<const ModelSpec>(spec);
-  EXPECT_EQ(books.held(server), PoolBytes{300});
-  server.shrunk = true;
-  EXPECT_EQ(books.held(server), PoolBytes{180});
+  Instance instance;
+  instance.spec = std::make_shared<const ModelSpec>(spec);
+  EXPECT_EQ(books.held(instance), PoolBytes{300});
+  instance.shrunk = true;
+  EXPECT_EQ(books.held(instance), PoolBytes{180});
 }
 
 }  // namespace

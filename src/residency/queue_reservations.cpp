@@ -12,7 +12,7 @@ QueueReservations::QueueReservations(const State& state) : state_(state) {
   for (const MemoryLedger::Pool& pool : state.memory.pools()) free_.push_back(pool.available);
 }
 
-bool QueueReservations::blocks(const Server& load, const EvictionPlan& room) const {
+bool QueueReservations::blocks(const Instance& load, const EvictionPlan& room) const {
   const ModelType type = load.spec->type;
   if (npu_ && uses_npu(*load.spec)) return true;
   if (blocks_by_memory(load, room)) return true;
@@ -22,26 +22,26 @@ bool QueueReservations::blocks(const Server& load, const EvictionPlan& room) con
 
 // A load of unknown needs doesn't pass one that waits for memory; one of known needs passes when it fits beside, and
 // sends nobody away for it whom the one ahead may count on.
-bool QueueReservations::blocks_by_memory(const Server& load, const EvictionPlan& room) const {
+bool QueueReservations::blocks_by_memory(const Instance& load, const EvictionPlan& room) const {
   if (load.spec->memory.empty()) return memory_waits_;
   if (!reserved_) return false;
   if (memory_waits_ && room.held_by_memory()) return true;
   PoolBytes missing = state_.memory.bytes(load.spec->memory, MemoryPart::all);
   const PoolBytes need = missing;
   subtract(missing, free_);
-  for (const Victim& victim : room.victims) subtract(missing, state_.memory.surely_held(*victim.server));
+  for (const Victim& victim : room.victims) subtract(missing, state_.memory.surely_held(*victim.instance));
   for (std::size_t i = 0; i < missing.size(); ++i) {
     if (need[i] > 0 && missing[i] > 0) return true;
   }
   return false;
 }
 
-void QueueReservations::started(const Server& load) {
+void QueueReservations::started(const Instance& load) {
   projected_[index_of(load.spec->type)] += !runs_elsewhere(*load.spec);
   subtract(free_, state_.memory.bytes(load.spec->memory, MemoryPart::all));
 }
 
-void QueueReservations::add(const Server& load, const EvictionPlan& room) {
+void QueueReservations::add(const Instance& load, const EvictionPlan& room) {
   const ModelSpec& spec = *load.spec;
   waiting_[index_of(spec.type)] += !runs_elsewhere(spec);
   projected_[index_of(spec.type)] += !runs_elsewhere(spec);
@@ -50,25 +50,25 @@ void QueueReservations::add(const Server& load, const EvictionPlan& room) {
   memory_waits_ |= room.held_by_memory();
   PoolBytes claim = state_.memory.bytes(spec.memory, MemoryPart::all);
   for (const Victim& victim : room.victims) {
-    if (!leaves(victim.server)) continue;
+    if (!leaves(victim.instance)) continue;
     // Who has to go for memory may be another one when it comes to it.
-    const bool frees_slot = victim.reason != StopReason::memory && !victim.server->lent;
-    if (frees_slot) --projected_[index_of(victim.server->spec->type)];
-    subtract(claim, state_.memory.surely_held(*victim.server));
+    const bool frees_slot = victim.reason != StopReason::memory && !victim.instance->lent;
+    if (frees_slot) --projected_[index_of(victim.instance->spec->type)];
+    subtract(claim, state_.memory.surely_held(*victim.instance));
   }
-  for (const Server* server : room.downsizes) {
+  for (const Instance* instance : room.downsizes) {
     // What was told to downsize may have done so already, and the sample has shown it.
-    if (leaves(server) && !server->downsize_asked)
-      subtract(claim, state_.memory.bytes(server->spec->memory, MemoryPart::dynamic));
+    if (leaves(instance) && !instance->downsize_asked)
+      subtract(claim, state_.memory.bytes(instance->spec->memory, MemoryPart::dynamic));
   }
   // What its victims give besides isn't lent: they may be long in going.
   for (std::size_t i = 0; i < claim.size(); ++i) free_[i] -= std::max<std::int64_t>(0, claim[i]);
 }
 
-// True for the first load that counts on this server.
-bool QueueReservations::leaves(const Server* server) {
-  if (std::ranges::find(leaving_, server) != leaving_.end()) return false;
-  leaving_.push_back(server);
+// True for the first load that counts on this instance.
+bool QueueReservations::leaves(const Instance* instance) {
+  if (std::ranges::find(leaving_, instance) != leaving_.end()) return false;
+  leaving_.push_back(instance);
   return true;
 }
 

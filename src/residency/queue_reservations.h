@@ -15,19 +15,19 @@ class QueueReservations {
   explicit QueueReservations(const State& state);
 
   // True when this load must not go first: it would take what one ahead waits for.
-  bool blocks(const Server& load, const EvictionPlan& room) const;
+  bool blocks(const Instance& load, const EvictionPlan& room) const;
   // The load starts now, or waits.
-  void started(const Server& load);
-  void add(const Server& load, const EvictionPlan& room);
+  void started(const Instance& load);
+  void add(const Instance& load, const EvictionPlan& room);
 
  private:
-  bool blocks_by_memory(const Server& load, const EvictionPlan& room) const;
-  bool leaves(const Server* server);
+  bool blocks_by_memory(const Instance& load, const EvictionPlan& room) const;
+  bool leaves(const Instance* instance);
 
   const State& state_;
   std::array<std::size_t, kModelTypeCount> projected_{};  // slots taken once those ahead have loaded
   std::array<std::size_t, kModelTypeCount> waiting_{};
-  std::vector<const Server*> leaving_;
+  std::vector<const Instance*> leaving_;
   bool npu_ = false;
   PoolBytes free_;             // memory left once those ahead have loaded
   bool reserved_ = false;      // somebody ahead with known needs waits

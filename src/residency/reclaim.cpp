@@ -30,62 +30,62 @@ MonoTime after(MonoTime start, Millis timeout, Millis floor) { return start + st
 
 }  // namespace
 
-PoolBytes given_by_end_of(const MemoryLedger& books, const Server& server) {
-  return server.spec->memory.empty() ? PoolBytes(books.pools().size(), kEnough) : books.held(server);
+PoolBytes given_by_end_of(const MemoryLedger& books, const Instance& instance) {
+  return instance.spec->memory.empty() ? PoolBytes(books.pools().size(), kEnough) : books.held(instance);
 }
 
 PoolBytes given_by(const MemoryLedger& books, const Reclaim& relief) {
-  const PoolBytes dynamic = books.bytes(relief.server->spec->memory, MemoryPart::dynamic);
+  const PoolBytes dynamic = books.bytes(relief.instance->spec->memory, MemoryPart::dynamic);
   if (relief.downsize) return dynamic;
-  PoolBytes bytes = given_by_end_of(books, *relief.server);
-  if (relief.server->state == ServerState::downsizing) subtract(bytes, dynamic);
+  PoolBytes bytes = given_by_end_of(books, *relief.instance);
+  if (relief.instance->state == InstanceState::downsizing) subtract(bytes, dynamic);
   return bytes;
 }
 
-double eviction_score(const Server& server, MonoTime now) {
-  if (!is_idle(server)) return 0;
-  const double idle = std::chrono::duration<double, std::milli>(now - server.last_use).count();
-  const double load = std::max(1.0, static_cast<double>(server.load_duration.count()));
-  return idle / (load * std::max(server.eviction.evict_weight_factor, 1e-9));
+double eviction_score(const Instance& instance, MonoTime now) {
+  if (!is_idle(instance)) return 0;
+  const double idle = std::chrono::duration<double, std::milli>(now - instance.last_use).count();
+  const double load = std::max(1.0, static_cast<double>(instance.load_duration.count()));
+  return idle / (load * std::max(instance.eviction.evict_weight_factor, 1e-9));
 }
 
-bool may_downsize(const State& state, const Server& server) {
-  return server.state == ServerState::ready && server.eviction.auto_evict && !server.downsize_asked &&
-         server.downsize_refused != server.used_nth && !state.pinned(server);
+bool may_downsize(const State& state, const Instance& instance) {
+  return instance.state == InstanceState::ready && instance.eviction.auto_evict && !instance.downsize_asked &&
+         instance.downsize_refused != instance.used_nth && !state.pinned(instance);
 }
 
-bool is_evict_due(const State& state, const Server& server, MonoTime now, Millis floor) {
-  const EvictionSettings& wish = server.eviction;
-  return is_idle(server) && !runs_elsewhere(*server.spec) && wish.auto_evict && !state.pinned(server) &&
-         wish.evict_idle_timeout >= Millis{0} && now >= after(server.last_use, wish.evict_idle_timeout, floor);
+bool is_evict_due(const State& state, const Instance& instance, MonoTime now, Millis floor) {
+  const EvictionSettings& wish = instance.eviction;
+  return is_idle(instance) && !runs_elsewhere(*instance.spec) && wish.auto_evict && !state.pinned(instance) &&
+         wish.evict_idle_timeout >= Millis{0} && now >= after(instance.last_use, wish.evict_idle_timeout, floor);
 }
 
-bool is_downsize_due(const State& state, const Server& server, MonoTime now, Millis floor) {
-  const Millis timeout = server.eviction.downsize_idle_timeout;
-  return may_downsize(state, server) && timeout >= Millis{0} && now >= after(server.last_use, timeout, floor);
+bool is_downsize_due(const State& state, const Instance& instance, MonoTime now, Millis floor) {
+  const Millis timeout = instance.eviction.downsize_idle_timeout;
+  return may_downsize(state, instance) && timeout >= Millis{0} && now >= after(instance.last_use, timeout, floor);
 }
 
-std::optional<MonoTime> idle_due(const State& state, const Server& server, MonoTime now) {
-  const EvictionSettings& wish = server.eviction;
-  if (!wish.auto_evict || !is_idle(server)) return std::nullopt;
+std::optional<MonoTime> idle_due(const State& state, const Instance& instance, MonoTime now) {
+  const EvictionSettings& wish = instance.eviction;
+  if (!wish.auto_evict || !is_idle(instance)) return std::nullopt;
   std::optional<MonoTime> due;
   const auto consider = [&](Millis timeout) {
     if (timeout < Millis{0}) return;
-    const MonoTime time = after(server.last_use, timeout, state.settings.idle_floor);
+    const MonoTime time = after(instance.last_use, timeout, state.settings.idle_floor);
     if (time > now && (!due || time < *due)) due = time;
   };
-  if (may_downsize(state, server)) consider(wish.downsize_idle_timeout);
-  if (!state.pinned(server)) consider(wish.evict_idle_timeout);
+  if (may_downsize(state, instance)) consider(wish.downsize_idle_timeout);
+  if (!state.pinned(instance)) consider(wish.evict_idle_timeout);
   return due;
 }
 
-std::vector<Server*> by_score(const State& state, MonoTime now, const std::function<bool(const Server&)>& wanted) {
-  std::vector<Server*> found;
-  for (const auto& [id, server] : state.servers) {
-    if (is_idle(*server) && wanted(*server)) found.push_back(server.get());
+std::vector<Instance*> by_score(const State& state, MonoTime now, const std::function<bool(const Instance&)>& wanted) {
+  std::vector<Instance*> found;
+  for (const auto& [id, instance] : state.instances) {
+    if (is_idle(*instance) && wanted(*instance)) found.push_back(instance.get());
   }
-  std::ranges::sort(found, {}, [now](const Server* server) {
-    return std::tuple(server->spec->memory.empty(), -eviction_score(*server, now), server->used_nth);
+  std::ranges::sort(found, {}, [now](const Instance* instance) {
+    return std::tuple(instance->spec->memory.empty(), -eviction_score(*instance, now), instance->used_nth);
   });
   return found;
 }

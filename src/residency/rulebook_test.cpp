@@ -54,7 +54,7 @@ TEST(Rulebook, OneNumberOfSlotsHoldsForEveryType) {
   for (ModelType type : kModelTypes) {
     for (int i = 1; i <= 3; ++i) house.have_idle(nth(house, type, i));
   }
-  EXPECT_THAT(house.snapshot().servers, SizeIs(3 * kModelTypeCount));
+  EXPECT_THAT(house.snapshot().instances, SizeIs(3 * kModelTypeCount));
   for (ModelType type : kModelTypes) {
     const auto oldest = nth(house, type, 1);
     const auto newcomer = nth(house, type, 4);
@@ -89,7 +89,7 @@ TEST(Rulebook, EachTypeHasAnOrderOfItsOwn) {
   house.have_idle("a");
   house.have_idle("b");
   EXPECT_THAT(house.acquire("c"), ElementsAre("stop a: room"));
-  EXPECT_EQ(house.state(oldest), ServerState::ready);
+  EXPECT_EQ(house.state(oldest), InstanceState::ready);
 }
 
 TEST(Rulebook, CpuAndGpuHaveNoLimitOfTheirOwn) {
@@ -110,8 +110,8 @@ TEST(Rulebook, ALoadWaitsForBusyModelsHoweverLongTheyTake) {
   const auto a = house.have_busy("a");
   house.acquire("b");
   for (int hour = 0; hour < 24 * 7; ++hour) EXPECT_THAT(house.pass(std::chrono::hours(1)), IsEmpty());
-  EXPECT_EQ(house.state("a"), ServerState::draining);
-  EXPECT_EQ(house.state("b"), ServerState::queued);
+  EXPECT_EQ(house.state("a"), InstanceState::draining);
+  EXPECT_EQ(house.state("b"), InstanceState::queued);
   EXPECT_THAT(house.finish(a), ElementsAre("stop a: room"));
   EXPECT_THAT(house.stopped("a"), ElementsAre("start b"));
 }
@@ -136,7 +136,7 @@ TEST(Rulebook, ASlotThatBecameFreeWhileALoadWaitedCostsNobodyItsPlace) {
   EXPECT_THAT(house.acquire("c"), IsEmpty());  // the house is full when it enters the queue
   house.died("b");
   EXPECT_THAT(house.succeed(embedding), ElementsAre("grant 3 on " + embedding, "start c"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 // ---- failed loads
@@ -197,7 +197,7 @@ TEST(Rulebook, FlmHoldsOneLlmOneTranscriptionAndOneEmbeddingTogether) {
     return name;
   };
   for (ModelType type : types) house.have_idle(flm(type, 1));
-  EXPECT_THAT(house.snapshot().servers, SizeIs(3));
+  EXPECT_THAT(house.snapshot().instances, SizeIs(3));
   for (ModelType type : types) {
     const auto first = flm(type, 1);
     const auto second = flm(type, 2);
@@ -241,7 +241,7 @@ TEST(Rulebook, AVictimOfTheNpuRuleLeavesItsSlotToo) {
   house.have_idle("a");  // least recently used, but the slot of the other one is enough
   house.have_idle("flm");
   EXPECT_THAT(house.acquire("ryzen"), ElementsAre("stop flm: npu"));
-  EXPECT_EQ(house.state("a"), ServerState::ready);
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
 }
 
 // ---- pins
@@ -251,7 +251,7 @@ TEST(Rulebook, APinChangesWhileRequestsRunAndReloadsNothing) {
   const auto request = house.have_busy("a");
   EXPECT_THAT(house.pin("a"), ElementsAre("pin a"));
   EXPECT_THAT(house.pin("a", false), ElementsAre("unpin a"));
-  EXPECT_EQ(house.state("a"), ServerState::in_use);
+  EXPECT_EQ(house.state("a"), InstanceState::in_use);
   EXPECT_THAT(house.finish(request), IsEmpty());
 }
 

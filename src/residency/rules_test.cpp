@@ -1,40 +1,41 @@
-// The small rules by themselves: moves of a server, sharing the NPU, leases, faults.
+// The small rules by themselves: moves of an instance, sharing the NPU, leases, faults.
 #include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "residency/instance_state.h"
 #include "residency/lease_table.h"
 #include "residency/npu_rule.h"
-#include "residency/server_state.h"
 #include "residency/state.h"
 
 namespace corral::residency {
 namespace {
 
-constexpr ServerState kStates[] = {
-    ServerState::queued,    ServerState::loading,  ServerState::ready,    ServerState::in_use, ServerState::downsizing,
-    ServerState::downsized, ServerState::draining, ServerState::evicting, ServerState::gone,   ServerState::failed};
-static_assert(std::size(kStates) == kServerStateCount);
+constexpr InstanceState kStates[] = {InstanceState::queued,   InstanceState::loading,    InstanceState::ready,
+                                     InstanceState::in_use,   InstanceState::downsizing, InstanceState::downsized,
+                                     InstanceState::draining, InstanceState::evicting,   InstanceState::gone,
+                                     InstanceState::failed};
+static_assert(std::size(kStates) == kInstanceStateCount);
 
-TEST(ServerStates, ChildrenMayEndByThemselvesAtAnyTime) {
-  for (ServerState state : kStates) {
+TEST(InstanceStates, ChildrenMayEndByThemselvesAtAnyTime) {
+  for (InstanceState state : kStates) {
     const bool has_child = takes_slot(state);
-    EXPECT_EQ(may_move(state, ServerState::failed), has_child) << name_of(state);
+    EXPECT_EQ(may_move(state, InstanceState::failed), has_child) << name_of(state);
   }
 }
 
-TEST(ServerStates, NothingLeavesTheEnd) {
-  for (ServerState to : kStates) {
-    EXPECT_FALSE(may_move(ServerState::gone, to));
-    EXPECT_FALSE(may_move(ServerState::failed, to));
+TEST(InstanceStates, NothingLeavesTheEnd) {
+  for (InstanceState to : kStates) {
+    EXPECT_FALSE(may_move(InstanceState::gone, to));
+    EXPECT_FALSE(may_move(InstanceState::failed, to));
   }
 }
 
-TEST(ServerStates, OnlyLoadsAndDrainingServersAreToldToStop) {
-  for (ServerState state : kStates) {
-    const bool may = state == ServerState::loading || state == ServerState::draining;
-    EXPECT_EQ(may_move(state, ServerState::evicting), may) << name_of(state);
+TEST(InstanceStates, OnlyLoadsAndDrainingInstancesAreToldToStop) {
+  for (InstanceState state : kStates) {
+    const bool may = state == InstanceState::loading || state == InstanceState::draining;
+    EXPECT_EQ(may_move(state, InstanceState::evicting), may) << name_of(state);
   }
 }
 
@@ -81,27 +82,27 @@ TEST(NpuRule, PolicyFollowsRecipeAndEffectiveDevice) {
 
 TEST(LeaseTable, AReturnedLeaseIsNeverKnownAgain) {
   LeaseTable table;
-  Server server;
-  const LeaseId first = table.take(server);
-  EXPECT_EQ(table.give_back(first).server, &server);
-  const LeaseId second = table.take(server);  // the same slot
+  Instance instance;
+  const LeaseId first = table.take(instance);
+  EXPECT_EQ(table.give_back(first).instance, &instance);
+  const LeaseId second = table.take(instance);  // the same slot
   EXPECT_NE(first, second);
-  EXPECT_EQ(table.give_back(first).server, nullptr);
+  EXPECT_EQ(table.give_back(first).instance, nullptr);
   EXPECT_EQ(table.size(), 1U);
-  EXPECT_EQ(table.give_back(second).server, &server);
-  EXPECT_EQ(table.give_back(LeaseId(12345)).server, nullptr);
-  EXPECT_EQ(table.give_back(LeaseId()).server, nullptr);
+  EXPECT_EQ(table.give_back(second).instance, &instance);
+  EXPECT_EQ(table.give_back(LeaseId(12345)).instance, nullptr);
+  EXPECT_EQ(table.give_back(LeaseId()).instance, nullptr);
 }
 
-TEST(LeaseTable, ADeadServersLeasesEndAndOthersStay) {
+TEST(LeaseTable, ADeadInstancesLeasesEndAndOthersStay) {
   LeaseTable table;
-  Server dead;
-  Server alive;
+  Instance dead;
+  Instance alive;
   const LeaseId lost = table.take(dead);
   const LeaseId kept = table.take(alive);
   table.drop_all(dead);
-  EXPECT_EQ(table.give_back(lost).server, nullptr);
-  EXPECT_EQ(table.give_back(kept).server, &alive);
+  EXPECT_EQ(table.give_back(lost).instance, nullptr);
+  EXPECT_EQ(table.give_back(kept).instance, &alive);
 }
 
 TEST(LoadFaults, FaultsOfTheModelItselfAreNotRetried) {

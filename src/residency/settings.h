@@ -11,7 +11,7 @@ namespace corral::residency {
 
 struct Settings {
   Limits limits = {};
-  // How long busy servers still take new requests after a load began to wait for one of them.
+  // How long busy instances still take new requests after a load began to wait for one of them.
   Millis swap_patience{2000};
   // How long a load whose victims only have to end keeps later loads from passing. A child that is slow to end is
   // another reason to wait like a busy one.
@@ -42,7 +42,7 @@ struct Settings {
   double pressure_relief = 0.05;
   // So long after its load a model doesn't go for the sake of others: what has just been loaded is wanted.
   Millis pressure_grace{5000};
-  // Memory that a server gave up comes back late on some devices: so long a load waits for it. Also how long the
+  // Memory that an instance gave up comes back late on some devices: so long a load waits for it. Also how long the
   // answers to SampleMemory and Downsize may take.
   Millis memory_wait{5000};
   // How old a sample of the memory may be for a decision, and how often a load that waits for memory looks again.

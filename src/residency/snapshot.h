@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 #include "residency/settings.h"
 #include "residency/types.h"
 
@@ -14,10 +14,10 @@ namespace corral::residency {
 
 struct State;
 
-struct ServerView {
-  ServerId id;
+struct InstanceView {
+  InstanceId id;
   SpecPtr spec;
-  ServerState state = ServerState::ready;
+  InstanceState state = InstanceState::ready;
   WallTime last_use;
   bool pinned = false;
   std::size_t leases = 0;       // requests that run on it
@@ -32,7 +32,7 @@ struct ServerView {
 
 // The one load that runs.
 struct LoadingView {
-  ServerId id;
+  InstanceId id;
   SpecPtr spec;
   Millis since{0};
   std::size_t waiters = 0;
@@ -62,7 +62,7 @@ struct FailureView {
 };
 
 struct Snapshot {
-  std::vector<ServerView> servers;  // resident ones, and those that stop; oldest first
+  std::vector<InstanceView> instances;  // resident ones, and those that stop; oldest first
   std::optional<LoadingView> loading;
   std::vector<QueuedView> queue;
   std::vector<FailureView> failures;
@@ -74,7 +74,7 @@ struct Snapshot {
   double lend_share = 0;                              // of each memory that they may take
   std::array<std::size_t, kModelTypeCount> pinned{};  // pinned models in memory, by type
   std::array<std::size_t, kModelTypeCount> downsized{};
-  std::array<std::uint64_t, kStopReasonCount> stops{};  // servers told to stop since the beginning, by reason
+  std::array<std::uint64_t, kStopReasonCount> stops{};  // instances told to stop since the beginning, by reason
   std::uint64_t downsizes = 0;                          // done since the beginning
   std::uint64_t revision = 0;                           // see Core::revision
 };

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "residency/instance_state.h"
 #include "residency/lease_table.h"
 #include "residency/memory_ledger.h"
-#include "residency/server_state.h"
 #include "residency/settings.h"
 #include "residency/types.h"
 
@@ -35,11 +35,11 @@ struct PendingRelease {
   MonoTime until;
 };
 
-// One server, from the queued load to the end of the child.
-struct Server {
-  ServerId id;
+// One instance, from the queued load to the end of the child.
+struct Instance {
+  InstanceId id;
   SpecPtr spec;
-  ServerState state = ServerState::queued;
+  InstanceState state = InstanceState::queued;
   bool lent = false;  // loaded for a peer, and its owner hasn't made it his
 
   // Use.
@@ -73,13 +73,13 @@ struct Server {
   MonoTime check_asked;
   std::optional<MonoTime> checked_at;  // when the last one said yes to this spec
   Millis check_took{0};
-  // While it waits for busy servers: since when (patience runs from here) and for whom.
+  // While it waits for busy instances: since when (patience runs from here) and for whom.
   std::optional<MonoTime> waits_since;
-  std::vector<ServerId> waits_for;
+  std::vector<InstanceId> waits_for;
   bool held_by_memory = false;  // or for memory
   std::optional<PendingRelease> promise;
   // Second attempt: those that were there when the first one failed. They go first, then those that came meanwhile.
-  std::vector<ServerId> first_to_go;
+  std::vector<InstanceId> first_to_go;
 
   // The end.
   StopReason leaving = StopReason::none;  // why it drains or stops
@@ -91,9 +91,9 @@ struct Server {
 };
 
 // A load that is being killed: it never was loaded.
-inline bool is_given_up(const Server& server) {
-  return server.leaving == StopReason::cancelled || server.leaving == StopReason::deadline ||
-         server.leaving == StopReason::yield;
+inline bool is_given_up(const Instance& instance) {
+  return instance.leaving == StopReason::cancelled || instance.leaving == StopReason::deadline ||
+         instance.leaving == StopReason::yield;
 }
 
 // The last failed loads of a model, until one succeeds; or its last ends under requests, until one lives longer.
@@ -106,8 +106,8 @@ struct Failure {
 };
 
 struct Model {
-  Server* current = nullptr;  // loading, resident or leaving
-  Server* pending = nullptr;  // queued
+  Instance* current = nullptr;  // loading, resident or leaving
+  Instance* pending = nullptr;  // queued
   bool pinned = false;
   std::optional<Failure> failure;  // to load
   std::optional<Failure> crashes;  // under requests
@@ -119,7 +119,7 @@ struct Model {
 // An unload that waits for children to be gone.
 struct PendingUnload {
   TicketId ticket;
-  std::vector<ServerId> waits_for;
+  std::vector<InstanceId> waits_for;
   std::vector<ModelName> unloaded;
   std::vector<ModelName> draining;
 };
@@ -127,25 +127,25 @@ struct PendingUnload {
 // A simulated pass that waits for its deeds to be done.
 struct PendingRelief {
   TicketId ticket;
-  std::vector<ServerId> waits_for;
+  std::vector<InstanceId> waits_for;
   std::vector<ModelName> downsized;
   std::vector<ModelName> evicted;
 };
 
 struct State {
   Settings settings;
-  std::map<ServerId, std::unique_ptr<Server>> servers;
+  std::map<InstanceId, std::unique_ptr<Instance>> instances;
   std::unordered_map<ModelName, Model> models;
-  std::vector<Server*> queue;  // loads that wait, in order
-  Server* loader = nullptr;    // the one that loads, or is being killed while loading
-  Server* lending = nullptr;   // the load for a peer that is to begin; never in the queue
+  std::vector<Instance*> queue;  // loads that wait, in order
+  Instance* loader = nullptr;    // the one that loads, or is being killed while loading
+  Instance* lending = nullptr;   // the load for a peer that is to begin; never in the queue
   LeaseTable leases;
-  std::unordered_map<TicketId, Server*> waiting;  // ticket of a waiter -> its load
+  std::unordered_map<TicketId, Instance*> waiting;  // ticket of a waiter -> its load
   std::vector<PendingUnload> unloads;
   std::vector<PendingRelief> reliefs;
   MemoryLedger memory;
   bool watching = false;                                // WatchMemory was told last
-  std::array<std::uint64_t, kStopReasonCount> stops{};  // servers told to stop, by reason
+  std::array<std::uint64_t, kStopReasonCount> stops{};  // instances told to stop, by reason
   std::uint64_t downsizes = 0;
   std::array<std::size_t, kModelTypeCount> taken{};  // with lent ones
   std::array<std::size_t, kModelTypeCount> lent{};   // of them
@@ -153,22 +153,22 @@ struct State {
   std::uint64_t revision = 0;   // see Core::revision
   std::uint64_t decisions = 1;  // made since the beginning
 
-  Server* find(ServerId id) const {
-    const auto at = servers.find(id);
-    return at == servers.end() ? nullptr : at->second.get();
+  Instance* find(InstanceId id) const {
+    const auto at = instances.find(id);
+    return at == instances.end() ? nullptr : at->second.get();
   }
   const Model* find(const ModelName& name) const {
     const auto at = models.find(name);
     return at == models.end() ? nullptr : &at->second;
   }
   // A lent one isn't, whatever its owner has said of the model: a pin set on it makes it his.
-  bool pinned(const Server& server) const {
-    const Model* model = find(server.spec->name);
-    return model != nullptr && model->pinned && !server.lent;
+  bool pinned(const Instance& instance) const {
+    const Model* model = find(instance.spec->name);
+    return model != nullptr && model->pinned && !instance.lent;
   }
   // Pinned, loaded, and not on its way out by somebody's wish: no automatic decision may stop it.
-  bool is_protected(const Server& server) const {
-    return is_resident(server.state) && !server.leaving_for_good && pinned(server);
+  bool is_protected(const Instance& instance) const {
+    return is_resident(instance.state) && !instance.leaving_for_good && pinned(instance);
   }
   // Servers of a type that take a slot: loading, resident or leaving, but not lent. Counted along, because every
   // request that ends asks.

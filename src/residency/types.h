@@ -1,4 +1,4 @@
-// The words of the decision core: identifiers, what it knows of a model, why a server stops, what the time is.
+// The words of the decision core: identifiers, what it knows of a model, why an instance stops, what the time is.
 // Plain values; safe on every thread.
 #pragma once
 
@@ -16,12 +16,12 @@
 namespace corral::residency {
 
 // One attempt to have a model in memory: given by the core when the load is queued, kept until the child is gone. A
-// second attempt, a reload or a restart is another server. Never used twice.
-using ServerId = Named<std::uint64_t, struct ServerIdTag>;
+// second attempt, a reload or a restart is another instance. Never used twice.
+using InstanceId = Named<std::uint64_t, struct InstanceIdTag>;
 // One thing that waits for an answer of the core: an inference request, a `load`, an `unload`, a change of pin. Chosen
 // by the caller, never used twice.
 using TicketId = Named<std::uint64_t, struct TicketIdTag>;
-// One request's hold on a server. Never used twice.
+// One request's hold on an instance. Never used twice.
 using LeaseId = Named<std::uint64_t, struct LeaseIdTag>;
 
 // A memory that models share: "ram", "gpu0", ...
@@ -87,7 +87,7 @@ struct Now {
   WallTime wall;
 };
 
-// Why a server has to go. Automatic reasons never touch a pinned one.
+// Why an instance has to go. Automatic reasons never touch a pinned one.
 enum class StopReason : std::uint8_t {
   none,
   room,       // least recently used, its slot is needed

@@ -7,7 +7,7 @@
 namespace corral::router {
 namespace {
 
-using residency::ServerState;
+using residency::InstanceState;
 
 // What is compared of a queue: who waits for whom; time passes by itself. Who is only being looked at has hardly come.
 bool same_order(const std::vector<residency::QueuedView>& a, const std::vector<residency::QueuedView>& b) {
@@ -28,11 +28,11 @@ class Differ {
  public:
   explicit Differ(const Causes& causes) : causes_(causes) {}
 
-  void came(const InstanceSnapshot& server) {
+  void came(const InstanceSnapshot& instance) {
     urgent();
-    tell_move(server, ServerState::queued);
-    add(LoadChanged{.spec = server.spec, .stage = LoadStage::started, .attempt = server.attempt, .error = {}});
-    if (!server.loads) tell_finished(server);
+    tell_move(instance, InstanceState::queued);
+    add(LoadChanged{.spec = instance.spec, .stage = LoadStage::started, .attempt = instance.attempt, .error = {}});
+    if (!instance.loads) tell_finished(instance);
   }
 
   void stayed(const InstanceSnapshot& before, const InstanceSnapshot& after) {
@@ -52,23 +52,23 @@ class Differ {
     }
   }
 
-  void went(const InstanceSnapshot& server) {
+  void went(const InstanceSnapshot& instance) {
     urgent();
-    const auto cause = causes_.find(server.id);
+    const auto cause = causes_.find(instance.id);
     const bool failed = cause != causes_.end();
-    if (server.loads) {
-      add(LoadChanged{.spec = server.spec,
+    if (instance.loads) {
+      add(LoadChanged{.spec = instance.spec,
                       .stage = failed ? LoadStage::failed : LoadStage::aborted,
-                      .attempt = server.attempt,
-                      .reason = server.leaving,
+                      .attempt = instance.attempt,
+                      .reason = instance.leaving,
                       .error = failed ? std::optional(cause->second) : std::nullopt});
     }
-    add(InstanceChanged{.spec = server.spec,
-                        .from = server.state,
-                        .to = failed ? ServerState::failed : ServerState::gone,
-                        .reason = server.leaving,
+    add(InstanceChanged{.spec = instance.spec,
+                        .from = instance.state,
+                        .to = failed ? InstanceState::failed : InstanceState::gone,
+                        .reason = instance.leaving,
                         .cause = failed ? cause->second.message : "",
-                        .pinned = server.pinned});
+                        .pinned = instance.pinned});
   }
 
   void add(Change change) { changes_.list.push_back(std::move(change)); }
@@ -76,21 +76,21 @@ class Differ {
   Changes take() { return std::move(changes_); }
 
  private:
-  void tell_move(const InstanceSnapshot& server, ServerState from) {
-    add(InstanceChanged{.spec = server.spec,
+  void tell_move(const InstanceSnapshot& instance, InstanceState from) {
+    add(InstanceChanged{.spec = instance.spec,
                         .from = from,
-                        .to = server.state,
-                        .reason = server.leaving,
+                        .to = instance.state,
+                        .reason = instance.leaving,
                         .cause = {},
-                        .pinned = server.pinned,
-                        .requests = server.leases});
+                        .pinned = instance.pinned,
+                        .requests = instance.leases});
   }
-  void tell_finished(const InstanceSnapshot& server) {
-    add(LoadChanged{.spec = server.spec,
+  void tell_finished(const InstanceSnapshot& instance) {
+    add(LoadChanged{.spec = instance.spec,
                     .stage = LoadStage::finished,
-                    .attempt = server.attempt,
+                    .attempt = instance.attempt,
                     .progress = 1,
-                    .took = server.load_duration,
+                    .took = instance.load_duration,
                     .error = {}});
   }
 
@@ -108,38 +108,38 @@ const char* name_of(LoadStage stage) {
 RouterSnapshot take_picture(const residency::Core& core, residency::Now now, double progress) {
   auto snapshot = core.snapshot(now);
   RouterSnapshot picture{{}, std::move(snapshot.queue), core.state().settings, snapshot.revision};
-  for (const auto& view : snapshot.servers) {
-    picture.servers.push_back({.id = view.id,
-                               .spec = view.spec,
-                               .state = view.state,
-                               .leaving = view.leaving,
-                               .pinned = view.pinned,
-                               .leases = view.leases,
-                               .load_duration = view.load_duration});
+  for (const auto& view : snapshot.instances) {
+    picture.instances.push_back({.id = view.id,
+                                 .spec = view.spec,
+                                 .state = view.state,
+                                 .leaving = view.leaving,
+                                 .pinned = view.pinned,
+                                 .leases = view.leases,
+                                 .load_duration = view.load_duration});
   }
   if (const auto& loading = snapshot.loading) {
-    picture.servers.push_back({.id = loading->id,
-                               .spec = loading->spec,
-                               .state = loading->aborting ? ServerState::evicting : ServerState::loading,
-                               .leaving = loading->leaving,
-                               .loads = true,
-                               .attempt = loading->attempt,
-                               .progress = progress});
+    picture.instances.push_back({.id = loading->id,
+                                 .spec = loading->spec,
+                                 .state = loading->aborting ? InstanceState::evicting : InstanceState::loading,
+                                 .leaving = loading->leaving,
+                                 .loads = true,
+                                 .attempt = loading->attempt,
+                                 .progress = progress});
     const auto* model = core.state().find(loading->spec->name);
-    picture.servers.back().pinned = model != nullptr && model->pinned;
+    picture.instances.back().pinned = model != nullptr && model->pinned;
   }
-  std::ranges::sort(picture.servers, {}, &InstanceSnapshot::id);
+  std::ranges::sort(picture.instances, {}, &InstanceSnapshot::id);
   return picture;
 }
 
 Changes diff(const RouterSnapshot& before, const RouterSnapshot& after, const Causes& causes) {
   Differ differ(causes);
-  auto old = before.servers.begin();
-  auto now = after.servers.begin();
-  while (old != before.servers.end() || now != after.servers.end()) {
-    if (now == after.servers.end() || (old != before.servers.end() && old->id < now->id)) {
+  auto old = before.instances.begin();
+  auto now = after.instances.begin();
+  while (old != before.instances.end() || now != after.instances.end()) {
+    if (now == after.instances.end() || (old != before.instances.end() && old->id < now->id)) {
       differ.went(*old++);
-    } else if (old == before.servers.end() || now->id < old->id) {
+    } else if (old == before.instances.end() || now->id < old->id) {
       differ.came(*now++);
     } else {
       differ.stayed(*old++, *now++);

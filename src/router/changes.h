@@ -19,9 +19,9 @@ namespace corral::router {
 
 // A server that takes a slot.
 struct InstanceSnapshot {
-  residency::ServerId id;
+  residency::InstanceId id;
   residency::SpecPtr spec;
-  residency::ServerState state = residency::ServerState::loading;
+  residency::InstanceState state = residency::InstanceState::loading;
   residency::StopReason leaving = residency::StopReason::none;  // why it drains or stops
   bool loads = false;                                           // hasn't been ready yet
   bool pinned = false;
@@ -32,7 +32,7 @@ struct InstanceSnapshot {
 };
 
 struct RouterSnapshot {
-  std::vector<InstanceSnapshot> servers;  // by id
+  std::vector<InstanceSnapshot> instances;  // by id
   std::vector<residency::QueuedView> queue;
   residency::Settings settings;
   std::uint64_t revision = 0;
@@ -44,8 +44,8 @@ RouterSnapshot take_picture(const residency::Core& core, residency::Now now, dou
 // A server went from one state to another, or its requests became more or fewer.
 struct InstanceChanged {
   residency::SpecPtr spec;
-  residency::ServerState from = residency::ServerState::queued;
-  residency::ServerState to = residency::ServerState::queued;
+  residency::InstanceState from = residency::InstanceState::queued;
+  residency::InstanceState to = residency::InstanceState::queued;
   residency::StopReason reason = residency::StopReason::none;  // where it is on its way out
   std::string cause;                                           // of `failed`: how the process ended
   bool pinned = false;
@@ -87,7 +87,7 @@ struct Changes {
 };
 
 // How processes ended by themselves and why loads failed, as far as it is known.
-using Causes = std::map<residency::ServerId, Error>;
+using Causes = std::map<residency::InstanceId, Error>;
 
 Changes diff(const RouterSnapshot& before, const RouterSnapshot& after, const Causes& causes);
 

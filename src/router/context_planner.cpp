@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "backends/context_guess.h"
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 namespace corral::router {
 namespace {
@@ -64,7 +64,7 @@ std::map<ModelType, std::uint64_t> ContextPlanner::comes_back() const {
   };
   std::map<ModelType, Oldest> types;
   const auto snapshot = driver_.core().snapshot(driver_.now());
-  for (const auto& view : snapshot.servers) {
+  for (const auto& view : snapshot.instances) {
     const auto running = processes_.find(view.id);
     if (!running || !residency::is_resident(view.state) || view.lent) continue;  // lent ones have no slot of the type
     Oldest& oldest = types[view.spec->type];

@@ -80,7 +80,7 @@ TEST_F(ContextTest, ALargerOneReloadsAsALoadWould) {
   settle();
   ASSERT_TRUE(lease.granted());
   EXPECT_EQ(lease.get()->context_window(), 32'768u);
-  EXPECT_TRUE(report().servers.front().view.pinned);
+  EXPECT_TRUE(report().instances.front().view.pinned);
 }
 
 TEST_F(ContextTest, MoreThanTheModelWasTrainedWithIsRefusedAndCostsNobodyAnything) {

@@ -34,7 +34,7 @@ TEST_F(ControlTest, LoadWithOtherOptionsReloadsAndKeepsThePin) {
   settle();
   ASSERT_TRUE(second.granted());
   EXPECT_FALSE(second.get().value());
-  EXPECT_TRUE(report().servers.at(0).view.pinned);
+  EXPECT_TRUE(report().instances.at(0).view.pinned);
 }
 
 TEST_F(ControlTest, ReloadWaitsForTheRequestsThatRun) {
@@ -95,11 +95,11 @@ TEST_F(ControlTest, ProgressOfALoadCanBeAsked) {
   EXPECT_EQ(run(router->progress(ModelName("a"))).get(), 0.25);
   EXPECT_EQ(run(router->progress(ModelName("b"))).get(), std::nullopt);
   EXPECT_EQ(report().load_progress, 0.25);
-  EXPECT_THAT(report().servers, IsEmpty());
+  EXPECT_THAT(report().instances, IsEmpty());
   server("a").finish_load();
   settle();
   EXPECT_EQ(run(router->progress(ModelName("a"))).get(), std::nullopt);
-  EXPECT_EQ(report().servers.at(0).facts.pid, 4711);
+  EXPECT_EQ(report().instances.at(0).facts.pid, 4711);
 }
 
 // ---- unload
@@ -245,7 +245,7 @@ TEST_F(ControlTest, PinSurvivesACrash) {
   server("a").die();
   settle();
   have("a");
-  EXPECT_TRUE(report().servers.at(0).view.pinned);
+  EXPECT_TRUE(report().instances.at(0).view.pinned);
   EXPECT_EQ(report().snapshot.pinned[index_of(ModelType::llm)], 1u);
 }
 

@@ -124,12 +124,13 @@ void CoreDriver::answer_undecided(const residency::Event& event) {
 }
 
 void CoreDriver::failed(const residency::CheckLoad& action) {
-  dispatch(residency::CheckFailed{action.server, action.check, inside_error("the look at the model's files")});
+  dispatch(residency::CheckFailed{action.instance, action.check, inside_error("the look at the model's files")});
 }
 
 // Not for want of memory: nobody goes for a second attempt.
 void CoreDriver::failed(const residency::StartLoad& action) {
-  dispatch(residency::LoadFailed{action.server, residency::LoadFault::invalid, inside_error("the start of the model")});
+  dispatch(
+      residency::LoadFailed{action.instance, residency::LoadFault::invalid, inside_error("the start of the model")});
 }
 
 void CoreDriver::arm(std::optional<MonoTime> time) {
@@ -158,8 +159,8 @@ async::Task<void> CoreDriver::stop() {
 
 std::vector<std::pair<std::size_t, const char*>> CoreDriver::leftovers() const {
   const auto& state = core_.state();
-  return {{state.servers.size(), "servers"}, {state.leases.size(), "leases"},   {tickets_.size(), "tickets"},
-          {state.waiting.size(), "waiters"}, {state.unloads.size(), "unloads"}, {alarm_.running(), "alarms"},
+  return {{state.instances.size(), "servers"}, {state.leases.size(), "leases"},   {tickets_.size(), "tickets"},
+          {state.waiting.size(), "waiters"},   {state.unloads.size(), "unloads"}, {alarm_.running(), "alarms"},
           {events_.size(), "events"}};
 }
 

@@ -28,7 +28,7 @@ class ActionExecutor {
   virtual void on(const residency::DropCheck& action) = 0;
   virtual void on(const residency::StartLoad& action) = 0;
   virtual void on(const residency::AbortLoad& action) = 0;
-  virtual void on(const residency::StopServer& action) = 0;
+  virtual void on(const residency::StopInstance& action) = 0;
   virtual void on(const residency::Recall& action) = 0;
   virtual void on(const residency::Downsize& action) = 0;
   virtual void on(const residency::SampleMemory& action) = 0;
@@ -115,10 +115,10 @@ class CoreDriver {
   void failed(const residency::CheckLoad& action);
   void failed(const residency::DropCheck&) {}
   void failed(const residency::StartLoad& action);
-  void failed(const residency::AbortLoad& action) { dispatch(residency::ServerStopped{action.server}); }
-  void failed(const residency::StopServer& action) { dispatch(residency::ServerStopped{action.server}); }
+  void failed(const residency::AbortLoad& action) { dispatch(residency::InstanceStopped{action.instance}); }
+  void failed(const residency::StopInstance& action) { dispatch(residency::InstanceStopped{action.instance}); }
   void failed(const residency::Recall&) {}
-  void failed(const residency::Downsize& action) { dispatch(residency::DownsizeFailed{action.server}); }
+  void failed(const residency::Downsize& action) { dispatch(residency::DownsizeFailed{action.instance}); }
   void failed(const residency::SampleMemory&) { dispatch(residency::MemorySampled{}); }
   void failed(const residency::WatchMemory&) {}
   void failed(const residency::PinChanged&) {}

@@ -15,11 +15,11 @@ class ClumsyHands final : public ActionExecutor {
   void on(const residency::CheckLoad&) override { did("check"); }
   void on(const residency::DropCheck&) override { did("drop"); }
   void on(const residency::StartLoad& action) override {
-    last = action.server;
+    last = action.instance;
     did("start");
   }
   void on(const residency::AbortLoad&) override { did("abort"); }
-  void on(const residency::StopServer&) override { did("stop"); }
+  void on(const residency::StopInstance&) override { did("stop"); }
   void on(const residency::Recall&) override { did("recall"); }
   void on(const residency::Downsize&) override { did("downsize"); }
   void on(const residency::SampleMemory&) override { did("sample"); }
@@ -35,7 +35,7 @@ class ClumsyHands final : public ActionExecutor {
 
   std::string throws;
   std::vector<std::string> done;
-  residency::ServerId last{0};
+  residency::InstanceId last{0};
 };
 
 class HouseTest : public testing::Test {

@@ -48,8 +48,8 @@ void EventHub::stepped(std::uint64_t revision) {
   }
 }
 
-void EventHub::note(residency::ServerId server, Error cause) {
-  if (tracking()) causes_.insert_or_assign(server, std::move(cause));
+void EventHub::note(residency::InstanceId instance, Error cause) {
+  if (tracking()) causes_.insert_or_assign(instance, std::move(cause));
 }
 
 std::shared_ptr<void> EventHub::attach(const EventSource& source) {
@@ -117,7 +117,7 @@ void EventHub::look_now(bool even_if_unimportant) {
   seen_ = std::move(picture);
   last_look_ = timers_.now();
   std::erase_if(causes_, [this](const auto& cause) {
-    return std::ranges::none_of(seen_.servers, [&](const auto& server) { return server.id == cause.first; });
+    return std::ranges::none_of(seen_.instances, [&](const auto& instance) { return instance.id == cause.first; });
   });
   for (auto& change : changes.list) publish(std::move(change));
 }

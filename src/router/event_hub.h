@@ -56,7 +56,7 @@ class EventHub {
   // Something happened elsewhere. Cheap when nobody listens.
   void tell(NoticePtr notice);
   // Why the server will be found gone.
-  void note(residency::ServerId server, Error cause);
+  void note(residency::InstanceId instance, Error cause);
   // Ends all readers, now and later.
   void close();
 

@@ -88,7 +88,7 @@ TEST_F(EventsTest, FirstComesTheWhole) {
   EventReader fresh(*router);
   const auto first = next(fresh);
   ASSERT_TRUE(first.whole);
-  EXPECT_EQ(first.whole->servers.at(0).view.spec->name, ModelName("a"));
+  EXPECT_EQ(first.whole->instances.at(0).view.spec->name, ModelName("a"));
   EXPECT_THAT(first.events, IsEmpty());
   EXPECT_FALSE(first.ended);
   const auto second = next(fresh);

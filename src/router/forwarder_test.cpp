@@ -15,7 +15,7 @@ class ForwarderTest : public RouterTest {
   backends::FakeRequest& request(const std::string& name) { return server(name).request(); }
   std::size_t leases() {
     std::size_t count = 0;
-    for (const auto& entry : report().servers) count += entry.view.leases;
+    for (const auto& entry : report().instances) count += entry.view.leases;
     return count;
   }
   static bool is_error_event(const std::string& piece) { return piece.starts_with("data: {\"error\":"); }
@@ -63,12 +63,12 @@ TEST_F(ForwarderTest, StreamArrivesPieceByPieceAndHoldsItsLeaseToTheEnd) {
   settle();
   EXPECT_THAT(client.pieces(), SizeIs(2));
   EXPECT_EQ(leases(), 1u);
-  EXPECT_TRUE(report().servers.at(0).streaming);
+  EXPECT_TRUE(report().instances.at(0).streaming);
   request("a").end();
   settle();
   EXPECT_TRUE(client.ended());
   EXPECT_EQ(leases(), 0u);
-  EXPECT_FALSE(report().servers.at(0).streaming);
+  EXPECT_FALSE(report().instances.at(0).streaming);
 }
 
 TEST_F(ForwarderTest, WholeAnswerToAStreamRequestPassesToo) {
@@ -98,12 +98,12 @@ TEST_F(ForwarderTest, LongLoadPingsEverySecondFromTheFirstOn) {
   settle();
   request("a").send("data: 1\n\n");
   settle();
-  EXPECT_TRUE(report().servers.at(0).streaming) << "a stream that had to wait for its load is one all the same";
+  EXPECT_TRUE(report().instances.at(0).streaming) << "a stream that had to wait for its load is one all the same";
   request("a").end();
   settle();
   EXPECT_TRUE(client.ended());
   EXPECT_EQ(client.text(), ": ping\n\n: ping\n\n: ping\n\ndata: 1\n\n");
-  EXPECT_FALSE(report().servers.at(0).streaming);
+  EXPECT_FALSE(report().instances.at(0).streaming);
 }
 
 TEST_F(ForwarderTest, PingsComeAsOftenAsTheRequestWantsThem) {

@@ -14,11 +14,11 @@ TEST_F(GroupLoadTest, AShareIsBookedAndNoModelThatCouldBeAsked) {
   const auto of = made(300, "share");
   const auto lease = have_group(share(of));
   const auto all = report();
-  EXPECT_THAT(all.servers, IsEmpty());
+  EXPECT_THAT(all.instances, IsEmpty());
   ASSERT_EQ(all.shares.size(), 1u);
   EXPECT_EQ(all.shares[0].of.host, "laptop");
   EXPECT_EQ(all.shares[0].of.model, "big");
-  EXPECT_EQ(all.shares[0].server.view.spec->memory.at(0).total, 300u);
+  EXPECT_EQ(all.shares[0].instance.view.spec->memory.at(0).total, 300u);
   ASSERT_EQ(all.snapshot.lent_memory.size(), 1u);
   EXPECT_EQ(all.snapshot.lent_memory[0].total, 300u);
   EXPECT_FALSE(all.snapshot.most_recent);
@@ -43,7 +43,7 @@ TEST_F(GroupLoadTest, AShareIsOfTheGpusWhereThereAreAny) {
   const auto lease = have_group(share(made(300, "share")));
   const auto all = report();
   ASSERT_EQ(all.shares.size(), 1u);
-  const auto& memory = all.shares[0].server.view.spec->memory;
+  const auto& memory = all.shares[0].instance.view.spec->memory;
   ASSERT_EQ(memory.size(), 2u);
   EXPECT_EQ(memory[0].pool.value(), "gpu0");
   EXPECT_EQ(memory[0].total, 150u);
@@ -65,7 +65,7 @@ TEST_F(GroupLoadTest, TheOwnersLoadRecallsAShareAndGetsItsMemory) {
   sampler.available = 300;
   auto own = acquire("a");
   EXPECT_EQ(recalls, 1);
-  EXPECT_EQ(report().shares.at(0).server.view.leaving, residency::StopReason::recall);
+  EXPECT_EQ(report().shares.at(0).instance.view.leaving, residency::StopReason::recall);
   drop(std::move(lease));
   EXPECT_FALSE(server_of(of).alive());
   sampler.available = 1000;
@@ -106,8 +106,8 @@ TEST_F(GroupLoadTest, ASplitTakesWhatItsPlanSaysAndNotItsFile) {
   backend.never_fit.emplace("a", Error(make_error_code(backends::errc::load_never_fits), "far too large"));
   const auto of = made(300);
   auto lease = have_group(split("a", of));
-  EXPECT_TRUE(report().servers.at(0).view.lent);
-  EXPECT_EQ(report().servers.at(0).view.spec->memory.at(0).total, 300u);
+  EXPECT_TRUE(report().instances.at(0).view.lent);
+  EXPECT_EQ(report().instances.at(0).view.spec->memory.at(0).total, 300u);
   drop(std::move(lease));
   EXPECT_TRUE(acquire("a").granted()) << "it is asked like any other";
   EXPECT_THAT(backend.servers(), IsEmpty()) << "nobody loaded the whole of it";
@@ -130,7 +130,7 @@ TEST_F(GroupLoadTest, WhoLoadsASplitModelFindsItLoaded) {
 
 TEST_F(GroupLoadTest, ASplitThatItsOwnerAskedForIsHis) {
   const auto lease = have_group(split("a", made(300), residency::RequestOrigin::local));
-  EXPECT_FALSE(report().servers.at(0).view.lent);
+  EXPECT_FALSE(report().instances.at(0).view.lent);
 }
 
 TEST_F(GroupLoadTest, ThePlansContextIsTakenUnlessTheOwnerHasSaidAnother) {
@@ -186,7 +186,7 @@ TEST_F(GroupLoadTest, AModelThatIsInMemoryOtherwiseIsNoGroups) {
   have("a");
   auto lease = run(router->acquire_for_group(split("a", made(300))));
   ASSERT_TRUE(lease.refused());
-  EXPECT_EQ(report().servers.at(0).view.leases, 0u) << "and is left as it is";
+  EXPECT_EQ(report().instances.at(0).view.leases, 0u) << "and is left as it is";
 }
 
 // ---- ends
@@ -199,7 +199,7 @@ TEST_F(GroupLoadTest, TheEndOfAGroupsLoadIsWhenNothingOfItIsLeft) {
   settle();
   EXPECT_TRUE(ending.done());
   EXPECT_THAT(of->alive(), IsEmpty());
-  EXPECT_THAT(report().servers, IsEmpty());
+  EXPECT_THAT(report().instances, IsEmpty());
 }
 
 TEST_F(GroupLoadTest, TheEndInTheMiddleOfALoad) {

@@ -15,8 +15,8 @@ class Keep : public RouterTest {
   bool pinned(const std::string& name) {
     const auto all = report();
     const auto found =
-        std::ranges::find_if(all.servers, [&](const auto& server) { return server.view.spec->name.value() == name; });
-    return found != all.servers.end() && found->view.pinned;
+        std::ranges::find_if(all.instances, [&](const auto& server) { return server.view.spec->name.value() == name; });
+    return found != all.instances.end() && found->view.pinned;
   }
   std::set<ModelName> saved() { return run(router->pins()).get(); }
 };

@@ -57,9 +57,9 @@ TEST_F(LendingTest, ALoadForAPeerTakesNoSlotAndIsShown) {
   auto lease = lend("b");
   EXPECT_THAT(backend.alive(), ElementsAre("a", "b"));
   const auto all = report();
-  EXPECT_FALSE(all.servers.at(0).view.lent);
-  EXPECT_TRUE(all.servers.at(1).view.lent);
-  EXPECT_EQ(all.servers.at(1).view.peer_leases, 1u);
+  EXPECT_FALSE(all.instances.at(0).view.lent);
+  EXPECT_TRUE(all.instances.at(1).view.lent);
+  EXPECT_EQ(all.instances.at(1).view.peer_leases, 1u);
   ASSERT_EQ(all.snapshot.lent_memory.size(), 1u);
   EXPECT_GE(all.snapshot.lent_memory[0].total, 400u) << "its needs are found out, though memory isn't short";
 }
@@ -174,7 +174,7 @@ TEST_F(LendingTest, TheOwnersRequestMakesItHis) {
   auto own = acquire("b");
   EXPECT_TRUE(own.granted()) << "at once";
   EXPECT_THAT(backend.alive(), ElementsAre("b")) << "the other one has left its slot";
-  EXPECT_FALSE(report().servers.at(0).view.lent);
+  EXPECT_FALSE(report().instances.at(0).view.lent);
 }
 
 TEST_F(LendingTest, APeerChangesNoContext) {

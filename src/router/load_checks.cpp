@@ -16,14 +16,14 @@ bool is_over(const std::shared_ptr<async::TaskGroup>& group) { return group->run
 void LoadChecks::on(const residency::CheckLoad& action) {
   std::erase_if(given_up_, is_over);
   std::erase_if(looks_, [](const auto& entry) { return is_over(entry.second); });
-  auto& group = looks_[action.server];
+  auto& group = looks_[action.instance];
   group = std::make_shared<async::TaskGroup>(home_);
   const auto keep = group;  // it may end at once, and another begin
   keep->spawn("look at files", look(action));
 }
 
 void LoadChecks::on(const residency::DropCheck& action) {
-  const auto found = looks_.find(action.server);
+  const auto found = looks_.find(action.instance);
   if (found == looks_.end()) return;
   found->second->cancel();
   given_up_.push_back(std::move(found->second));
@@ -47,9 +47,9 @@ async::Task<void> LoadChecks::look(residency::CheckLoad asked) {
     found = fail(errc::internal, "the look at the model's files failed inside the server; its log says how");
   }
   if (found) {
-    driver_.dispatch(residency::LoadChecked{asked.server, asked.check, std::move(*found)});
+    driver_.dispatch(residency::LoadChecked{asked.instance, asked.check, std::move(*found)});
   } else {
-    driver_.dispatch(residency::CheckFailed{asked.server, asked.check, std::move(found.error())});
+    driver_.dispatch(residency::CheckFailed{asked.instance, asked.check, std::move(found.error())});
   }
 }
 
@@ -66,14 +66,14 @@ async::Task<Result<residency::SpecPtr>> LoadChecks::looked_at(residency::SpecPtr
 
 async::Task<void> LoadChecks::stop() {
   const auto looks = looks_;
-  for (const auto& [server, group] : looks) co_await group->join();
+  for (const auto& [instance, group] : looks) co_await group->join();
   const auto given_up = given_up_;
   for (const auto& group : given_up) co_await group->join();
 }
 
 std::size_t LoadChecks::tasks() const {
   std::size_t count = 0;
-  for (const auto& [server, group] : looks_) count += group->running();
+  for (const auto& [instance, group] : looks_) count += group->running();
   for (const auto& group : given_up_) count += group->running();
   return count;
 }

@@ -29,7 +29,7 @@ class LoadChecks {
   const async::Executor home_;
   CoreDriver& driver_;
   MemoryReporter& memory_;
-  std::unordered_map<residency::ServerId, std::shared_ptr<async::TaskGroup>> looks_;
+  std::unordered_map<residency::InstanceId, std::shared_ptr<async::TaskGroup>> looks_;
   std::vector<std::shared_ptr<async::TaskGroup>> given_up_;  // until they have unwound
 };
 

@@ -80,7 +80,7 @@ TEST_F(MemoryTest, AnIdleModelIsDownsizedAndThenEvicted) {
   settle();
   pass(61s, 1s);
   EXPECT_EQ(server("a").downsizes(), 1u);
-  EXPECT_EQ(report().servers.at(0).view.state, residency::ServerState::downsized);
+  EXPECT_EQ(report().instances.at(0).view.state, residency::InstanceState::downsized);
   pass(240s, 1s);
   EXPECT_THAT(backend.alive(), IsEmpty());
 }
@@ -127,7 +127,7 @@ TEST_F(MemoryTest, SimulatedPressureTellsWhatItHasDone) {
 
 TEST_F(MemoryTest, AModelIsOnTheDeviceThatItsOptionsAndTheMachineMakeIt) {
   const auto device_of = [this](const std::string& name) {
-    for (const auto& server : report().servers) {
+    for (const auto& server : report().instances) {
       if (server.view.spec->name.value() == name) return std::pair(server.view.spec->device, server.device);
     }
     return std::pair(Device::none, Device::none);

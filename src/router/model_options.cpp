@@ -128,7 +128,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   if (!effective && change.wish.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
   report.effective = effective ? effective->options : given;
   if (!effective) report.problem = effective.error().message;
-  for (const auto& view : driver.core().snapshot(driver.now()).servers) {
+  for (const auto& view : driver.core().snapshot(driver.now()).instances) {
     if (view.spec->name != model->name) continue;
     report.loaded = residency::is_resident(view.state);
     report.needs_reload = report.loaded && effective && view.spec->options != backends::fingerprint(report.effective);

@@ -36,8 +36,8 @@ ModelRouter::~ModelRouter() = default;
 
 // ---- leases
 
-Lease ModelRouter::make_lease(residency::LeaseId id, residency::ServerId server) {
-  auto running = processes_.find(server);
+Lease ModelRouter::make_lease(residency::LeaseId id, residency::InstanceId instance) {
+  auto running = processes_.find(instance);
   if (!running) return {};
   return Lease(std::move(running), [this, id] { return_lease(id); });
 }
@@ -57,7 +57,7 @@ Lease ModelRouter::try_acquire(const ModelName& model, std::uint64_t context, re
     if (running == nullptr || running->context_window < context) return {};
   }
   const auto lease = driver_.try_acquire(model, origin);
-  return lease ? make_lease(lease->id, lease->server) : Lease();
+  return lease ? make_lease(lease->id, lease->instance) : Lease();
 }
 
 async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, LeaseRequest request) {
@@ -117,7 +117,7 @@ async::Task<Result<Lease>> ModelRouter::acquire_new(backends::ModelPtr model, Op
       continue;
     }
     const auto& granted = std::get<residency::Granted>(answer);
-    if (auto lease = make_lease(granted.lease, granted.server)) co_return lease;
+    if (auto lease = make_lease(granted.lease, granted.instance)) co_return lease;
     // The process died between the grant and this moment; nothing of the request has been done yet.
     return_lease(granted.lease);
     if (again) {

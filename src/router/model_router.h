@@ -40,8 +40,8 @@ struct RouterOptions {
 };
 
 // One loaded or loading model with what is known of its process.
-struct ServerReport {
-  residency::ServerView view;
+struct InstanceReport {
+  residency::InstanceView view;
   backends::ServerFacts facts;
   backends::ModelPtr model;
   backends::LoadOptions options;
@@ -51,13 +51,13 @@ struct ServerReport {
 
 // A share of another node's model: no model that could be asked.
 struct ShareReport {
-  ServerReport server;
+  InstanceReport instance;
   ShareOf of;
 };
 
 struct Report {
   residency::Snapshot snapshot;  // with shares among its servers, but not as `loading`
-  std::vector<ServerReport> servers;
+  std::vector<InstanceReport> instances;
   std::vector<ShareReport> shares;
   std::optional<double> load_progress;  // of snapshot.loading
   WallTime time;                        // when it was taken
@@ -217,7 +217,7 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   void on(const residency::DropCheck& action) override { checks_.on(action); }
   void on(const residency::StartLoad& action) override;
   void on(const residency::AbortLoad& action) override { processes_.on(action); }
-  void on(const residency::StopServer& action) override;
+  void on(const residency::StopInstance& action) override;
   void on(const residency::Recall& action) override;
   void on(const residency::Downsize& action) override { processes_.on(action); }
   void on(const residency::SampleMemory& action) override { memory_.on(action); }
@@ -226,11 +226,11 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   void stepped(std::uint64_t revision) override { hub_.stepped(revision); }
 
   // The server that is this backend's, if there is one.
-  std::optional<residency::ServerId> server_of(const backends::Backend& backend) const;
+  std::optional<residency::InstanceId> instance_of(const backends::Backend& backend) const;
   Result<std::shared_ptr<LoadSpec>> spec_of_group(const GroupLoad& load) const;
 
   // All of these on the home loop.
-  Lease make_lease(residency::LeaseId id, residency::ServerId server);
+  Lease make_lease(residency::LeaseId id, residency::InstanceId instance);
   void return_lease(residency::LeaseId lease);
   async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, LeaseRequest request);
   async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, LeaseRequest request);

@@ -53,8 +53,8 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_group(GroupLoad load) {
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   const auto& granted = std::get<residency::Granted>(answer);
-  const auto running = processes_.find(granted.server);
-  auto lease = make_lease(granted.lease, granted.server);
+  const auto running = processes_.find(granted.instance);
+  auto lease = make_lease(granted.lease, granted.instance);
   if (!lease) {
     return_lease(granted.lease);
     co_return fail(errc::backend_died, fmt::format("'{}' ended right after its load", name.value()));
@@ -64,26 +64,26 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_group(GroupLoad load) {
   co_return lease;
 }
 
-std::optional<residency::ServerId> ModelRouter::server_of(const backends::Backend& backend) const {
-  for (const auto& [id, server] : driver_.core().state().servers) {
-    if (LoadSpec::of(server->spec).own_backend.get() == &backend) return id;
+std::optional<residency::InstanceId> ModelRouter::instance_of(const backends::Backend& backend) const {
+  for (const auto& [id, instance] : driver_.core().state().instances) {
+    if (LoadSpec::of(instance->spec).own_backend.get() == &backend) return id;
   }
   return std::nullopt;
 }
 
 async::Task<void> ModelRouter::end_of_group(std::shared_ptr<backends::Backend> of) {
-  while (const auto server = server_of(*of)) {
-    residency::EndServer question{{}, *server};
+  while (const auto instance = instance_of(*of)) {
+    residency::EndInstance question{{}, *instance};
     auto asking = driver_.ask(question);
     const auto answer = co_await std::move(asking);
     // The core couldn't decide, and is asked to look again a second later (CoreDriver).
-    if (std::holds_alternative<Error>(answer) && server_of(*of)) co_await timers_.sleep_for(kAgain);
+    if (std::holds_alternative<Error>(answer) && instance_of(*of)) co_await timers_.sleep_for(kAgain);
   }
 }
 
 async::Task<void> ModelRouter::drain_of_group(std::shared_ptr<backends::Backend> of) {
-  while (const auto server = server_of(*of)) {
-    const auto& known = *driver_.core().state().servers.at(*server);
+  while (const auto instance = instance_of(*of)) {
+    const auto& known = *driver_.core().state().instances.at(*instance);
     auto name = known.spec->name;
     if (residency::is_resident(known.state)) {
       auto unloading = unload_here(std::move(name));
@@ -109,7 +109,7 @@ bool ModelRouter::is_there(const ModelName& model) const {
 }
 
 void ModelRouter::on(const residency::Recall& action) {
-  const auto running = processes_.find(action.server);
+  const auto running = processes_.find(action.instance);
   if (!running) return;
   log::info("router", "{} is to go: its owner wants the memory", running->spec->name.value());
   const auto& told = LoadSpec::of(running->spec).recalled;

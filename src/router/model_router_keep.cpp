@@ -18,7 +18,7 @@ constexpr residency::TicketId kNobodys{};
 
 // Requests must not be able to fill all slots of a type for good: whoever wants that pins by hand.
 bool ModelRouter::may_keep_pinned(const ModelName& model) const {
-  const auto views = driver_.core().snapshot(driver_.now()).servers;
+  const auto views = driver_.core().snapshot(driver_.now()).instances;
   const auto own =
       std::ranges::find_if(views, [&](const auto& view) { return view.spec->name == model && !view.spec->share; });
   if (own == views.end() || own->pinned || own->lent) return false;
@@ -49,8 +49,8 @@ void ModelRouter::on(const residency::PinChanged& action) {
   if (action.ticket != kNobodys) wishes_.save_pin(action.model, action.pinned);
 }
 
-void ModelRouter::on(const residency::StopServer& action) {
-  const auto running = processes_.find(action.server);
+void ModelRouter::on(const residency::StopInstance& action) {
+  const auto running = processes_.find(action.instance);
   processes_.on(action);
   if (!running || action.reason == residency::StopReason::reload) return;
   if (const auto name = running->spec->name; kept_pins_.contains(name)) pin_kept(name, false);

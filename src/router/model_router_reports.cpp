@@ -1,5 +1,5 @@
 // What ModelRouter tells of the house, at one moment or as it changes.
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 #include "router/eviction.h"
 #include "router/model_router.h"
 
@@ -10,10 +10,10 @@ http::Target& Resident::target(async::Executor executor) const { return running-
 Report ModelRouter::report_now() const {
   const auto moment = driver_.now();
   Report report{driver_.core().snapshot(moment), {}, {}, std::nullopt, moment.wall};
-  for (const auto& view : report.snapshot.servers) {
+  for (const auto& view : report.snapshot.instances) {
     const auto& spec = LoadSpec::of(view.spec);
     auto options = backends::merge(options_of(view.eviction), spec.load_options);
-    ServerReport entry{view, {}, spec.model, std::move(options), false, spec.device};
+    InstanceReport entry{view, {}, spec.model, std::move(options), false, spec.device};
     if (const auto running = processes_.find(view.id)) {
       entry.facts = running->server->facts();
       entry.streaming = running->streams > 0;
@@ -22,7 +22,7 @@ Report ModelRouter::report_now() const {
     if (spec.share_of) {
       report.shares.push_back({std::move(entry), *spec.share_of});
     } else {
-      report.servers.push_back(std::move(entry));
+      report.instances.push_back(std::move(entry));
     }
   }
   if (report.snapshot.loading && report.snapshot.loading->spec->share) report.snapshot.loading.reset();
@@ -34,10 +34,10 @@ Report ModelRouter::report_now() const {
 
 std::vector<Resident> ModelRouter::residents_now() const {
   std::vector<Resident> all;
-  for (const auto& [id, server] : driver_.core().state().servers) {
+  for (const auto& [id, instance] : driver_.core().state().instances) {
     auto running = processes_.find(id);
-    if (running && residency::is_resident(server->state) && !server->spec->share)
-      all.push_back({server->spec->name, std::move(running)});
+    if (running && residency::is_resident(instance->state) && !instance->spec->share)
+      all.push_back({instance->spec->name, std::move(running)});
   }
   return all;
 }

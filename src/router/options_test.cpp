@@ -148,7 +148,7 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryNeedsNoReload) {
 }
 
 TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsRequestSavedAndConfigured) {
-  const auto eviction = [this] { return report().servers.at(0).view.eviction; };
+  const auto eviction = [this] { return report().instances.at(0).view.eviction; };
   have("a");
   EXPECT_FALSE(eviction().auto_evict);
   EXPECT_EQ(eviction().evict_idle_timeout, 300s);
@@ -161,14 +161,14 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsRequestSavedAndConfigured) {
   EXPECT_TRUE(eviction().auto_evict) << "models in memory follow";
   EXPECT_EQ(eviction().evict_idle_timeout, 10s);
   EXPECT_EQ(eviction().downsize_idle_timeout, 0s) << "0 is at once";
-  EXPECT_EQ(report().servers.at(0).options.evict_idle_timeout, 10s);
+  EXPECT_EQ(report().instances.at(0).options.evict_idle_timeout, 10s);
   backends::LoadOptions saved;
   saved.evict_idle_timeout = 20s;
   saved.downsize_idle_timeout = -1s;
   ASSERT_TRUE(options("a", {.wish = saved}));
   EXPECT_EQ(eviction().evict_idle_timeout, 20s);
   EXPECT_LT(eviction().downsize_idle_timeout, 0s) << "below 0 is never";
-  EXPECT_EQ(report().servers.at(0).options.downsize_idle_timeout, -1s);
+  EXPECT_EQ(report().instances.at(0).options.downsize_idle_timeout, -1s);
   backends::LoadOptions requested;
   requested.evict_idle_timeout = 30s;
   requested.evict_weight_factor = 2;
@@ -195,8 +195,8 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsChangesMadeWhileItsLoadIsQueued)
   settle();
   ASSERT_TRUE(queued.granted());
   const auto all = report();
-  const auto found = std::ranges::find(all.servers, ModelName("a"), [](const auto& s) { return s.view.spec->name; });
-  ASSERT_NE(found, all.servers.end());
+  const auto found = std::ranges::find(all.instances, ModelName("a"), [](const auto& s) { return s.view.spec->name; });
+  ASSERT_NE(found, all.instances.end());
   EXPECT_TRUE(found->view.eviction.auto_evict);
   EXPECT_EQ(found->view.eviction.evict_idle_timeout, 20s);
 }
@@ -240,7 +240,7 @@ TEST_F(OptionsTest, APinOfAModelThatIsNotLoadedCanBeTakenOff) {
   EXPECT_TRUE(unpinned.granted());
   EXPECT_FALSE(backends::OptionStore(file).pinned(ModelName("a")));
   have("a");
-  EXPECT_FALSE(report().servers.at(0).view.pinned);
+  EXPECT_FALSE(report().instances.at(0).view.pinned);
   std::filesystem::remove(file);
 }
 
@@ -258,7 +258,7 @@ TEST_F(OptionsTest, PinsOutliveTheRouter) {
   start_with({}, backends::OptionStore(file));
   EXPECT_TRUE(options("a")->pinned);
   have("a");
-  EXPECT_TRUE(report().servers.at(0).view.pinned);
+  EXPECT_TRUE(report().instances.at(0).view.pinned);
   auto other = acquire("b");
   ASSERT_TRUE(other.refused());
   EXPECT_EQ(other.error().code.message(), "slots_pinned_error");

@@ -50,7 +50,7 @@ ProcessManager::ProcessManager(async::Executor home, async::Timers& timers, Core
   idle_.set();
 }
 
-std::shared_ptr<RunningInstance> ProcessManager::find(residency::ServerId id) const {
+std::shared_ptr<RunningInstance> ProcessManager::find(residency::InstanceId id) const {
   const auto found = running_.find(id);
   return found == running_.end() ? nullptr : found->second;
 }
@@ -68,7 +68,7 @@ const RunningInstance* ProcessManager::loading() const {
 }
 
 void ProcessManager::on(const residency::StartLoad& action) {
-  const auto running = RunningInstance::make(action.server, action.spec, home_);
+  const auto running = RunningInstance::make(action.instance, action.spec, home_);
   const auto& spec = LoadSpec::of(action.spec);
   running->server = spec.backend->create(spec.model, spec.load_options);
   running->requested = spec.requested;
@@ -77,7 +77,7 @@ void ProcessManager::on(const residency::StartLoad& action) {
     running->watchdog.emplace(options_.watchdog_timeout);
     running->watching.spawn("watchdog", watch(running));
   }
-  running_[action.server] = running;
+  running_[action.instance] = running;
   idle_.reset();
   try {
     running->tasks.spawn("load", run_load(running));
@@ -88,21 +88,21 @@ void ProcessManager::on(const residency::StartLoad& action) {
 }
 
 void ProcessManager::on(const residency::AbortLoad& action) {
-  const auto running = find(action.server);
+  const auto running = find(action.instance);
   if (!running) return;
   log::info("router", "load of {} given up ({})", running->spec->name.value(), residency::name_of(action.reason));
   counters_.of(*running->spec).loads[static_cast<std::size_t>(LoadOutcome::aborted)] += 1;
   end(running, "abort load", Millis(0));
 }
 
-void ProcessManager::on(const residency::StopServer& action) {
-  const auto running = find(action.server);
+void ProcessManager::on(const residency::StopInstance& action) {
+  const auto running = find(action.instance);
   if (!running) return;
   log::info("router", "unloading {} ({})", running->spec->name.value(), residency::name_of(action.reason));
   counters_.of(*running->spec).stops[static_cast<std::size_t>(action.reason)] += 1;
   // Told to end under requests: those are of peers, whose time is over.
-  const auto server = driver_.core().state().servers.find(action.server);
-  const bool works = server != driver_.core().state().servers.end() && server->second->leases > 0;
+  const auto instance = driver_.core().state().instances.find(action.instance);
+  const bool works = instance != driver_.core().state().instances.end() && instance->second->leases > 0;
   if (works) running->end = "its owner wants it out of memory, and the time for requests of others is over";
   end(running, "stop", works ? Millis(0) : options_.stop_grace);
 }
@@ -192,17 +192,17 @@ void ProcessManager::load_failed(const std::shared_ptr<RunningInstance>& running
 void ProcessManager::died(const std::shared_ptr<RunningInstance>& running) {
   if (!running->hung.empty()) running->end = running->hung;
   log::warning("router", "{} ended: {}", running->spec->name.value(), running->end);
-  const auto server = driver_.core().state().servers.find(running->id);
+  const auto instance = driver_.core().state().instances.find(running->id);
   const auto& others_ended_it = LoadSpec::of(running->spec).others_ended_it;
   const bool by_others = others_ended_it && others_ended_it();
   const auto* const work = running->last_work.get();
-  if (!by_others && server != driver_.core().state().servers.end())
-    running->ended_under = work != nullptr ? work->requests.size() : server->second->leases;
+  if (!by_others && instance != driver_.core().state().instances.end())
+    running->ended_under = work != nullptr ? work->requests.size() : instance->second->leases;
   counters_.of(*running->spec).crashes += 1;
   hub_.note(running->id, Error(make_error_code(errc::backend_died), running->end));
   forget(running);
   const bool worked = work == nullptr || !work->requests.empty();
-  driver_.dispatch(residency::ServerDied{running->id, running->end, worked, running->answered});
+  driver_.dispatch(residency::InstanceDied{running->id, running->end, worked, running->answered});
 }
 
 async::Task<void> ProcessManager::give_up(std::shared_ptr<RunningInstance> running, Millis grace) {
@@ -218,7 +218,7 @@ async::Task<void> ProcessManager::give_up(std::shared_ptr<RunningInstance> runni
   }
   if (failure) tell_failure(failure, "the end", running->spec->name.value());
   forget(running);
-  driver_.dispatch(residency::ServerStopped{running->id});
+  driver_.dispatch(residency::InstanceStopped{running->id});
 }
 
 void ProcessManager::forget(const std::shared_ptr<RunningInstance>& running) {
@@ -229,8 +229,8 @@ void ProcessManager::forget(const std::shared_ptr<RunningInstance>& running) {
 }
 
 void ProcessManager::on(const residency::Downsize& action) {
-  const auto running = find(action.server);
-  if (!running) return driver_.dispatch(residency::DownsizeFailed{action.server});
+  const auto running = find(action.instance);
+  if (!running) return driver_.dispatch(residency::DownsizeFailed{action.instance});
   tasks_.spawn("downsize", downsize(running));
 }
 

@@ -29,12 +29,12 @@ class ProcessManager {
 
   void on(const residency::StartLoad& action);
   void on(const residency::AbortLoad& action);
-  void on(const residency::StopServer& action);
+  void on(const residency::StopInstance& action);
   void on(const residency::Downsize& action);
 
   // Empty: it has gone.
-  std::shared_ptr<RunningInstance> find(residency::ServerId id) const;
-  const std::unordered_map<residency::ServerId, std::shared_ptr<RunningInstance>>& all() const { return running_; }
+  std::shared_ptr<RunningInstance> find(residency::InstanceId id) const;
+  const std::unordered_map<residency::InstanceId, std::shared_ptr<RunningInstance>>& all() const { return running_; }
   // The one that serves this model, if one does.
   const RunningInstance* resident(const ModelName& model) const;
   // The one that loads, if one does.
@@ -64,7 +64,7 @@ class ProcessManager {
   Counters& counters_;
   EventHub& hub_;
   ProcessOptions options_;
-  std::unordered_map<residency::ServerId, std::shared_ptr<RunningInstance>> running_;
+  std::unordered_map<residency::InstanceId, std::shared_ptr<RunningInstance>> running_;
   async::Event idle_;  // no process is left
   async::TaskGroup tasks_;
 };

@@ -32,8 +32,8 @@ async::Task<void> ProcessManager::watch(std::weak_ptr<RunningInstance> watched) 
     co_await timers_.sleep_until(next);
     running = watched.lock();
     if (!running || running->stopping) co_return;
-    const auto server = driver_.core().state().servers.find(running->id);
-    const bool busy = server != driver_.core().state().servers.end() && server->second->leases > 0;
+    const auto instance = driver_.core().state().instances.find(running->id);
+    const bool busy = instance != driver_.core().state().instances.end() && instance->second->leases > 0;
     const std::uint64_t work = running->loading ? running->server->work() : 0;
     const auto verdict = running->watchdog->look({.loading = running->loading, .busy = busy, .work = work});
     if (verdict == Watchdog::Verdict::hung) {

@@ -211,7 +211,7 @@ class RouterTest : public testing::Test {
   Report report() { return std::move(run(router->report()).get()); }
   std::vector<std::string> resident() {
     std::vector<std::string> names;
-    for (const auto& entry : report().servers) names.push_back(entry.view.spec->name.value());
+    for (const auto& entry : report().instances) names.push_back(entry.view.spec->name.value());
     return names;
   }
 

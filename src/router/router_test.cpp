@@ -18,7 +18,7 @@ TEST_F(RouterTest, FirstRequestLoadsTheModelTheNextOnesFindIt) {
   auto second = acquire("a");
   EXPECT_TRUE(second.granted());
   EXPECT_EQ(backend.loads("a"), 1u);
-  EXPECT_EQ(report().servers.at(0).view.leases, 2u);
+  EXPECT_EQ(report().instances.at(0).view.leases, 2u);
 }
 
 TEST_F(RouterTest, LoadThatSucceedsAtOnceIsGranted) {
@@ -55,7 +55,7 @@ TEST_F(RouterTest, RequestsForOneModelCoalesceOnOneLoad) {
   server("a").finish_load();
   settle();
   for (auto& request : requests) EXPECT_TRUE(request.granted());
-  EXPECT_EQ(report().servers.at(0).view.leases, 5u);
+  EXPECT_EQ(report().instances.at(0).view.leases, 5u);
 }
 
 TEST_F(RouterTest, WhoCausedTheLoadRunsBeforeItCanBeEvicted) {
@@ -82,7 +82,7 @@ TEST_F(RouterTest, RequestForAResidentModelNeverWaitsForAnotherLoad) {
   EXPECT_FALSE(loading.done());
   auto resident = acquire("a");
   EXPECT_TRUE(resident.granted());
-  EXPECT_EQ(report().servers.size(), 1u);
+  EXPECT_EQ(report().instances.size(), 1u);
 }
 
 TEST_F(RouterTest, BusyVictimTakesNewcomersForAWhileThenDrains) {
@@ -171,17 +171,17 @@ TEST_F(RouterTest, ClientGoneInTheTurnOfItsGrantGivesTheLeaseBack) {
   a.cancel();
   settle();
   if (a.done()) drop(a.take());
-  for (const auto& entry : report().servers) EXPECT_EQ(entry.view.leases, 0u);
+  for (const auto& entry : report().instances) EXPECT_EQ(entry.view.leases, 0u);
 }
 
 TEST_F(RouterTest, ClientGoneRightAfterItsGrantGivesTheLeaseBack) {
   auto a = acquire("a");
   server("a").finish_load();
-  while (report().servers.empty()) loop.context().poll_one();
+  while (report().instances.empty()) loop.context().poll_one();
   a.cancel();
   settle();
   if (a.done()) drop(a.take());
-  EXPECT_EQ(report().servers.at(0).view.leases, 0u);
+  EXPECT_EQ(report().instances.at(0).view.leases, 0u);
 }
 
 // ---- processes that end
@@ -205,7 +205,7 @@ TEST_F(RouterTest, ServerThatDiesInUseLeavesAtOnceAndItsLeasesAreHarmless) {
   EXPECT_EQ(gone.get().how, "killed by signal 9 (SIGKILL)");
   auto next = have_lease("a");
   drop(std::move(lease));  // of the dead one
-  EXPECT_EQ(report().servers.at(0).view.leases, 1u);
+  EXPECT_EQ(report().instances.at(0).view.leases, 1u);
 }
 
 TEST_F(RouterTest, ServerThatDiesInTheTurnOfItsLoadIsLoadedOnceMore) {

@@ -11,7 +11,7 @@ async::Task<UpstreamExit> wait_on_home(std::shared_ptr<RunningInstance> running)
 
 }  // namespace
 
-std::shared_ptr<RunningInstance> RunningInstance::make(residency::ServerId server, residency::SpecPtr of,
+std::shared_ptr<RunningInstance> RunningInstance::make(residency::InstanceId server, residency::SpecPtr of,
                                                        async::Executor home) {
   auto end = [home](RunningInstance* running) {
     std::unique_ptr<RunningInstance> last(running);

@@ -34,7 +34,8 @@ struct LoadSpec : residency::ModelSpec {
 
 struct RunningInstance final : Upstream, std::enable_shared_from_this<RunningInstance> {
   // Wherever its last owner lets go of it (a lease on another loop, say), it ends on the home loop.
-  static std::shared_ptr<RunningInstance> make(residency::ServerId server, residency::SpecPtr of, async::Executor home);
+  static std::shared_ptr<RunningInstance> make(residency::InstanceId server, residency::SpecPtr of,
+                                               async::Executor home);
 
   http::Target& target(async::Executor executor) override { return server->target(executor); }
   std::uint64_t context() const override { return context_window; }
@@ -42,7 +43,7 @@ struct RunningInstance final : Upstream, std::enable_shared_from_this<RunningIns
   void stream_began() override { ++streams; }
   void stream_ended() override { --streams; }
 
-  const residency::ServerId id;
+  const residency::InstanceId id;
   const residency::SpecPtr spec;
   const async::Executor home;
   std::unique_ptr<backends::WrappedServer> server;
@@ -64,7 +65,7 @@ struct RunningInstance final : Upstream, std::enable_shared_from_this<RunningIns
   async::Event gone;
 
  private:
-  RunningInstance(residency::ServerId server_id, residency::SpecPtr of, async::Executor executor)
+  RunningInstance(residency::InstanceId server_id, residency::SpecPtr of, async::Executor executor)
       : id(server_id), spec(std::move(of)), home(executor), tasks(executor), watching(executor), gone(executor) {}
 };
 

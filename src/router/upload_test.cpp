@@ -55,7 +55,7 @@ class UploadTest : public RouterTest {
     request().read_more();
     settle();
   }
-  std::size_t leases() { return report().servers.at(0).view.leases; }
+  std::size_t leases() { return report().instances.at(0).view.leases; }
 
   std::shared_ptr<Sender::State> sent;
 };
@@ -255,7 +255,7 @@ TEST_F(UploadTest, AJsonRequestMayBeAnsweredWithBytes) {
   request().begin_stream(200, "audio/mpeg");
   settle();
   ASSERT_TRUE(response.done()) << "bytes aren't collected";
-  EXPECT_TRUE(report().servers.at(0).streaming);
+  EXPECT_TRUE(report().instances.at(0).streaming);
   auto client = reader(response);
   request().send("1");
   settle();

@@ -21,7 +21,7 @@
 #include "api/routes.h"
 #include "dialects/error_teller.h"
 #include "http/sse.h"
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 namespace corral::api {
 namespace {

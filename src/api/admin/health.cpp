@@ -5,50 +5,51 @@
 #include "api/routes.h"
 #include "backends/engine_protocol.h"
 #include "json/writer.h"
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 namespace corral::api {
 namespace {
 
-const char* health_of(const router::ServerReport& server) {
-  if (server.facts.pid <= 0) return "dead";
-  if (!residency::is_resident(server.view.state)) return "stopping";
-  return server.view.leases > 0 ? "busy" : "ready";
+const char* health_of(const router::InstanceReport& instance) {
+  if (instance.facts.pid <= 0) return "dead";
+  if (!residency::is_resident(instance.view.state)) return "stopping";
+  return instance.view.leases > 0 ? "busy" : "ready";
 }
 
-void write_server(json::Writer& out, const router::ServerReport& server) {
-  const auto& view = server.view;
+void write_server(json::Writer& out, const router::InstanceReport& instance) {
+  const auto& view = instance.view;
   out.begin_object();
-  out.field("model_name", view.spec->name.value()).field("checkpoint", server.model->checkpoint);
+  out.field("model_name", view.spec->name.value()).field("checkpoint", instance.model->checkpoint);
   out.field("type", name_of(view.spec->type))
-      .field("device", name_of(server.device))
+      .field("device", name_of(instance.device))
       .field("recipe", view.spec->recipe);
-  config::write_members(out.key("recipe_options").begin_object(), server.options, config::Members::all);
+  config::write_members(out.key("recipe_options").begin_object(), instance.options, config::Members::all);
   out.end_object();
   out.field("status", residency::name_of(view.state)).field("loaded", residency::is_resident(view.state));
   out.field("is_busy", view.leases > 0)
-      .field("is_streaming", server.streaming)
+      .field("is_streaming", instance.streaming)
       .field("active_requests", view.leases)
       .field("pinned", view.pinned);
   out.field("lent", view.lent).field("peer_requests", view.peer_leases);
   out.field("last_use", epoch_millis(view.last_use)).field("load_duration_ms", view.load_duration.count());
-  out.field("backend_url", server.facts.backend_url).field("backend_alive", server.facts.pid > 0);
-  out.field("backend_health", health_of(server));
-  out.field("pid", server.facts.pid).field("memory_bytes", server.facts.memory_bytes);
-  if (server.view.leaving != residency::StopReason::none) out.field("leaving", residency::name_of(server.view.leaving));
-  if (server.facts.predicted) backends::write(out.key("memory"), *server.facts.predicted);
-  out.field("max_context_window", server.facts.context_window);
-  out.field("max_context_length", server.model->traits.context_length);
+  out.field("backend_url", instance.facts.backend_url).field("backend_alive", instance.facts.pid > 0);
+  out.field("backend_health", health_of(instance));
+  out.field("pid", instance.facts.pid).field("memory_bytes", instance.facts.memory_bytes);
+  if (instance.view.leaving != residency::StopReason::none)
+    out.field("leaving", residency::name_of(instance.view.leaving));
+  if (instance.facts.predicted) backends::write(out.key("memory"), *instance.facts.predicted);
+  out.field("max_context_window", instance.facts.context_window);
+  out.field("max_context_length", instance.model->traits.context_length);
   out.key("launch_command").begin_array();
-  for (const auto& word : server.facts.launch_command) out.value(word);
+  for (const auto& word : instance.facts.launch_command) out.value(word);
   out.end_array().end_object();
 }
 
 // Of the servers that count as loaded, or of those that have been told to end and still occupy memory.
 void write_servers(json::Writer& out, const char* name, const router::Report& report, bool resident) {
   out.key(name).begin_array();
-  for (const auto& server : report.servers) {
-    if (residency::is_resident(server.view.state) == resident) write_server(out, server);
+  for (const auto& instance : report.instances) {
+    if (residency::is_resident(instance.view.state) == resident) write_server(out, instance);
   }
   out.end_array();
 }
@@ -56,14 +57,14 @@ void write_servers(json::Writer& out, const char* name, const router::Report& re
 // Parts of other nodes' models: nobody can ask them, so they stand apart.
 void write_shares(json::Writer& out, const router::Report& report) {
   out.key("shares").begin_array();
-  for (const auto& [server, of] : report.shares) {
+  for (const auto& [instance, of] : report.shares) {
     std::uint64_t bytes = 0;
-    for (const auto& use : server.view.spec->memory) bytes += use.total;
+    for (const auto& use : instance.view.spec->memory) bytes += use.total;
     out.begin_object().field("model", of.model).field("host", of.host);
-    out.field("status", residency::name_of(server.view.state)).field("device", name_of(server.device));
-    if (server.view.leaving != residency::StopReason::none)
-      out.field("leaving", residency::name_of(server.view.leaving));
-    out.field("booked_bytes", bytes).field("pid", server.facts.pid).end_object();
+    out.field("status", residency::name_of(instance.view.state)).field("device", name_of(instance.device));
+    if (instance.view.leaving != residency::StopReason::none)
+      out.field("leaving", residency::name_of(instance.view.leaving));
+    out.field("booked_bytes", bytes).field("pid", instance.facts.pid).end_object();
   }
   out.end_array();
 }
@@ -114,9 +115,9 @@ void write_queue(json::Writer& out, const std::vector<residency::QueuedView>& qu
 
 void write_residency(json::Writer& out, const router::Report& report) {
   const auto& snapshot = report.snapshot;
-  const router::ServerReport* recent = nullptr;
-  for (const auto& server : report.servers) {
-    if (snapshot.most_recent == server.view.spec->name) recent = &server;
+  const router::InstanceReport* recent = nullptr;
+  for (const auto& instance : report.instances) {
+    if (snapshot.most_recent == instance.view.spec->name) recent = &instance;
   }
   out.key("model_loaded");
   recent ? out.value(recent->view.spec->name.value()) : out.null();

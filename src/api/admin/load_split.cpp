@@ -60,9 +60,10 @@ async::Task<Result<bool>> SplitLoad::run() {
   const auto now = context_.node->view();
   if (!fleet::is_remote(*model_) && split->host == now->self && !is_group_here(*now, split->model)) {
     const auto report = co_await context_.router.report();
-    const auto here = std::ranges::find_if(
-        report.servers, [&](const router::ServerReport& server) { return server.view.spec->name == model_->name; });
-    if (here != report.servers.end() && !here->view.lent) co_await context_.router.unload(model_->name);
+    const auto here = std::ranges::find_if(report.instances, [&](const router::InstanceReport& instance) {
+      return instance.view.spec->name == model_->name;
+    });
+    if (here != report.instances.end() && !here->view.lent) co_await context_.router.unload(model_->name);
   }
   while (true) {
     // Its file may have been hashed meanwhile.

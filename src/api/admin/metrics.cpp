@@ -13,7 +13,7 @@
 #include "api/supply/supply.h"
 #include "protocol/metrics_merge.h"
 #include "protocol/metrics_text.h"
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 namespace corral::api {
 namespace {
@@ -89,19 +89,21 @@ constexpr CountedFamily kCounted[] = {
 struct ServerFamily {
   const char* name;
   const char* help;
-  double (*value)(const router::ServerReport& server);
+  double (*value)(const router::InstanceReport& instance);
 };
 constexpr ServerFamily kServers[] = {
     {"corral_model_pinned", "1: never evicted automatically",
-     [](const router::ServerReport& server) { return server.view.pinned ? 1.0 : 0.0; }},
+     [](const router::InstanceReport& instance) { return instance.view.pinned ? 1.0 : 0.0; }},
     {"corral_model_memory_bytes", "Resident memory of the process",
-     [](const router::ServerReport& server) { return static_cast<double>(server.facts.memory_bytes); }},
+     [](const router::InstanceReport& instance) { return static_cast<double>(instance.facts.memory_bytes); }},
     {"corral_model_context_tokens", "Context of one request",
-     [](const router::ServerReport& server) { return static_cast<double>(server.facts.context_window); }},
+     [](const router::InstanceReport& instance) { return static_cast<double>(instance.facts.context_window); }},
     {"corral_model_active_requests", "Running requests",
-     [](const router::ServerReport& server) { return static_cast<double>(server.view.leases); }},
+     [](const router::InstanceReport& instance) { return static_cast<double>(instance.view.leases); }},
     {"corral_model_last_use_timestamp_seconds", "Time of the start or end of its last request",
-     [](const router::ServerReport& server) { return static_cast<double>(epoch_millis(server.view.last_use)) / 1000; }},
+     [](const router::InstanceReport& instance) {
+       return static_cast<double>(epoch_millis(instance.view.last_use)) / 1000;
+     }},
 };
 
 // What is known of each type.
@@ -186,20 +188,20 @@ void write_house(MetricsText& out, Context& context, const router::Report& repor
 
 void write_servers(MetricsText& out, const router::Report& report) {
   out.family("corral_model_status", MetricType::gauge, "1, with the state of each model in memory");
-  for (const auto& server : report.servers) {
-    const auto& spec = *server.view.spec;
+  for (const auto& instance : report.instances) {
+    const auto& spec = *instance.view.spec;
     const MetricLabel labels[] = {{"model", spec.name.value()},
                                   {"type", std::string(name_of(spec.type))},
-                                  {"device", name_of(server.device)},
+                                  {"device", name_of(instance.device)},
                                   {"recipe", spec.recipe},
-                                  {"status", residency::name_of(server.view.state)}};
+                                  {"status", residency::name_of(instance.view.state)}};
     out.sample(labels, 1);
   }
   for (const auto& family : kServers) {
     out.family(family.name, MetricType::gauge, family.help);
-    for (const auto& server : report.servers) {
-      const MetricLabel labels[] = {{"model", server.view.spec->name.value()}};
-      out.sample(labels, family.value(server));
+    for (const auto& instance : report.instances) {
+      const MetricLabel labels[] = {{"model", instance.view.spec->name.value()}};
+      out.sample(labels, family.value(instance));
     }
   }
 }

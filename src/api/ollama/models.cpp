@@ -12,7 +12,7 @@
 #include "dialects/error_teller.h"
 #include "dialects/ollama/answers.h"
 #include "protocol/errors.h"
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 namespace corral::api {
 namespace {
@@ -50,23 +50,23 @@ async::Task<http::Response> tags(Context& context) {
 
 // ---- in memory
 
-WallTime expires_at(const residency::ServerView& view, WallTime now) {
+WallTime expires_at(const residency::InstanceView& view, WallTime now) {
   const auto& eviction = view.eviction;
   if (view.pinned || !eviction.auto_evict || eviction.evict_idle_timeout < Millis(0)) return now + kForEver;
   return (view.leases > 0 ? now : view.last_use) + eviction.evict_idle_timeout;
 }
 
-void write_loaded(json::Writer& out, const router::ServerReport& server, WallTime now,
+void write_loaded(json::Writer& out, const router::InstanceReport& instance, WallTime now,
                   const models::ContentHashes* hashes) {
-  const auto& predicted = server.facts.predicted;
+  const auto& predicted = instance.facts.predicted;
   const auto& devices = predicted ? predicted->devices : std::vector<DeviceMemory>();
   std::uint64_t on_gpus = 0;
   for (std::size_t i = 1; i < devices.size(); ++i) on_gpus += devices[i].total();
-  const auto in_all = predicted ? predicted->total() : server.facts.memory_bytes;
+  const auto in_all = predicted ? predicted->total() : instance.facts.memory_bytes;
   out.begin_object();
-  ollama::write_facts(out, facts_of(*server.model, hashes), std::max(in_all, on_gpus));
-  out.field("expires_at", time_text(expires_at(server.view, now))).field("size_vram", on_gpus);
-  out.field("context_length", server.facts.context_window).end_object();
+  ollama::write_facts(out, facts_of(*instance.model, hashes), std::max(in_all, on_gpus));
+  out.field("expires_at", time_text(expires_at(instance.view, now))).field("size_vram", on_gpus);
+  out.field("context_length", instance.facts.context_window).end_object();
 }
 
 async::Task<http::Response> loaded(Context& context) {
@@ -74,9 +74,9 @@ async::Task<http::Response> loaded(Context& context) {
   std::string body;
   json::Writer out(body);
   out.begin_object().key("models").begin_array();
-  for (const auto& server : report.servers) {
-    const bool stays = server.view.leaving == residency::StopReason::none;
-    if (residency::is_resident(server.view.state) && stays) write_loaded(out, server, report.time, context.hashes);
+  for (const auto& instance : report.instances) {
+    const bool stays = instance.view.leaving == residency::StopReason::none;
+    if (residency::is_resident(instance.view.state) && stays) write_loaded(out, instance, report.time, context.hashes);
   }
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));

@@ -27,7 +27,7 @@ States states_of(const router::Report& report) {
   States states;
   for (const auto& failure : report.snapshot.failures)
     if (!failure.under_requests || failure.cooling > Millis(0)) states[failure.model] = "failed";
-  for (const auto& server : report.servers) states[server.view.spec->name] = status_value(server.view.state);
+  for (const auto& instance : report.instances) states[instance.view.spec->name] = status_value(instance.view.state);
   if (report.snapshot.loading) states[report.snapshot.loading->spec->name] = "loading";
   return states;
 }

@@ -90,8 +90,8 @@ Result<> may_go(const router::Report& report, const ModelName& model) {
     return fail(errc::model_busy,
                 fmt::format("'{}' {}: delete it afterwards, or cancel that first", model.value(), why), "model_name");
   };
-  for (const auto& server : report.servers)
-    if (server.view.spec->name == model && server.view.leases > 0) return busy("has running requests");
+  for (const auto& instance : report.instances)
+    if (instance.view.spec->name == model && instance.view.leases > 0) return busy("has running requests");
   if (report.snapshot.loading && report.snapshot.loading->spec->name == model) return busy("is being loaded");
   for (const auto& queued : report.snapshot.queue)
     if (queued.model == model) return busy("waits to be loaded");
@@ -102,8 +102,8 @@ Result<> may_go(const router::Report& report, const ModelName& model) {
 async::Task<Result<>> unload_first(Context& context, ModelName model) {
   const auto report = co_await context.router.report();
   if (auto may = may_go(report, model); !may) co_return may;
-  const auto is_it = [&](const router::ServerReport& server) { return server.view.spec->name == model; };
-  if (std::ranges::none_of(report.servers, is_it)) co_return Result<>();
+  const auto is_it = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model; };
+  if (std::ranges::none_of(report.instances, is_it)) co_return Result<>();
   auto unloaded = co_await context.router.unload(model);
   // It may have left by itself meanwhile.
   if (!unloaded && kind_of(unloaded.error().code) != ErrorKind::not_found) co_return unloaded;

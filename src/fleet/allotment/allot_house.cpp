@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "fleet/base/errors.h"
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 #include "router/failure.h"
 
 namespace corral::fleet {
@@ -76,8 +76,8 @@ Task<void> AllotHouse::unload_now(ModelName model, Millis idle, bool drain, std:
 Task<bool> AllotHouse::give_back(ModelName model, Millis idle, bool drain) {
   const auto report = co_await router_.report();
   const auto at = std::ranges::find_if(
-      report.servers, [&](const router::ServerReport& server) { return server.view.spec->name == model; });
-  if (at == report.servers.end() || !at->view.lent || !residency::is_resident(at->view.state)) co_return false;
+      report.instances, [&](const router::InstanceReport& instance) { return instance.view.spec->name == model; });
+  if (at == report.instances.end() || !at->view.lent || !residency::is_resident(at->view.state)) co_return false;
   const bool unused = at->view.leases == 0 && at->view.idle >= idle;
   if (!unused && !drain) co_return false;
   const auto unloaded = co_await router_.unload(std::move(model));
@@ -86,10 +86,10 @@ Task<bool> AllotHouse::give_back(ModelName model, Millis idle, bool drain) {
 
 std::vector<LentModel> lent_models(const router::Report& report) {
   std::vector<LentModel> lent;
-  for (const auto& server : report.servers) {
-    if (!server.view.lent) continue;
-    const bool ready = residency::is_resident(server.view.state);
-    lent.push_back({server.view.spec->name, server.view.leases > 0 ? Millis(0) : server.view.idle, ready});
+  for (const auto& instance : report.instances) {
+    if (!instance.view.lent) continue;
+    const bool ready = residency::is_resident(instance.view.state);
+    lent.push_back({instance.view.spec->name, instance.view.leases > 0 ? Millis(0) : instance.view.idle, ready});
   }
   const auto& loading = report.snapshot.loading;
   if (loading && loading->lent) lent.push_back({loading->spec->name, Millis(0), false});

@@ -6,7 +6,7 @@
 
 #include "fleet/announce/split_facts.h"
 #include "mesh/link/link.h"
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 namespace corral::fleet {
 namespace {
@@ -32,9 +32,9 @@ std::vector<mesh::MemoryReport> memory_of(const NodeOptions& options, const Mach
   std::uint64_t evictable = 0;
   bool gpu = false;
   for (const auto& pool : facts.memory) gpu = gpu || is_gpu(pool);
-  for (const auto& server : facts.report.servers) {
-    const bool may_go = !server.view.pinned && server.view.leases == 0 && server.view.idle >= kQuiet;
-    if (may_go && residency::is_resident(server.view.state)) evictable += server.facts.memory_bytes;
+  for (const auto& instance : facts.report.instances) {
+    const bool may_go = !instance.view.pinned && instance.view.leases == 0 && instance.view.idle >= kQuiet;
+    if (may_go && residency::is_resident(instance.view.state)) evictable += instance.facts.memory_bytes;
   }
   std::vector<mesh::MemoryReport> reports;
   for (const auto& pool : facts.memory) {
@@ -89,17 +89,17 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   return told;
 }
 
-std::optional<mesh::ServingState> state_of(residency::ServerState state) {
-  using residency::ServerState;
+std::optional<mesh::ServingState> state_of(residency::InstanceState state) {
+  using residency::InstanceState;
   switch (state) {
-    case ServerState::loading:
+    case InstanceState::loading:
       return mesh::ServingState::loading;
-    case ServerState::draining:
+    case InstanceState::draining:
       return mesh::ServingState::draining;
-    case ServerState::queued:
-    case ServerState::evicting:
-    case ServerState::gone:
-    case ServerState::failed:
+    case InstanceState::queued:
+    case InstanceState::evicting:
+    case InstanceState::gone:
+    case InstanceState::failed:
       return std::nullopt;
     default:
       return mesh::ServingState::ready;
@@ -108,19 +108,19 @@ std::optional<mesh::ServingState> state_of(residency::ServerState state) {
 
 std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
   std::vector<mesh::ServedModel> served;
-  for (const auto& server : facts.report.servers) {
-    const auto state = state_of(server.view.state);
+  for (const auto& instance : facts.report.instances) {
+    const auto state = state_of(instance.view.state);
     if (!state) continue;
     mesh::ServedModel model;
-    model.name = server.view.spec->name.value();
+    model.name = instance.view.spec->name.value();
     model.state = *state;
-    model.context = server.facts.context_window;
-    model.slots = static_cast<std::uint32_t>(std::max<std::int64_t>(server.options.parallel.value_or(0), 0));
-    model.running = static_cast<std::uint32_t>(server.view.leases);
-    model.idle_ms = idle_steps(server.view.idle);
-    model.bytes = in_steps(server.facts.memory_bytes);
-    model.lent = server.view.lent;
-    if (const auto rate = facts.rates.find(server.view.spec->name); rate != facts.rates.end())
+    model.context = instance.facts.context_window;
+    model.slots = static_cast<std::uint32_t>(std::max<std::int64_t>(instance.options.parallel.value_or(0), 0));
+    model.running = static_cast<std::uint32_t>(instance.view.leases);
+    model.idle_ms = idle_steps(instance.view.idle);
+    model.bytes = in_steps(instance.facts.memory_bytes);
+    model.lent = instance.view.lent;
+    if (const auto rate = facts.rates.find(instance.view.spec->name); rate != facts.rates.end())
       model.tokens_per_second = rounded(rate->second);
     served.push_back(std::move(model));
   }

@@ -24,15 +24,15 @@ class OwnStatementTest : public testing::Test {
                                                             std::vector<models::Problem>());
     facts.memory.push_back({.id = "ram", .name = "RAM", .total = 16ull << 30, .available = (8ull << 30) + 12'345});
   }
-  void serve(residency::ServerState state, Millis idle) {
-    router::ServerReport server;
+  void serve(residency::InstanceState state, Millis idle) {
+    router::InstanceReport instance;
     auto spec = std::make_shared<residency::ModelSpec>();
     spec->name = ModelName("m");
-    server.view.spec = spec;
-    server.view.state = state;
-    server.view.idle = idle;
-    server.facts.memory_bytes = 1ull << 30;
-    facts.report.servers = {server};
+    instance.view.spec = spec;
+    instance.view.state = state;
+    instance.view.idle = idle;
+    instance.facts.memory_bytes = 1ull << 30;
+    facts.report.instances = {instance};
   }
   mesh::NodeState said() const { return make_statement(options, facts, {{"10.0.0.1", 8100}}); }
 
@@ -55,26 +55,26 @@ TEST_F(OwnStatementTest, TellsModelsMemoryAndWhere) {
 }
 
 TEST_F(OwnStatementTest, WhatMovesAllTheTimeIsNoNews) {
-  serve(residency::ServerState::ready, Millis(61'000));
+  serve(residency::InstanceState::ready, Millis(61'000));
   const auto before = said();
   facts.memory[0].available += 4096;
-  serve(residency::ServerState::ready, Millis(90'000));
+  serve(residency::InstanceState::ready, Millis(90'000));
   EXPECT_EQ(said(), before);
-  serve(residency::ServerState::ready, Millis(130'000));
+  serve(residency::InstanceState::ready, Millis(130'000));
   EXPECT_NE(said(), before);
 }
 
 TEST_F(OwnStatementTest, WhatIsServedHasAStateAndWhatMayGoIsCounted) {
-  serve(residency::ServerState::ready, Millis(61'000));
+  serve(residency::InstanceState::ready, Millis(61'000));
   EXPECT_EQ(said().serving.at(0).state, mesh::ServingState::ready);
   EXPECT_EQ(said().memory[0].evictable, 1ull << 30);
-  serve(residency::ServerState::ready, Millis(59'000));
+  serve(residency::InstanceState::ready, Millis(59'000));
   EXPECT_EQ(said().memory[0].evictable, 0u);
-  serve(residency::ServerState::loading, Millis(0));
+  serve(residency::InstanceState::loading, Millis(0));
   EXPECT_EQ(said().serving.at(0).state, mesh::ServingState::loading);
-  serve(residency::ServerState::draining, Millis(0));
+  serve(residency::InstanceState::draining, Millis(0));
   EXPECT_EQ(said().serving.at(0).state, mesh::ServingState::draining);
-  serve(residency::ServerState::evicting, Millis(0));
+  serve(residency::InstanceState::evicting, Millis(0));
   EXPECT_THAT(said().serving, IsEmpty());
 }
 

@@ -16,9 +16,9 @@ TEST_F(GroupHouseTest, AnEngineIsLoadedAsLentWithItsPlan) {
   engine().finish_load();
   EXPECT_THAT(said(), ElementsAre("started 1"));
   const auto all = report();
-  ASSERT_EQ(all.servers.size(), 1u);
-  EXPECT_TRUE(all.servers[0].view.lent);
-  EXPECT_EQ(all.servers[0].view.leases, 0u) << "it is a model like any other";
+  ASSERT_EQ(all.instances.size(), 1u);
+  EXPECT_TRUE(all.instances[0].view.lent);
+  EXPECT_EQ(all.instances[0].view.leases, 0u) << "it is a model like any other";
   EXPECT_TRUE(acquire("a").granted());
   EXPECT_THAT(backend.servers(), IsEmpty());
 }
@@ -42,7 +42,7 @@ TEST_F(GroupHouseTest, OneThatTheOwnerAskedForIsHis) {
   start(std::move(order));
   engine().finish_load();
   EXPECT_THAT(said(), ElementsAre("started 1"));
-  EXPECT_FALSE(report().servers.at(0).view.lent);
+  EXPECT_FALSE(report().instances.at(0).view.lent);
 }
 
 TEST_F(GroupHouseTest, WhatIsInMemoryAloneMakesRoomOnlyForItsOwnersWord) {
@@ -166,7 +166,7 @@ TEST_F(GroupHouseTest, ItIsStoppedInTheMiddleOfItsLoad) {
   start(engine_order(1));
   EXPECT_THAT(stop(1), ElementsAre("ended 1 asked"));
   EXPECT_FALSE(engine().alive());
-  EXPECT_THAT(report().servers, IsEmpty());
+  EXPECT_THAT(report().instances, IsEmpty());
   EXPECT_FALSE(report().snapshot.loading);
 }
 

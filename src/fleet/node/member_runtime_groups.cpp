@@ -139,8 +139,8 @@ Task<Result<OpenTunnel>> MemberRuntime::open_tunnel(mesh::NodeId node, mesh::Con
 
 Millis MemberRuntime::idle_of(const std::string& model) const {
   if (!facts_) return Millis(0);
-  for (const auto& server : facts_->report.servers)
-    if (server.view.spec->name.value() == model && server.view.leases == 0) return server.view.idle;
+  for (const auto& instance : facts_->report.instances)
+    if (instance.view.spec->name.value() == model && instance.view.leases == 0) return instance.view.idle;
   return Millis(0);
 }
 

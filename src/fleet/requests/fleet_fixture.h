@@ -298,7 +298,7 @@ class FleetTest : public testing::Test, public FleetModels {
     std::size_t leases() {
       std::size_t count = 0;
       auto report = of.run(router->report());
-      for (const auto& resident : report.get().servers) count += resident.view.leases;
+      for (const auto& resident : report.get().instances) count += resident.view.leases;
       return count;
     }
     // What is left of requests: "" when it is at rest.

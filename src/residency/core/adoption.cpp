@@ -5,27 +5,28 @@
 
 namespace corral::residency {
 
-bool Adoption::adopt(Server& server, const Step& step) {
-  if (!server.lent) return true;
-  const Place place = place_for(state_, server);
+bool Adoption::adopt(Instance& instance, const Step& step) {
+  if (!instance.lent) return true;
+  const Place place = place_for(state_, instance);
   if (place.victim != nullptr) lifecycle_.drain(*place.victim, StopReason::room, step);
   if (!place.is_free && place.victim == nullptr) return false;
-  make_local(server);
+  make_local(instance);
   return true;
 }
 
-void Adoption::make_local(Server& server) {
-  if (!server.lent) return;
-  server.lent = false;
-  if (takes_slot(server.state) && !runs_elsewhere(*server.spec)) --state_.lent[index_of(server.spec->type)];
-  server.eviction = server.own_eviction;
-  if (server.leaving == StopReason::recall) server.leaving_for_good = false;  // it may stay, if no load needs its place
+void Adoption::make_local(Instance& instance) {
+  if (!instance.lent) return;
+  instance.lent = false;
+  if (takes_slot(instance.state) && !runs_elsewhere(*instance.spec)) --state_.lent[index_of(instance.spec->type)];
+  instance.eviction = instance.own_eviction;
+  if (instance.leaving == StopReason::recall)
+    instance.leaving_for_good = false;  // it may stay, if no load needs its place
   ++state_.revision;
 }
 
-void Adoption::set_eviction(Server& server, const EvictionSettings& wish) {
-  if (server.lent) server.own_eviction = wish;
-  server.eviction = server.lent ? lent_eviction(wish, state_.settings) : wish;
+void Adoption::set_eviction(Instance& instance, const EvictionSettings& wish) {
+  if (instance.lent) instance.own_eviction = wish;
+  instance.eviction = instance.lent ? lent_eviction(wish, state_.settings) : wish;
 }
 
 }  // namespace corral::residency

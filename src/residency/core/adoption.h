@@ -13,11 +13,11 @@ class Adoption {
 
   // A local request uses it: it takes a slot, if need be that of an idle model. False if it stays lent because no slot
   // can be had; it serves local requests all the same.
-  bool adopt(Server& server, const Step& step);
+  bool adopt(Instance& instance, const Step& step);
   // Whatever the slots say.
-  void make_local(Server& server);
+  void make_local(Instance& instance);
   // How it is evicted from now on; while it is lent, the limits of lent models apply too.
-  void set_eviction(Server& server, const EvictionSettings& wish);
+  void set_eviction(Instance& instance, const EvictionSettings& wish);
 
  private:
   State& state_;

@@ -10,25 +10,25 @@ namespace corral::residency {
 
 bool Control::handle(const Unload& event, const Step& step) {
   const Model* model = state_.find(event.model);
-  Server* server = model == nullptr ? nullptr : model->current;
-  if (server == nullptr || is_given_up(*server)) {
+  Instance* instance = model == nullptr ? nullptr : model->current;
+  if (instance == nullptr || is_given_up(*instance)) {
     step.reject(event.ticket, not_loaded(event.model));
     return false;
   }
-  state_.unloads.push_back({event.ticket, {server->id}, {}, {}});
-  unload(*server, step);
+  state_.unloads.push_back({event.ticket, {instance->id}, {}, {}});
+  unload(*instance, step);
   return true;
 }
 
 bool Control::handle(const UnloadAll& event, const Step& step) {
   PendingUnload pending{event.ticket, {}, {}, {}};
-  for (const auto& [id, server] : state_.servers) {
-    if (!takes_slot(server->state) || is_given_up(*server)) continue;
-    unload(*server, step);
-    if (server->state == ServerState::evicting) {
+  for (const auto& [id, instance] : state_.instances) {
+    if (!takes_slot(instance->state) || is_given_up(*instance)) continue;
+    unload(*instance, step);
+    if (instance->state == InstanceState::evicting) {
       pending.waits_for.push_back(id);
     } else {
-      pending.draining.push_back(server->spec->name);
+      pending.draining.push_back(instance->spec->name);
     }
   }
   if (pending.waits_for.empty()) {
@@ -40,33 +40,33 @@ bool Control::handle(const UnloadAll& event, const Step& step) {
 }
 
 // The waiters of a load are served first.
-void Control::unload(Server& server, const Step& step) {
-  if (server.state == ServerState::loading) {
-    server.unload_when_loaded = true;
+void Control::unload(Instance& instance, const Step& step) {
+  if (instance.state == InstanceState::loading) {
+    instance.unload_when_loaded = true;
   } else {
-    lifecycle_.drain(server, StopReason::unload, step);
+    lifecycle_.drain(instance, StopReason::unload, step);
   }
 }
 
-bool Control::handle(const EndServer& event, const Step& step) {
-  Server* server = state_.find(event.server);
-  if (server == nullptr) {
+bool Control::handle(const EndInstance& event, const Step& step) {
+  Instance* instance = state_.find(event.instance);
+  if (instance == nullptr) {
     step.reject(event.ticket, Error(errc::not_loaded, "it isn't there any more"));
     return false;
   }
-  state_.unloads.push_back({event.ticket, {server->id}, {}, {}});
-  if (server->state == ServerState::queued || server->state == ServerState::loading) {
-    waiters_.reject(*server, not_standing(server->spec->name), step);
-    end_unwanted(*server, step);
+  state_.unloads.push_back({event.ticket, {instance->id}, {}, {}});
+  if (instance->state == InstanceState::queued || instance->state == InstanceState::loading) {
+    waiters_.reject(*instance, not_standing(instance->spec->name), step);
+    end_unwanted(*instance, step);
   } else {
-    lifecycle_.drain(*server, StopReason::unload, step);
-    if (server->state == ServerState::draining) lifecycle_.stop(*server, step);
+    lifecycle_.drain(*instance, StopReason::unload, step);
+    if (instance->state == InstanceState::draining) lifecycle_.stop(*instance, step);
   }
   return true;
 }
 
 bool Control::handle(const CancelTicket& event, const Step& step) {
-  Server* load = waiters_.cancel(event.ticket);
+  Instance* load = waiters_.cancel(event.ticket);
   if (load == nullptr) {
     tickets_.cancel(event.ticket);
     return false;
@@ -79,10 +79,10 @@ bool Control::handle(const CancelTicket& event, const Step& step) {
 }
 
 // A load that nobody waits for.
-void Control::end_unwanted(Server& load, const Step& step) {
-  if (load.state == ServerState::queued) {
-    lifecycle_.remove(load, ServerState::gone, step);
-  } else if (load.state == ServerState::loading) {
+void Control::end_unwanted(Instance& load, const Step& step) {
+  if (load.state == InstanceState::queued) {
+    lifecycle_.remove(load, InstanceState::gone, step);
+  } else if (load.state == InstanceState::loading) {
     lifecycle_.abort(load, StopReason::cancelled, step);
   }
 }
@@ -98,8 +98,8 @@ bool Control::handle(const ChangeEviction& event, const Step&) {
 bool Control::handle(const ChangeSettings& event, const Step&) {
   if (event.settings == state_.settings) return false;
   state_.settings = event.settings;
-  for (const auto& [id, server] : state_.servers) {
-    if (server->lent) adoption_.set_eviction(*server, server->own_eviction);
+  for (const auto& [id, instance] : state_.instances) {
+    if (instance->lent) adoption_.set_eviction(*instance, instance->own_eviction);
   }
   ++state_.revision;
   return true;
@@ -108,18 +108,18 @@ bool Control::handle(const ChangeSettings& event, const Step&) {
 bool Control::handle(const Shutdown&, const Step& step) {
   state_.shutting_down = true;
   ++state_.revision;
-  std::vector<Server*> queue = state_.queue;
+  std::vector<Instance*> queue = state_.queue;
   if (state_.lending != nullptr) queue.push_back(state_.lending);
-  for (Server* load : queue) {
+  for (Instance* load : queue) {
     waiters_.reject(*load, shutting_down(), step);
-    lifecycle_.remove(*load, ServerState::gone, step);
+    lifecycle_.remove(*load, InstanceState::gone, step);
   }
-  for (const auto& [id, server] : state_.servers) {
-    waiters_.reject(*server, shutting_down(), step);
-    if (server->state == ServerState::loading) {
-      lifecycle_.abort(*server, StopReason::shutdown, step);
+  for (const auto& [id, instance] : state_.instances) {
+    waiters_.reject(*instance, shutting_down(), step);
+    if (instance->state == InstanceState::loading) {
+      lifecycle_.abort(*instance, StopReason::shutdown, step);
     } else {
-      lifecycle_.drain(*server, StopReason::shutdown, step);
+      lifecycle_.drain(*instance, StopReason::shutdown, step);
     }
   }
   return true;

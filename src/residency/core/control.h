@@ -19,15 +19,15 @@ class Control {
   // True: decisions may change.
   bool handle(const Unload& event, const Step& step);
   bool handle(const UnloadAll& event, const Step& step);
-  bool handle(const EndServer& event, const Step& step);
+  bool handle(const EndInstance& event, const Step& step);
   bool handle(const CancelTicket& event, const Step& step);
   bool handle(const ChangeEviction& event, const Step& step);
   bool handle(const ChangeSettings& event, const Step& step);
   bool handle(const Shutdown& event, const Step& step);
 
  private:
-  void unload(Server& server, const Step& step);
-  void end_unwanted(Server& load, const Step& step);
+  void unload(Instance& instance, const Step& step);
+  void end_unwanted(Instance& load, const Step& step);
 
   State& state_;
   PendingTickets& tickets_;

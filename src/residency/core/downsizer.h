@@ -14,16 +14,16 @@ class Downsizer {
   Downsizer(State& state, Lifecycle& lifecycle, PendingTickets& tickets)
       : state_(state), lifecycle_(lifecycle), tickets_(tickets) {}
 
-  void downsize(Server& server, const Step& step);
+  void downsize(Instance& instance, const Step& step);
   // A process that doesn't answer within `memory_wait` counts as one that can't.
   void give_up_overdue(const Step& step);
   // True: decisions may change.
-  bool handle(const Downsized& event, const Step& step) { return end(event.server, true, step); }
-  bool handle(const DownsizeFailed& event, const Step& step) { return end(event.server, false, step); }
+  bool handle(const Downsized& event, const Step& step) { return end(event.instance, true, step); }
+  bool handle(const DownsizeFailed& event, const Step& step) { return end(event.instance, false, step); }
 
  private:
-  bool end(ServerId id, bool done, const Step& step);
-  void refused(Server& server);
+  bool end(InstanceId id, bool done, const Step& step);
+  void refused(Instance& instance);
 
   State& state_;
   Lifecycle& lifecycle_;

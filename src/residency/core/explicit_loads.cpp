@@ -19,8 +19,8 @@ bool ExplicitLoads::handle(const Load& event, const Step& step) {
   const ModelSpec& spec = *event.spec;
   peers_.give_way(spec.name, step);
   const Model* model = state_.find(spec.name);
-  Server* current = model == nullptr ? nullptr : model->current;
-  Server* load = model == nullptr ? nullptr : model->pending;
+  Instance* current = model == nullptr ? nullptr : model->current;
+  Instance* load = model == nullptr ? nullptr : model->pending;
   const bool same = current != nullptr && current->spec->options == spec.options;
   const bool serves_now = same && serves(current->state);
   const bool joins = same && LoadQueue::can_be_joined(*current);
@@ -48,7 +48,7 @@ bool ExplicitLoads::handle(const Load& event, const Step& step) {
 }
 
 // It is in memory with these options.
-void ExplicitLoads::keep(Server& current, const Load& event, const Step& step) {
+void ExplicitLoads::keep(Instance& current, const Load& event, const Step& step) {
   if (event.pin == true) adoption_.make_local(current);
   adoption_.adopt(current, step);
   adoption_.set_eviction(current, event.spec->eviction);
@@ -58,7 +58,7 @@ void ExplicitLoads::keep(Server& current, const Load& event, const Step& step) {
 }
 
 // The newest wish wins: it changes a load that is queued already, and what is known of the old options counts no more.
-void ExplicitLoads::change(Server& load, const Load& event, const Step& step) {
+void ExplicitLoads::change(Instance& load, const Load& event, const Step& step) {
   const ModelSpec& spec = *event.spec;
   const bool same_options = load.spec->options == spec.options;
   if (!same_options) {
@@ -66,7 +66,7 @@ void ExplicitLoads::change(Server& load, const Load& event, const Step& step) {
     load.first_to_go.clear();
   }
   // The result of a check of just these options stays.
-  if (load.state == ServerState::queued && !(spec.to_check && same_options)) {
+  if (load.state == InstanceState::queued && !(spec.to_check && same_options)) {
     if (load.spec->memory != spec.memory) load.promise.reset();  // it was for other needs
     if (load.spec != event.spec) preflight_.drop(load, step);
     load.spec = event.spec;

@@ -23,8 +23,8 @@ class ExplicitLoads {
   bool handle(const Load& event, const Step& step);
 
  private:
-  void keep(Server& current, const Load& event, const Step& step);
-  void change(Server& load, const Load& event, const Step& step);
+  void keep(Instance& current, const Load& event, const Step& step);
+  void change(Instance& load, const Load& event, const Step& step);
 
   State& state_;
   Preflight& preflight_;

@@ -9,12 +9,12 @@
 namespace corral::residency {
 
 bool Failures::handle(const CheckFailed& event, const Step& step) {
-  Server* load = preflight_.end(event.server, event.check);
+  Instance* load = preflight_.end(event.instance, event.check);
   if (load == nullptr) return false;
   if (load == state_.lending) {
     waiters_.reject_peers(*load, event.error.message, step);
     waiters_.reject(*load, event.error, step);  // local requests that have joined it
-    lifecycle_.remove(*load, ServerState::gone, step);
+    lifecycle_.remove(*load, InstanceState::gone, step);
     return true;
   }
   waiters_.reject_askers(*load, load->spec->options, event.error, step);
@@ -22,7 +22,7 @@ bool Failures::handle(const CheckFailed& event, const Step& step) {
   return true;
 }
 
-void Failures::end_load(Server& load, LoadFault fault, const Error& error, const Step& step) {
+void Failures::end_load(Instance& load, LoadFault fault, const Error& error, const Step& step) {
   if (load.spec->once) waiters_.reject(load, error, step);
   if (load.lent) return end_lent_load(load, fault, error, step);
   waiters_.reject_peers(load, fmt::format("it didn't load: {}", error.message), step);
@@ -32,11 +32,11 @@ void Failures::end_load(Server& load, LoadFault fault, const Error& error, const
   } else if (!load.waiters.empty()) {
     end_last_attempt(load, fault, error, step);
   }
-  lifecycle_.remove(load, ServerState::failed, step);
+  lifecycle_.remove(load, InstanceState::failed, step);
 }
 
 // Local requests that have joined it get a load of their own.
-void Failures::end_lent_load(Server& load, LoadFault fault, const Error& error, const Step& step) {
+void Failures::end_lent_load(Instance& load, LoadFault fault, const Error& error, const Step& step) {
   Model& model = state_.models[load.spec->name];
   waiters_.reject_peers(load, fmt::format("it didn't load: {}", error.message), step);
   if (worth_a_retry(fault) && !load.spec->once)
@@ -46,13 +46,13 @@ void Failures::end_lent_load(Server& load, LoadFault fault, const Error& error, 
     if (model.pending == nullptr) LoadQueue::follow(queue_.enqueue(wish.spec, step.now), wish);
     waiters_.move_to_front(load, *model.pending);
   }
-  lifecycle_.remove(load, ServerState::failed, step);
+  lifecycle_.remove(load, InstanceState::failed, step);
 }
 
-void Failures::end_last_attempt(Server& load, LoadFault fault, const Error& error, const Step& step) {
+void Failures::end_last_attempt(Instance& load, LoadFault fault, const Error& error, const Step& step) {
   Model& model = state_.models[load.spec->name];
   const std::uint64_t options = load.spec->options;
-  Server* again = model.pending;  // was asked for after the unload
+  Instance* again = model.pending;  // was asked for after the unload
   const bool told = waiters_.reject_askers(load, options, error, step);
   reject_cooling(load, step);  // before a failure of these options replaces what is known of others
   if (told && worth_a_retry(fault))
@@ -69,16 +69,16 @@ void Failures::end_last_attempt(Server& load, LoadFault fault, const Error& erro
   fall_back(*again, step);
 }
 
-void Failures::retry(Server& failed, Now now) {
+void Failures::retry(Instance& failed, Now now) {
   Model& model = state_.models[failed.spec->name];
   // A newer wish is one with other options: a first attempt of its own.
-  Server& next = model.pending != nullptr ? *model.pending : queue_.enqueue_again(failed, now);
+  Instance& next = model.pending != nullptr ? *model.pending : queue_.enqueue_again(failed, now);
   waiters_.move_to_front(failed, next);
   if (!next.pin) next.pin = failed.pin;
 }
 
 // Requests whose options have failed again and again hear that, unless an explicit load tries these options.
-void Failures::reject_cooling(Server& load, const Step& step) {
+void Failures::reject_cooling(Instance& load, const Step& step) {
   const Model& model = *state_.find(load.spec->name);
   const auto is_tried = [&](std::uint64_t options) {
     return std::ranges::any_of(load.waiters, [options](const Waiter& waiter) {
@@ -93,7 +93,7 @@ void Failures::reject_cooling(Server& load, const Step& step) {
   }
 }
 
-void Failures::fall_back(Server& load, const Step& step) {
+void Failures::fall_back(Instance& load, const Step& step) {
   preflight_.drop(load, step);
   while (!load.waiters.empty()) {
     const Waiter wish = newest_wish(load);
@@ -105,33 +105,33 @@ void Failures::fall_back(Server& load, const Step& step) {
     }
     if (load.attempt == 1) return LoadQueue::follow(load, wish);
     // The second attempt of other options stood at the front; these haven't been tried.
-    Server& next = queue_.enqueue(wish.spec, step.now);
+    Instance& next = queue_.enqueue(wish.spec, step.now);
     waiters_.move_to_front(load, next);
     LoadQueue::follow(next, wish);
     break;
   }
-  lifecycle_.remove(load, ServerState::gone, step);
+  lifecycle_.remove(load, InstanceState::gone, step);
 }
 
-void Failures::note_end(const Server& server, const ServerDied& death, const Step& step) {
-  const bool up = is_resident(server.state);
-  if (!up && (is_given_up(server) || server.leaving == StopReason::shutdown)) return;
-  Model& model = state_.models[server.spec->name];
-  const auto lived = step.time() - (server.load_started + server.load_duration);
+void Failures::note_end(const Instance& instance, const InstanceDied& death, const Step& step) {
+  const bool up = is_resident(instance.state);
+  if (!up && (is_given_up(instance) || instance.leaving == StopReason::shutdown)) return;
+  Model& model = state_.models[instance.spec->name];
+  const auto lived = step.time() - (instance.load_started + instance.load_duration);
   if (death.answered || lived > state_.settings.crash_calm) {
     model.crashes.reset();
     model.lent_crashes.reset();
   }
-  if (!up || !death.worked || server.leases == 0 || server.spec->once) return;
-  const std::uint64_t options = server.spec->options;
+  if (!up || !death.worked || instance.leases == 0 || instance.spec->once) return;
+  const std::uint64_t options = instance.spec->options;
   // What only peers have asked for cools down for peers only.
-  if (server.leases == server.peer_leases)
-    return note_crash(model.lent_crashes, state_.settings, *server.spec, death.cause, step.time());
-  note_crash(model.crashes, state_.settings, *server.spec, death.cause, step.time());
+  if (instance.leases == instance.peer_leases)
+    return note_crash(model.lent_crashes, state_.settings, *instance.spec, death.cause, step.time());
+  note_crash(model.crashes, state_.settings, *instance.spec, death.cause, step.time());
   ++state_.revision;
   // Who waits for the next one would only see it end as well.
-  Server* next = model.pending;
-  const auto cooling = cooling_down(model, *server.spec, step.time());
+  Instance* next = model.pending;
+  const auto cooling = cooling_down(model, *instance.spec, step.time());
   if (next == nullptr || next->spec->options != options || !cooling) return;
   waiters_.reject_askers(*next, options, *cooling, step);
   fall_back(*next, step);

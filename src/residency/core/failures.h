@@ -23,18 +23,18 @@ class Failures {
   // True: decisions may change.
   bool handle(const CheckFailed& event, const Step& step);
   // A load has failed, and its process is gone.
-  void end_load(Server& load, LoadFault fault, const Error& error, const Step& step);
+  void end_load(Instance& load, LoadFault fault, const Error& error, const Step& step);
   // A loaded instance has ended by itself; called before it is removed.
-  void note_end(const Server& server, const ServerDied& death, const Step& step);
+  void note_end(const Instance& instance, const InstanceDied& death, const Step& step);
   // The options of this queued load won't do, and who asked for them has heard it: it goes on with the newest wish of
   // the others. It ends if nobody is left.
-  void fall_back(Server& load, const Step& step);
+  void fall_back(Instance& load, const Step& step);
 
  private:
-  void end_lent_load(Server& load, LoadFault fault, const Error& error, const Step& step);
-  void end_last_attempt(Server& load, LoadFault fault, const Error& error, const Step& step);
-  void retry(Server& failed, Now now);
-  void reject_cooling(Server& load, const Step& step);
+  void end_lent_load(Instance& load, LoadFault fault, const Error& error, const Step& step);
+  void end_last_attempt(Instance& load, LoadFault fault, const Error& error, const Step& step);
+  void retry(Instance& failed, Now now);
+  void reject_cooling(Instance& load, const Step& step);
 
   State& state_;
   Preflight& preflight_;

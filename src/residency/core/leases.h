@@ -13,13 +13,13 @@ class Leases {
   Leases(State& state, Lifecycle& lifecycle, WakeTimer& timer) : state_(state), lifecycle_(lifecycle), timer_(timer) {}
 
   // One more request. A downsized instance takes its memory back by itself.
-  LeaseId take(Server& server, RequestOrigin origin, Now now);
-  void grant(Server& server, TicketId ticket, RequestOrigin origin, const Step& step);
+  LeaseId take(Instance& instance, RequestOrigin origin, Now now);
+  void grant(Instance& instance, TicketId ticket, RequestOrigin origin, const Step& step);
   // The request is over. True: decisions may change.
   bool release(LeaseId lease, const Step& step);
 
  private:
-  bool now_idle(Server& server, const Step& step);
+  bool now_idle(Instance& instance, const Step& step);
 
   State& state_;
   Lifecycle& lifecycle_;

@@ -9,40 +9,42 @@
 
 namespace corral::residency {
 
-Server& Lifecycle::add(const SpecPtr& spec, Now now) {
-  const ServerId id(++last_id_);
-  auto server = std::make_unique<Server>();
-  server->id = id;
-  server->spec = spec;
-  server->eviction = spec->eviction;
-  server->queued_at = now.mono;
-  Server& load = *server;
-  state_.servers.emplace(id, std::move(server));
+Instance& Lifecycle::add(const SpecPtr& spec, Now now) {
+  const InstanceId id(++last_id_);
+  auto instance = std::make_unique<Instance>();
+  instance->id = id;
+  instance->spec = spec;
+  instance->eviction = spec->eviction;
+  instance->queued_at = now.mono;
+  Instance& load = *instance;
+  state_.instances.emplace(id, std::move(instance));
   state_.models[spec->name].pending = &load;
   ++state_.revision;
   return load;
 }
 
-void Lifecycle::move(Server& server, ServerState to) {
-  const ServerState from = server.state;
+void Lifecycle::move(Instance& instance, InstanceState to) {
+  const InstanceState from = instance.state;
   if (!may_move(from, to)) {
-    throw std::logic_error(fmt::format("server {} of '{}' can't go from {} to {}", server.id.value(),
-                                       server.spec->name.value(), name_of(from), name_of(to)));
+    throw std::logic_error(fmt::format("instance {} of '{}' can't go from {} to {}", instance.id.value(),
+                                       instance.spec->name.value(), name_of(from), name_of(to)));
   }
-  server.state = to;
-  std::size_t& taken = state_.taken[index_of(server.spec->type)];
-  if (!runs_elsewhere(*server.spec)) taken = taken + takes_slot(to) - takes_slot(from);
-  const auto usual = [](ServerState state) { return state == ServerState::ready || state == ServerState::in_use; };
+  instance.state = to;
+  std::size_t& taken = state_.taken[index_of(instance.spec->type)];
+  if (!runs_elsewhere(*instance.spec)) taken = taken + takes_slot(to) - takes_slot(from);
+  const auto usual = [](InstanceState state) {
+    return state == InstanceState::ready || state == InstanceState::in_use;
+  };
   if (!usual(from) || !usual(to)) ++state_.revision;
 }
 
-void Lifecycle::touch(Server& server, Now now) {
-  server.used_nth = ++uses_;
-  server.last_use = now.mono;
-  server.last_use_wall = now.wall;
+void Lifecycle::touch(Instance& instance, Now now) {
+  instance.used_nth = ++uses_;
+  instance.last_use = now.mono;
+  instance.last_use_wall = now.wall;
 }
 
-void Lifecycle::start(Server& load, const Step& step) {
+void Lifecycle::start(Instance& load, const Step& step) {
   std::erase(state_.queue, &load);
   if (state_.lending == &load) state_.lending = nullptr;
   state_.lent[index_of(load.spec->type)] += load.lent && !runs_elsewhere(*load.spec);
@@ -54,86 +56,86 @@ void Lifecycle::start(Server& load, const Step& step) {
   load.waits_for.clear();
   load.held_by_memory = false;
   state_.memory.take(state_.memory.bytes(load.spec->memory, MemoryPart::all));
-  for (Server* other : state_.queue) other->promise.reset();  // this load takes of it
+  for (Instance* other : state_.queue) other->promise.reset();  // this load takes of it
   load.load_started = step.time();
   touch(load, step.now);
-  move(load, ServerState::loading);
+  move(load, InstanceState::loading);
   step.act(StartLoad{load.id, load.spec, load.attempt});
 }
 
-void Lifecycle::abort(Server& load, StopReason reason, const Step& step) {
+void Lifecycle::abort(Instance& load, StopReason reason, const Step& step) {
   load.leaving = reason;
   load.leaving_for_good = true;
-  move(load, ServerState::evicting);
+  move(load, InstanceState::evicting);
   load.stopping_since = step.time();
   ++state_.stops[static_cast<std::size_t>(reason)];
   step.act(AbortLoad{load.id, reason});
 }
 
-void Lifecycle::drain(Server& server, StopReason reason, const Step& step) { drain(server, reason, true, step); }
+void Lifecycle::drain(Instance& instance, StopReason reason, const Step& step) { drain(instance, reason, true, step); }
 
-void Lifecycle::drain_for_load(Server& server, StopReason reason, const Step& step) {
+void Lifecycle::drain_for_load(Instance& instance, StopReason reason, const Step& step) {
   // What another node stops for a share can't be taken back.
-  drain(server, reason, server.spec->share, step);
+  drain(instance, reason, instance.spec->share, step);
 }
 
-void Lifecycle::drain(Server& server, StopReason reason, bool for_good, const Step& step) {
-  if (server.state == ServerState::evicting) return;
-  if (!server.leaving_for_good) {
-    server.leaving = reason;
-    server.leaving_for_good = for_good;
+void Lifecycle::drain(Instance& instance, StopReason reason, bool for_good, const Step& step) {
+  if (instance.state == InstanceState::evicting) return;
+  if (!instance.leaving_for_good) {
+    instance.leaving = reason;
+    instance.leaving_for_good = for_good;
   }
-  if (server.state != ServerState::draining) {
-    move(server, ServerState::draining);
-    if (server.spec->share && server.leases > 0) step.act(Recall{server.id});
+  if (instance.state != InstanceState::draining) {
+    move(instance, InstanceState::draining);
+    if (instance.spec->share && instance.leases > 0) step.act(Recall{instance.id});
     // A victim of one load that has just become that of another one hasn't served in between.
-    if (server.brought_back != state_.decisions) server.draining_since = step.time();
+    if (instance.brought_back != state_.decisions) instance.draining_since = step.time();
   }
-  if (server.leases == 0) stop(server, step);
+  if (instance.leases == 0) stop(instance, step);
 }
 
-void Lifecycle::undrain(Server& server) {
-  server.leaving = StopReason::none;
-  server.brought_back = state_.decisions;
-  move(server, ServerState::in_use);
+void Lifecycle::undrain(Instance& instance) {
+  instance.leaving = StopReason::none;
+  instance.brought_back = state_.decisions;
+  move(instance, InstanceState::in_use);
 }
 
-void Lifecycle::stop(Server& server, const Step& step) {
+void Lifecycle::stop(Instance& instance, const Step& step) {
   // To be downsized for one reason and stopped for another in the same step: it is only stopped.
   const auto is_downsize = [&](const Action& action) {
     const auto* downsize = std::get_if<Downsize>(&action);
-    return downsize != nullptr && downsize->server == server.id;
+    return downsize != nullptr && downsize->instance == instance.id;
   };
-  if (server.downsize_asked && std::erase_if(step.out, is_downsize) > 0) server.downsize_asked = false;
-  move(server, ServerState::evicting);
-  server.stopping_since = step.time();
-  ++state_.stops[static_cast<std::size_t>(server.leaving)];
-  step.act(StopServer{server.id, server.leaving});
+  if (instance.downsize_asked && std::erase_if(step.out, is_downsize) > 0) instance.downsize_asked = false;
+  move(instance, InstanceState::evicting);
+  instance.stopping_since = step.time();
+  ++state_.stops[static_cast<std::size_t>(instance.leaving)];
+  step.act(StopInstance{instance.id, instance.leaving});
 }
 
-void Lifecycle::remove(Server& server, ServerState last, const Step& step) {
-  if (!server.waiters.empty()) {
+void Lifecycle::remove(Instance& instance, InstanceState last, const Step& step) {
+  if (!instance.waiters.empty()) {
     throw std::logic_error(
-        fmt::format("'{}' goes while {} still wait for it", server.spec->name.value(), server.waiters.size()));
+        fmt::format("'{}' goes while {} still wait for it", instance.spec->name.value(), instance.waiters.size()));
   }
-  if (takes_slot(server.state)) {
-    state_.lent[index_of(server.spec->type)] -= server.lent && !runs_elsewhere(*server.spec);
-    state_.memory.give_up(state_.memory.held(server), step.time() + state_.settings.memory_wait);
+  if (takes_slot(instance.state)) {
+    state_.lent[index_of(instance.spec->type)] -= instance.lent && !runs_elsewhere(*instance.spec);
+    state_.memory.give_up(state_.memory.held(instance), step.time() + state_.settings.memory_wait);
   }
-  const bool evicted = server.state == ServerState::evicting;
-  tickets_.reclaimed(server, evicted ? Reclaimed::evicted : Reclaimed::nothing, step);
-  preflight_.drop(server, step);
-  move(server, last);
-  const ModelName name = server.spec->name;
+  const bool evicted = instance.state == InstanceState::evicting;
+  tickets_.reclaimed(instance, evicted ? Reclaimed::evicted : Reclaimed::nothing, step);
+  preflight_.drop(instance, step);
+  move(instance, last);
+  const ModelName name = instance.spec->name;
   Model& model = state_.models[name];
-  if (model.pending == &server) model.pending = nullptr;
-  if (model.current == &server) model.current = nullptr;
-  if (state_.loader == &server) state_.loader = nullptr;
-  if (state_.lending == &server) state_.lending = nullptr;
-  std::erase(state_.queue, &server);
-  state_.leases.drop_all(server);
-  tickets_.gone(server, step);
-  state_.servers.erase(server.id);
+  if (model.pending == &instance) model.pending = nullptr;
+  if (model.current == &instance) model.current = nullptr;
+  if (state_.loader == &instance) state_.loader = nullptr;
+  if (state_.lending == &instance) state_.lending = nullptr;
+  std::erase(state_.queue, &instance);
+  state_.leases.drop_all(instance);
+  tickets_.gone(instance, step);
+  state_.instances.erase(instance.id);
   forget_if_empty(name);
 }
 

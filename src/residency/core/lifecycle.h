@@ -16,27 +16,27 @@ class Lifecycle {
       : state_(state), preflight_(preflight), tickets_(tickets) {}
 
   // A new load of this model. The caller puts it into the queue, or lends it.
-  Server& add(const SpecPtr& spec, Now now);
-  // Throws std::logic_error for a move that the table of server_state.h doesn't have.
-  void move(Server& server, ServerState to);
+  Instance& add(const SpecPtr& spec, Now now);
+  // Throws std::logic_error for a move that the table of instance_state.h doesn't have.
+  void move(Instance& instance, InstanceState to);
   // Counts as a use, for the order of eviction.
-  void touch(Server& server, Now now);
+  void touch(Instance& instance, Now now);
 
   // The queued load's turn has come.
-  void start(Server& load, const Step& step);
+  void start(Instance& load, const Step& step);
   // Kills the process of a load.
-  void abort(Server& load, StopReason reason, const Step& step);
+  void abort(Instance& load, StopReason reason, const Step& step);
   // Accepts no new requests and stops when the last one ends; at once if there is none.
-  void drain(Server& server, StopReason reason, const Step& step);
+  void drain(Instance& instance, StopReason reason, const Step& step);
   // The same, but it serves again if that load no longer needs its place.
-  void drain_for_load(Server& server, StopReason reason, const Step& step);
-  void undrain(Server& server);
-  void stop(Server& server, const Step& step);
+  void drain_for_load(Instance& instance, StopReason reason, const Step& step);
+  void undrain(Instance& instance);
+  void stop(Instance& instance, const Step& step);
   // The process is gone, or there was none. Throws std::logic_error if requests still wait for it.
-  void remove(Server& server, ServerState last, const Step& step);
+  void remove(Instance& instance, InstanceState last, const Step& step);
 
  private:
-  void drain(Server& server, StopReason reason, bool for_good, const Step& step);
+  void drain(Instance& instance, StopReason reason, bool for_good, const Step& step);
   void forget_if_empty(const ModelName& name);
 
   State& state_;

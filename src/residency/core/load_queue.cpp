@@ -18,9 +18,9 @@ constexpr std::chrono::seconds kQueueFullRetry{5};
 std::chrono::seconds mean_load_time(const State& state) {
   Millis sum{0};
   std::int64_t known = 0;
-  for (const auto& [id, server] : state.servers) {
-    if (server->load_duration <= Millis(0)) continue;
-    sum += server->load_duration;
+  for (const auto& [id, instance] : state.instances) {
+    if (instance->load_duration <= Millis(0)) continue;
+    sum += instance->load_duration;
     ++known;
   }
   if (known == 0) return kQueueFullRetry;
@@ -29,28 +29,28 @@ std::chrono::seconds mean_load_time(const State& state) {
 
 }  // namespace
 
-Server& LoadQueue::enqueue(const SpecPtr& spec, Now now) {
-  Server& load = lifecycle_.add(spec, now);
+Instance& LoadQueue::enqueue(const SpecPtr& spec, Now now) {
+  Instance& load = lifecycle_.add(spec, now);
   state_.queue.push_back(&load);
   return load;
 }
 
-Server& LoadQueue::enqueue_again(const Server& failed, Now now) {
-  Server& next = enqueue(failed.spec, now);
+Instance& LoadQueue::enqueue_again(const Instance& failed, Now now) {
+  Instance& next = enqueue(failed.spec, now);
   next.queued_at = failed.queued_at;
   next.eviction = failed.eviction;  // may have changed since
   next.explicit_options = failed.explicit_options;
   next.attempt = failed.attempt + 1;
   next.checked_at = failed.checked_at;
   next.check_took = failed.check_took;
-  for (const auto& [id, server] : state_.servers) {
-    if (server.get() != &failed && drives_out(state_, *server)) next.first_to_go.push_back(id);
+  for (const auto& [id, instance] : state_.instances) {
+    if (instance.get() != &failed && drives_out(state_, *instance)) next.first_to_go.push_back(id);
   }
   std::ranges::rotate(state_.queue, std::prev(state_.queue.end()));
   return next;
 }
 
-void LoadQueue::follow(Server& load, const Waiter& wish) {
+void LoadQueue::follow(Instance& load, const Waiter& wish) {
   load.spec = wish.spec;
   load.eviction = wish.spec->eviction;
   load.explicit_options = !wish.wants_lease;
@@ -58,21 +58,21 @@ void LoadQueue::follow(Server& load, const Waiter& wish) {
   load.promise.reset();
 }
 
-void LoadQueue::absorb(Server& queued, Server& running, const Step& step) {
+void LoadQueue::absorb(Instance& queued, Instance& running, const Step& step) {
   waiters_.move_to_back(queued, running);
   if (queued.pin) running.pin = queued.pin;
-  lifecycle_.remove(queued, ServerState::gone, step);
+  lifecycle_.remove(queued, InstanceState::gone, step);
 }
 
-bool LoadQueue::can_be_joined(const Server& load) {
+bool LoadQueue::can_be_joined(const Instance& load) {
   const bool retries =
-      load.state == ServerState::evicting && load.leaving == StopReason::deadline && !load.waiters.empty();
-  return load.state == ServerState::loading || retries;
+      load.state == InstanceState::evicting && load.leaving == StopReason::deadline && !load.waiters.empty();
+  return load.state == InstanceState::loading || retries;
 }
 
 bool LoadQueue::refuse_if_full(TicketId ticket, const Step& step) const {
   std::size_t waiting = state_.waiting.size();
-  for (const Server* load : {state_.loader, state_.lending}) {
+  for (const Instance* load : {state_.loader, state_.lending}) {
     if (waiting < state_.settings.max_queued) return false;
     if (load == nullptr) continue;
     waiting -= static_cast<std::size_t>(std::ranges::count_if(load->waiters, &Waiter::is_peer));
@@ -84,9 +84,9 @@ bool LoadQueue::refuse_if_full(TicketId ticket, const Step& step) const {
   return true;
 }
 
-bool LoadQueue::comes_back(const Server& load) const {
-  const Server* current = state_.find(load.spec->name)->current;
-  if (current == nullptr || current->state != ServerState::draining || current->leaving_for_good) return false;
+bool LoadQueue::comes_back(const Instance& load) const {
+  const Instance* current = state_.find(load.spec->name)->current;
+  if (current == nullptr || current->state != InstanceState::draining || current->leaving_for_good) return false;
   return !load.explicit_options || load.spec->options == current->spec->options;
 }
 

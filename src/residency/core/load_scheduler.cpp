@@ -9,8 +9,8 @@
 namespace corral::residency {
 namespace {
 
-bool is_victim(const Server& server, const std::vector<Victim>& victims) {
-  return std::ranges::any_of(victims, [&](const Victim& victim) { return victim.server == &server; });
+bool is_victim(const Instance& instance, const std::vector<Victim>& victims) {
+  return std::ranges::any_of(victims, [&](const Victim& victim) { return victim.instance == &instance; });
 }
 
 }  // namespace
@@ -27,9 +27,9 @@ LoadScheduler::LoadScheduler(State& state, Preflight& preflight, Lifecycle& life
       failures_(failures) {}
 
 bool LoadScheduler::may_evict(const SpecPtr& spec, MonoTime now) const {
-  if (state_.servers.empty()) return false;
+  if (state_.instances.empty()) return false;
   if (state_.loader != nullptr || !state_.queue.empty()) return true;
-  Server load;
+  Instance load;
   load.spec = spec;
   load.queued_at = now;
   const EvictionPlan room = plan_eviction(state_, load, now);
@@ -40,7 +40,7 @@ Decision LoadScheduler::decide(MonoTime now) {
   Decision decision;
   bool may_start = state_.loader == nullptr;
   QueueReservations ahead(state_);
-  for (Server* load : state_.queue) {
+  for (Instance* load : state_.queue) {
     if (queue_.comes_back(*load)) continue;
     if (!Preflight::is_known(*load)) {  // it delays no other load
       decision.checks.push_back(load);
@@ -60,7 +60,7 @@ Decision LoadScheduler::decide(MonoTime now) {
       ahead.started(*load);
       continue;
     }
-    const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.server); });
+    const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.instance); });
     if (may_start && !room.stale && !idle && !load->waits_since) load->waits_since = now;
     // A promise holds as long as no further victim is needed.
     const bool others_go = !room.victims.empty() || !room.downsizes.empty();
@@ -74,7 +74,8 @@ Decision LoadScheduler::decide(MonoTime now) {
     if (slow_check) continue;
     // No load passes one whose victims only have to stop, unless one is slow at it; nor a second attempt that waits for
     // those that passed it.
-    const bool slow = std::ranges::any_of(room.victims, [&](const Victim& v) { return stops_slowly(*v.server, now); });
+    const bool slow =
+        std::ranges::any_of(room.victims, [&](const Victim& v) { return stops_slowly(*v.instance, now); });
     if ((idle && !slow) || check || room.stale || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
   }
   return decision;
@@ -82,7 +83,7 @@ Decision LoadScheduler::decide(MonoTime now) {
 
 // Adds the victims of this load that are told to stop, or have been. True if one would be told that only a fresh
 // preflight may evict.
-bool LoadScheduler::add_victims(const Server& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
+bool LoadScheduler::add_victims(const Instance& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
                                 Decision& decision) const {
   const bool overdue = load.waits_since && now - *load.waits_since >= state_.settings.swap_patience;
   const bool judged = may_start && idle && !room.stale;
@@ -90,43 +91,43 @@ bool LoadScheduler::add_victims(const Server& load, const EvictionPlan& room, bo
   const bool fresh = preflight_.is_fresh(load, now);
   // The victims of a load ahead may give all that this one needs: that is known at the next decision.
   const bool others_go = std::ranges::any_of(decision.victims, [](const Victim& v) {
-    return v.server->leases == 0 && v.server->state != ServerState::evicting;
+    return v.instance->leases == 0 && v.instance->state != InstanceState::evicting;
   });
   bool check = false;
   for (const Victim& victim : room.victims) {
-    const Server& server = *victim.server;
-    const bool goes_on = server.lent && server.state == ServerState::draining;
-    if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(server))) continue;
+    const Instance& instance = *victim.instance;
+    const bool goes_on = instance.lent && instance.state == InstanceState::draining;
+    if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(instance))) continue;
     // Nothing new is evicted for memory by an old sample, or in the middle of a load.
-    const bool begins = server.state != ServerState::draining && server.state != ServerState::evicting;
+    const bool begins = instance.state != InstanceState::draining && instance.state != InstanceState::evicting;
     const bool guessed = room.stale || state_.loader != nullptr || others_go;
     if (begins && guessed && victim.reason == StopReason::memory) continue;
     if (begins && !fresh) {
       check = true;
       continue;
     }
-    if (server.state != ServerState::loading && !is_victim(server, decision.victims))
+    if (instance.state != InstanceState::loading && !is_victim(instance, decision.victims))
       decision.victims.push_back(victim);
   }
   if (!judged || others_go) return check;
-  for (Server* server : room.downsizes) {
-    if (server->state != ServerState::ready) continue;
+  for (Instance* instance : room.downsizes) {
+    if (instance->state != InstanceState::ready) continue;
     check |= !fresh;
-    if (fresh) decision.downsizes.push_back(server);
+    if (fresh) decision.downsizes.push_back(instance);
   }
   return check;
 }
 
-bool LoadScheduler::stops_slowly(const Server& server, MonoTime now) const {
-  return server.state == ServerState::evicting && now - server.stopping_since >= state_.settings.stop_grace;
+bool LoadScheduler::stops_slowly(const Instance& instance, MonoTime now) const {
+  return instance.state == InstanceState::evicting && now - instance.stopping_since >= state_.settings.stop_grace;
 }
 
 bool LoadScheduler::undrain_others(const Decision& decision) {
   bool any = false;
-  for (const auto& [id, server] : state_.servers) {
-    if (server->state != ServerState::draining || server->leaving_for_good) continue;
-    if (is_victim(*server, decision.victims)) continue;
-    lifecycle_.undrain(*server);
+  for (const auto& [id, instance] : state_.instances) {
+    if (instance->state != InstanceState::draining || instance->leaving_for_good) continue;
+    if (is_victim(*instance, decision.victims)) continue;
+    lifecycle_.undrain(*instance);
     any = true;
   }
   return any;
@@ -138,7 +139,7 @@ void LoadScheduler::settle(const Step& step) {
 }
 
 bool LoadScheduler::settle_one(const Step& step) {
-  for (Server* load : state_.queue) {
+  for (Instance* load : state_.queue) {
     if (serve_by_current(*load, step)) return true;
     if (queue_.comes_back(*load) || !Preflight::is_known(*load)) continue;
     const EvictionPlan room = plan_eviction(state_, *load, step.time());
@@ -151,32 +152,32 @@ bool LoadScheduler::settle_one(const Step& step) {
 }
 
 // A queued load whose model is there after all, because it came back from draining. True if that ends the load.
-bool LoadScheduler::serve_by_current(Server& load, const Step& step) {
-  Server* current = state_.models[load.spec->name].current;
+bool LoadScheduler::serve_by_current(Instance& load, const Step& step) {
+  Instance* current = state_.models[load.spec->name].current;
   if (current == nullptr || !serves(current->state)) return false;
   const bool same = !load.explicit_options || load.spec->options == current->spec->options;
   waiters_.serve(load, *current, !same, step);
   if (!load.waiters.empty()) return false;
   if (same && load.explicit_options) adoption_.set_eviction(*current, load.eviction);
   if (same) pins_.apply(*current, load.pin, step);
-  lifecycle_.remove(load, ServerState::gone, step);
+  lifecycle_.remove(load, InstanceState::gone, step);
   return true;
 }
 
 // Of the instances that were there when the first attempt failed, keeps those that still have to go.
-void LoadScheduler::forget_gone(Server& load) const {
-  const auto done = [&](ServerId id) {
-    const Server* server = state_.find(id);
-    return server == nullptr || !drives_out(state_, *server);
+void LoadScheduler::forget_gone(Instance& load) const {
+  const auto done = [&](InstanceId id) {
+    const Instance* instance = state_.find(id);
+    return instance == nullptr || !drives_out(state_, *instance);
   };
   if (std::erase_if(load.first_to_go, done) == 0 || !load.first_to_go.empty()) return;
   load.waits_since.reset();  // from here on it waits for those that came meanwhile
 }
 
-void LoadScheduler::note_victims(Server& load, const EvictionPlan& room) {
-  std::vector<ServerId> ids;
-  for (const Victim& victim : room.victims) ids.push_back(victim.server->id);
-  for (const Server* server : room.downsizes) ids.push_back(server->id);
+void LoadScheduler::note_victims(Instance& load, const EvictionPlan& room) {
+  std::vector<InstanceId> ids;
+  for (const Victim& victim : room.victims) ids.push_back(victim.instance->id);
+  for (const Instance* instance : room.downsizes) ids.push_back(instance->id);
   const bool by_memory = room.held_by_memory();
   if (ids == load.waits_for && by_memory == load.held_by_memory) return;
   load.waits_for = std::move(ids);

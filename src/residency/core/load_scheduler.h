@@ -21,11 +21,11 @@
 namespace corral::residency {
 
 struct Decision {
-  Server* start = nullptr;      // the load whose turn it is
+  Instance* start = nullptr;    // the load whose turn it is
   std::vector<Victim> victims;  // drain from now on, or go on draining
-  std::vector<Server*> downsizes;
-  bool sample = false;          // before more can be decided
-  std::vector<Server*> checks;  // loads whose preflight is needed before more can be decided
+  std::vector<Instance*> downsizes;
+  bool sample = false;            // before more can be decided
+  std::vector<Instance*> checks;  // loads whose preflight is needed before more can be decided
 };
 
 class LoadScheduler {
@@ -46,12 +46,12 @@ class LoadScheduler {
 
  private:
   bool settle_one(const Step& step);
-  bool serve_by_current(Server& load, const Step& step);
-  bool add_victims(const Server& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
+  bool serve_by_current(Instance& load, const Step& step);
+  bool add_victims(const Instance& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
                    Decision& decision) const;
-  bool stops_slowly(const Server& server, MonoTime now) const;
-  void forget_gone(Server& load) const;
-  void note_victims(Server& load, const EvictionPlan& room);
+  bool stops_slowly(const Instance& instance, MonoTime now) const;
+  void forget_gone(Instance& load) const;
+  void note_victims(Instance& load, const EvictionPlan& room);
 
   State& state_;
   Preflight& preflight_;

@@ -8,9 +8,9 @@ namespace corral::residency {
 namespace {
 
 // The model is in memory and on its way out of it.
-bool is_leaving(const Server* current) {
+bool is_leaving(const Instance* current) {
   if (current == nullptr || is_given_up(*current)) return false;
-  return current->state == ServerState::draining || current->state == ServerState::evicting;
+  return current->state == InstanceState::draining || current->state == InstanceState::evicting;
 }
 
 }  // namespace
@@ -19,8 +19,8 @@ bool LocalRequests::handle(const Acquire& event, const Step& step) {
   const ModelSpec& spec = *event.spec;
   if (!spec.joins_only) peers_.give_way(spec.name, step);
   const Model* model = state_.find(spec.name);
-  Server* current = model == nullptr ? nullptr : model->current;
-  Server* pending = model == nullptr ? nullptr : model->pending;
+  Instance* current = model == nullptr ? nullptr : model->current;
+  Instance* pending = model == nullptr ? nullptr : model->pending;
   if (current != nullptr && serves(current->state)) {
     const bool adopts = current->lent && adoption_.adopt(*current, step);
     leases_.grant(*current, event.ticket, RequestOrigin::local, step);

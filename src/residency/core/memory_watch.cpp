@@ -11,7 +11,7 @@ void MemoryWatch::ask(const Step& step) {
 }
 
 void MemoryWatch::take(const MemorySampled& event, const Step& step) {
-  const Server* loader = state_.loader;
+  const Instance* loader = state_.loader;
   state_.memory.sample(event.pools, loader == nullptr ? MemoryUse{} : loader->spec->memory, step.time());
 }
 
@@ -21,9 +21,10 @@ void MemoryWatch::give_up_overdue(MonoTime now) {
 }
 
 void MemoryWatch::plan(const Step& step) {
-  const bool wanted = std::ranges::any_of(state_.servers, [](const auto& entry) {
-    const Server& server = *entry.second;
-    return server.eviction.auto_evict && server.state >= ServerState::loading && server.state < ServerState::evicting;
+  const bool wanted = std::ranges::any_of(state_.instances, [](const auto& entry) {
+    const Instance& instance = *entry.second;
+    return instance.eviction.auto_evict && instance.state >= InstanceState::loading &&
+           instance.state < InstanceState::evicting;
   });
   if (wanted == state_.watching) return;
   state_.watching = wanted;

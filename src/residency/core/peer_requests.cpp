@@ -39,20 +39,20 @@ bool PeerRequests::handle(const Acquire& event, const Step& step) {
   };
   if (auto error = refusal(spec, step.time())) return refuse(std::move(*error));
   const Model* model = state_.find(spec.name);
-  Server* current = model == nullptr ? nullptr : model->current;
+  Instance* current = model == nullptr ? nullptr : model->current;
   if (current != nullptr && serves(current->state)) {
     leases_.grant(*current, event.ticket, RequestOrigin::peer, step);
     return false;
   }
-  Server* load = current != nullptr || model == nullptr ? current : model->pending;
-  const bool joins = load != nullptr && (load == state_.lending || load->state == ServerState::loading);
+  Instance* load = current != nullptr || model == nullptr ? current : model->pending;
+  const bool joins = load != nullptr && (load == state_.lending || load->state == InstanceState::loading);
   if (joins && waiters_.has_all_peers(*load)) return refuse(not_here(spec.name, "too many wait for it already"));
   if (joins) {
     waiters_.add(*load, {event.ticket, true, event.spec});
     return false;
   }
   if (auto error = load_refusal(spec, model, step.time())) return refuse(std::move(*error));
-  Server& lent = lifecycle_.add(event.spec, step.now);
+  Instance& lent = lifecycle_.add(event.spec, step.now);
   lent.lent = true;
   adoption_.set_eviction(lent, spec.eviction);
   state_.lending = &lent;
@@ -60,9 +60,9 @@ bool PeerRequests::handle(const Acquire& event, const Step& step) {
   return true;
 }
 
-bool PeerRequests::may_share(const Server& server, RequestOrigin origin, MonoTime now) const {
-  if (origin == RequestOrigin::peer) return !refusal(*server.spec, now);
-  const Place place = place_for(state_, server);
+bool PeerRequests::may_share(const Instance& instance, RequestOrigin origin, MonoTime now) const {
+  if (origin == RequestOrigin::peer) return !refusal(*instance.spec, now);
+  const Place place = place_for(state_, instance);
   return !place.is_free && place.victim == nullptr;
 }
 
@@ -89,7 +89,7 @@ std::optional<Error> PeerRequests::load_refusal(const ModelSpec& spec, const Mod
 
 Error PeerRequests::busy_loading(const ModelName& model) const {
   Error error = not_here(model, "another model loads");
-  const Server* loader = state_.loader;
+  const Instance* loader = state_.loader;
   const bool for_peers = loader == nullptr || (loader->lent && is_for_peers_only(*loader));
   if (!state_.queue.empty() || !for_peers) return error;
   error.facts = SoonHere();
@@ -98,9 +98,9 @@ Error PeerRequests::busy_loading(const ModelName& model) const {
 }
 
 void PeerRequests::drop_load(const Error& error, const Step& step) {
-  Server& load = *state_.lending;
+  Instance& load = *state_.lending;
   waiters_.reject(load, error, step);
-  lifecycle_.remove(load, ServerState::gone, step);
+  lifecycle_.remove(load, InstanceState::gone, step);
 }
 
 void PeerRequests::give_way(const ModelName& name, const Step& step) {
@@ -110,7 +110,7 @@ void PeerRequests::give_way(const ModelName& name, const Step& step) {
 
 void PeerRequests::advance(const Step& step) {
   if (state_.lending == nullptr) return;
-  Server& load = *state_.lending;
+  Instance& load = *state_.lending;
   const ModelName& name = load.spec->name;
   if (!state_.queue.empty() || state_.loader != nullptr)
     return drop_load(not_here(name, "its owner loads another model"), step);
@@ -122,7 +122,7 @@ void PeerRequests::advance(const Step& step) {
   if (room.stale) return watch_.ask(step);
   const bool acts = !room.victims.empty() || room.is_there();
   if (acts && !preflight_.is_fresh(load, step.time())) return preflight_.ask(load, step);
-  for (Server* victim : room.victims) lifecycle_.drain(*victim, StopReason::lend, step);
+  for (Instance* victim : room.victims) lifecycle_.drain(*victim, StopReason::lend, step);
   if (room.is_there()) lifecycle_.start(load, step);
 }
 

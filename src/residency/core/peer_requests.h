@@ -28,7 +28,7 @@ class PeerRequests {
   bool handle(const Acquire& event, const Step& step);
   // Whether try_acquire may grant a request that is a peer's, or on a lent instance. A local one on a lent instance
   // makes it local if there is a slot for it: Acquire does what that takes.
-  bool may_share(const Server& server, RequestOrigin origin, MonoTime now) const;
+  bool may_share(const Instance& instance, RequestOrigin origin, MonoTime now) const;
 
   // A local load of this model begins: a load for a peer that has not begun gives way.
   void give_way(const ModelName& name, const Step& step);

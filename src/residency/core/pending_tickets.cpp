@@ -4,20 +4,20 @@
 
 namespace corral::residency {
 
-void PendingTickets::reclaimed(const Server& server, Reclaimed what, const Step& step) {
+void PendingTickets::reclaimed(const Instance& instance, Reclaimed what, const Step& step) {
   for (PendingRelief& relief : state_.reliefs) {
-    if (std::erase(relief.waits_for, server.id) == 0) continue;
-    if (what == Reclaimed::downsized) relief.downsized.push_back(server.spec->name);
-    if (what == Reclaimed::evicted) relief.evicted.push_back(server.spec->name);
+    if (std::erase(relief.waits_for, instance.id) == 0) continue;
+    if (what == Reclaimed::downsized) relief.downsized.push_back(instance.spec->name);
+    if (what == Reclaimed::evicted) relief.evicted.push_back(instance.spec->name);
     if (!relief.waits_for.empty()) continue;
     step.act(Relieved{relief.ticket, std::move(relief.downsized), std::move(relief.evicted)});
   }
   std::erase_if(state_.reliefs, [](const PendingRelief& relief) { return relief.waits_for.empty(); });
 }
 
-void PendingTickets::gone(const Server& server, const Step& step) {
+void PendingTickets::gone(const Instance& instance, const Step& step) {
   for (PendingUnload& unload : state_.unloads) {
-    if (std::erase(unload.waits_for, server.id) > 0) unload.unloaded.push_back(server.spec->name);
+    if (std::erase(unload.waits_for, instance.id) > 0) unload.unloaded.push_back(instance.spec->name);
     if (!unload.waits_for.empty()) continue;
     step.act(Unloaded{unload.ticket, std::move(unload.unloaded), std::move(unload.draining)});
   }

@@ -14,9 +14,9 @@ class PendingTickets {
   explicit PendingTickets(State& state) : state_(state) {}
 
   // Completes the reclaims that waited for this instance only.
-  void reclaimed(const Server& server, Reclaimed what, const Step& step);
+  void reclaimed(const Instance& instance, Reclaimed what, const Step& step);
   // The same for unloads: its process is gone.
-  void gone(const Server& server, const Step& step);
+  void gone(const Instance& instance, const Step& step);
   // Nobody waits for this ticket any more.
   void cancel(TicketId ticket);
 

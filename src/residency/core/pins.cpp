@@ -8,7 +8,7 @@ namespace corral::residency {
 
 bool Pins::handle(const Pin& event, const Step& step) {
   const Model* model = state_.find(event.model);
-  Server* current = model == nullptr ? nullptr : model->current;
+  Instance* current = model == nullptr ? nullptr : model->current;
   if (current != nullptr && current->spec->share) current = nullptr;
   const bool taken_off = model != nullptr && model->pinned && !event.pinned;
   if (current == nullptr && !taken_off) {
@@ -35,21 +35,21 @@ void Pins::set(const ModelName& name, bool pinned, std::optional<TicketId> ticke
   if (changes || ticket) step.act(PinChanged{ticket, name, pinned});
 }
 
-void Pins::apply(Server& server, std::optional<bool> pin, const Step& step) {
-  if (pin == true) adoption_.make_local(server);
-  if (pin) set(server.spec->name, *pin, std::nullopt, step);
+void Pins::apply(Instance& instance, std::optional<bool> pin, const Step& step) {
+  if (pin == true) adoption_.make_local(instance);
+  if (pin) set(instance.spec->name, *pin, std::nullopt, step);
 }
 
-bool Pins::refuse(const Server& server, TicketId ticket, const Step& step) const {
-  if (!server.lent) return false;
-  const ModelType type = server.spec->type;
+bool Pins::refuse(const Instance& instance, TicketId ticket, const Step& step) const {
+  if (!instance.lent) return false;
+  const ModelType type = instance.spec->type;
   std::size_t pinned = 0;
-  for (const auto& [id, other] : state_.servers) pinned += other->spec->type == type && state_.is_protected(*other);
+  for (const auto& [id, other] : state_.instances) pinned += other->spec->type == type && state_.is_protected(*other);
   if (state_.settings.limits.allows(type, pinned + 1)) return false;
   step.reject(ticket,
               Error(errc::slots_pinned,
                     fmt::format("'{}' is lent, and all loaded models of type {} are pinned: unpin or unload one first",
-                                server.spec->name.value(), name_of(type)),
+                                instance.spec->name.value(), name_of(type)),
                     "model"));
   return true;
 }

@@ -19,9 +19,9 @@ class Pins {
   // `ticket`: told also if nothing changes.
   void set(const ModelName& name, bool pinned, std::optional<TicketId> ticket, const Step& step);
   // What the load of a loaded instance has asked for.
-  void apply(Server& server, std::optional<bool> pin, const Step& step);
+  void apply(Instance& instance, std::optional<bool> pin, const Step& step);
   // True if there is no slot for it: a pin makes a lent model local, and pinned models have all slots of its type.
-  bool refuse(const Server& server, TicketId ticket, const Step& step) const;
+  bool refuse(const Instance& instance, TicketId ticket, const Step& step) const;
 
  private:
   State& state_;

@@ -18,17 +18,17 @@ class Preflight {
   explicit Preflight(State& state) : state_(state) {}
 
   // Requests a check, unless one is running.
-  void ask(Server& load, const Step& step);
+  void ask(Instance& load, const Step& step);
   // Cancels it, and forgets the result of the last one.
-  void drop(Server& load, const Step& step);
+  void drop(Instance& load, const Step& step);
 
   // The load has passed a check, or needs none.
-  static bool is_known(const Server& load) { return !load.spec->to_check || load.checked_at.has_value(); }
+  static bool is_known(const Instance& load) { return !load.spec->to_check || load.checked_at.has_value(); }
   // And the check is recent enough to evict models for it.
-  bool is_fresh(const Server& load, MonoTime now) const;
+  bool is_fresh(const Instance& load, MonoTime now) const;
 
   // The load whose running check has this number, and ends by that; nullptr: a late answer.
-  Server* end(ServerId server, std::uint64_t check);
+  Instance* end(InstanceId instance, std::uint64_t check);
   // True: decisions may change.
   bool handle(const LoadChecked& event, const Step& step);
 

@@ -19,13 +19,13 @@ class ProcessEvents {
   // True: decisions may change.
   bool handle(const LoadSucceeded& event, const Step& step);
   bool handle(const LoadFailed& event, const Step& step);
-  bool handle(const ServerDied& event, const Step& step);
-  bool handle(const ServerStopped& event, const Step& step);
+  bool handle(const InstanceDied& event, const Step& step);
+  bool handle(const InstanceStopped& event, const Step& step);
   // Aborts the load that runs, if its deadline has passed.
   void abort_overdue(const Step& step);
 
  private:
-  bool end(ServerId id, const ServerDied& death, const Step& step);
+  bool end(InstanceId id, const InstanceDied& death, const Step& step);
 
   State& state_;
   Lifecycle& lifecycle_;

@@ -23,14 +23,15 @@ void Reclaimer::enforce_limits(const Step& step) {
   for (ModelType type : kModelTypes) {
     while (true) {
       std::size_t staying = 0;
-      Server* oldest = nullptr;
-      for (const auto& [id, server] : state_.servers) {
-        const ServerState state = server->state;
-        if (server->lent || runs_elsewhere(*server->spec) || server->spec->type != type || !takes_slot(state)) continue;
-        if (state == ServerState::draining || state == ServerState::evicting) continue;
+      Instance* oldest = nullptr;
+      for (const auto& [id, instance] : state_.instances) {
+        const InstanceState state = instance->state;
+        if (instance->lent || runs_elsewhere(*instance->spec) || instance->spec->type != type || !takes_slot(state))
+          continue;
+        if (state == InstanceState::draining || state == InstanceState::evicting) continue;
         ++staying;
-        const bool may_go = is_idle(*server) && !state_.pinned(*server);
-        if (may_go && (oldest == nullptr || server->used_nth < oldest->used_nth)) oldest = server.get();
+        const bool may_go = is_idle(*instance) && !state_.pinned(*instance);
+        if (may_go && (oldest == nullptr || instance->used_nth < oldest->used_nth)) oldest = instance.get();
       }
       if (oldest == nullptr || state_.settings.limits.allows(type, staying)) break;
       lifecycle_.drain(*oldest, StopReason::limit, step);
@@ -39,30 +40,30 @@ void Reclaimer::enforce_limits(const Step& step) {
 }
 
 void Reclaimer::evict_idle(Millis floor, const Step& step) {
-  for (const auto& [id, server] : state_.servers) {
-    if (is_evict_due(state_, *server, step.time(), floor)) lifecycle_.drain(*server, StopReason::idle, step);
+  for (const auto& [id, instance] : state_.instances) {
+    if (is_evict_due(state_, *instance, step.time(), floor)) lifecycle_.drain(*instance, StopReason::idle, step);
   }
 }
 
 void Reclaimer::downsize_idle(Millis floor, const Step& step) {
-  for (const auto& [id, server] : state_.servers) {
-    if (is_downsize_due(state_, *server, step.time(), floor)) downsizer_.downsize(*server, step);
+  for (const auto& [id, instance] : state_.instances) {
+    if (is_downsize_due(state_, *instance, step.time(), floor)) downsizer_.downsize(*instance, step);
   }
 }
 
 bool Reclaimer::relieve_pressure(const std::vector<PoolSample>& seen, const Step& step) {
   const PoolBytes needed = excess(seen);
   if (none_left(needed)) return false;
-  const auto open = [&](const Server& server) {
-    const MonoTime loaded = server.load_started + server.load_duration;
-    return server.eviction.auto_evict && !state_.pinned(server) &&
+  const auto open = [&](const Instance& instance) {
+    const MonoTime loaded = instance.load_started + instance.load_duration;
+    return instance.eviction.auto_evict && !state_.pinned(instance) &&
            step.time() - loaded >= state_.settings.pressure_grace;
   };
   std::vector<Reclaim> shrinking;
   std::vector<Reclaim> choice;
-  for (Server* server : by_score(state_, step.time(), open)) {
-    if (may_downsize(state_, *server)) shrinking.push_back({server, true});
-    choice.push_back({server, false});
+  for (Instance* instance : by_score(state_, step.time(), open)) {
+    if (may_downsize(state_, *instance)) shrinking.push_back({instance, true});
+    choice.push_back({instance, false});
   }
   ReclaimPlan found = cover(state_.memory, needed, shrinking);
   if (!found.enough) {
@@ -72,9 +73,9 @@ bool Reclaimer::relieve_pressure(const std::vector<PoolSample>& seen, const Step
   }
   for (const Reclaim& relief : found.reliefs) {
     if (relief.downsize) {
-      downsizer_.downsize(*relief.server, step);
+      downsizer_.downsize(*relief.instance, step);
     } else {
-      lifecycle_.drain(*relief.server, StopReason::pressure, step);
+      lifecycle_.drain(*relief.instance, StopReason::pressure, step);
     }
   }
   return !found.reliefs.empty();
@@ -88,10 +89,10 @@ PoolBytes Reclaimer::excess(const std::vector<PoolSample>& seen) const {
     return used > static_cast<double>(total) * settings.auto_evict_threshold_pct;
   };
   PoolBytes pending(state_.memory.pools().size());
-  for (const auto& [id, server] : state_.servers) {
-    if (server->state == ServerState::evicting) add(pending, state_.memory.held(*server));
-    if (server->state == ServerState::downsizing)
-      add(pending, state_.memory.bytes(server->spec->memory, MemoryPart::dynamic));
+  for (const auto& [id, instance] : state_.instances) {
+    if (instance->state == InstanceState::evicting) add(pending, state_.memory.held(*instance));
+    if (instance->state == InstanceState::downsizing)
+      add(pending, state_.memory.bytes(instance->spec->memory, MemoryPart::dynamic));
   }
   PoolBytes excess(pending.size());
   for (std::size_t i = 0; i < excess.size(); ++i) {
@@ -109,15 +110,17 @@ bool Reclaimer::handle(const SimulatePressure& event, const Step& step) {
     evict_idle(Millis{0}, step);
     downsize_idle(Millis{0}, step);
   } else if (event.pct >= state_.settings.auto_evict_threshold_pct) {
-    const auto open = [this](const Server& server) { return server.eviction.auto_evict && !state_.pinned(server); };
-    const std::vector<Server*> found = by_score(state_, step.time(), open);
+    const auto open = [this](const Instance& instance) {
+      return instance.eviction.auto_evict && !state_.pinned(instance);
+    };
+    const std::vector<Instance*> found = by_score(state_, step.time(), open);
     if (!found.empty()) lifecycle_.drain(*found.front(), StopReason::pressure, step);
   }
   PendingRelief relief{event.ticket, {}, {}, {}};
-  for (const auto& [id, server] : state_.servers) {
-    const bool automatic = server->leaving == StopReason::idle || server->leaving == StopReason::pressure;
-    const bool goes = server->state == ServerState::evicting && automatic;
-    if (goes || server->state == ServerState::downsizing) relief.waits_for.push_back(id);
+  for (const auto& [id, instance] : state_.instances) {
+    const bool automatic = instance->leaving == StopReason::idle || instance->leaving == StopReason::pressure;
+    const bool goes = instance->state == InstanceState::evicting && automatic;
+    if (goes || instance->state == InstanceState::downsizing) relief.waits_for.push_back(id);
   }
   if (relief.waits_for.empty()) {
     step.act(Relieved{event.ticket, {}, {}});

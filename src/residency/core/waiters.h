@@ -17,25 +17,25 @@ class Waiters {
   Waiters(State& state, Lifecycle& lifecycle, Adoption& adoption, Leases& leases)
       : state_(state), lifecycle_(lifecycle), adoption_(adoption), leases_(leases) {}
 
-  void add(Server& load, Waiter waiter);
+  void add(Instance& load, Waiter waiter);
   // All of them, in front of those at `to`.
-  void move_to_front(Server& from, Server& to);
-  void move_to_back(Server& from, Server& to);
+  void move_to_front(Instance& from, Instance& to);
+  void move_to_back(Instance& from, Instance& to);
   // Nobody waits for this ticket any more. The load that it waited for; nullptr: it waits for none.
-  Server* cancel(TicketId ticket);
+  Instance* cancel(TicketId ticket);
 
   // Those who wait for `from` get what they want of the instance `with`; `only_leases`: explicit loads go on waiting.
-  void serve(Server& from, Server& with, bool only_leases, const Step& step);
-  void reject(Server& load, const Error& error, const Step& step);
+  void serve(Instance& from, Instance& with, bool only_leases, const Step& step);
+  void reject(Instance& load, const Error& error, const Step& step);
   // Only those who asked for these options. True if there were any.
-  bool reject_askers(Server& load, std::uint64_t options, const Error& error, const Step& step);
-  void reject_peers(Server& load, const std::string& why, const Step& step);
+  bool reject_askers(Instance& load, std::uint64_t options, const Error& error, const Step& step);
+  void reject_peers(Instance& load, const std::string& why, const Step& step);
   // As many peers wait for it as may.
-  bool has_all_peers(const Server& load) const;
+  bool has_all_peers(const Instance& load) const;
 
  private:
-  void move(Server& from, Server& to, std::vector<Waiter>::iterator where);
-  bool reject_if(Server& load, auto whom, const Error& error, const Step& step);
+  void move(Instance& from, Instance& to, std::vector<Waiter>::iterator where);
+  bool reject_if(Instance& load, auto whom, const Error& error, const Step& step);
 
   State& state_;
   Lifecycle& lifecycle_;
@@ -45,6 +45,6 @@ class Waiters {
 
 // Whose options the load has if its own won't do: those of the newest explicit load, else of the newest request.
 // Precondition: somebody waits.
-const Waiter& newest_wish(const Server& load);
+const Waiter& newest_wish(const Instance& load);
 
 }  // namespace corral::residency

@@ -15,7 +15,7 @@ class WakeTimer {
   // Moves the timer, if it is at another time than needed.
   void plan(const Step& step);
   // The last request on this instance has ended. An earlier wake-up is planned nearly always.
-  void plan_idle(const Server& server, const Step& step);
+  void plan_idle(const Instance& instance, const Step& step);
   // The timer has fired: plan() says again what is still needed.
   void fired() { wake_.reset(); }
 

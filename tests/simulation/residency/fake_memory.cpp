@@ -26,12 +26,12 @@ MemoryUse use_of(const Footprint& footprint) {
   return use;
 }
 
-void FakeMemory::start(ServerId child, const Footprint& really) { children_[child] = {.really = really}; }
-void FakeMemory::loaded(ServerId child) { children_.at(child).loading = false; }
-void FakeMemory::shrink(ServerId child) { children_.at(child).shrunk = true; }
-void FakeMemory::grow(ServerId child) { children_.at(child).shrunk = false; }
+void FakeMemory::start(InstanceId child, const Footprint& really) { children_[child] = {.really = really}; }
+void FakeMemory::loaded(InstanceId child) { children_.at(child).loading = false; }
+void FakeMemory::shrink(InstanceId child) { children_.at(child).shrunk = true; }
+void FakeMemory::grow(InstanceId child) { children_.at(child).shrunk = false; }
 
-FakeMemory::Late FakeMemory::end(ServerId child, const Bytes2& told) {
+FakeMemory::Late FakeMemory::end(InstanceId child, const Bytes2& told) {
   const Late late{.bytes = held(child), .promised = smaller(held(child), told)};
   children_.erase(child);
   late_ = {.bytes = late_.bytes + late.bytes, .promised = late_.promised + late.promised};
@@ -46,7 +46,7 @@ void FakeMemory::use_elsewhere(std::size_t pool, std::int64_t bytes) {
   foreign_[pool] = std::clamp<std::int64_t>(bytes, 0, std::max<std::int64_t>(0, foreign_[pool] + available()[pool]));
 }
 
-Bytes2 FakeMemory::held(ServerId child) const {
+Bytes2 FakeMemory::held(InstanceId child) const {
   const auto at = children_.find(child);
   if (at == children_.end()) return {};
   const Holding& holding = at->second;
@@ -55,7 +55,7 @@ Bytes2 FakeMemory::held(ServerId child) const {
   return bytes;
 }
 
-bool FakeMemory::shrunk(ServerId child) const { return children_.contains(child) && children_.at(child).shrunk; }
+bool FakeMemory::shrunk(InstanceId child) const { return children_.contains(child) && children_.at(child).shrunk; }
 
 Bytes2 FakeMemory::available() const {
   Bytes2 left{};

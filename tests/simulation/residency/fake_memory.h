@@ -41,20 +41,20 @@ MemoryUse use_of(const Footprint& footprint);
 class FakeMemory {
  public:
   // A load takes half at once and the rest when it ends.
-  void start(ServerId child, const Footprint& really);
-  void loaded(ServerId child);
-  void shrink(ServerId child);
-  void grow(ServerId child);
+  void start(InstanceId child, const Footprint& really);
+  void loaded(InstanceId child);
+  void shrink(InstanceId child);
+  void grow(InstanceId child);
   // Memory of a child that is gone, until the system notices that it is free.
   struct Late {
     Bytes2 bytes{};
     Bytes2 promised{};  // as much of it as the core was told of
   };
-  Late end(ServerId child, const Bytes2& told);
+  Late end(InstanceId child, const Bytes2& told);
   void returned(const Late& late);
 
-  Bytes2 held(ServerId child) const;
-  bool shrunk(ServerId child) const;
+  Bytes2 held(InstanceId child) const;
+  bool shrunk(InstanceId child) const;
   Bytes2 available() const;
   const Bytes2& promised() const { return late_.promised; }
   MemorySampled sample() const;
@@ -68,7 +68,7 @@ class FakeMemory {
     bool loading = true;
     bool shrunk = false;
   };
-  std::map<ServerId, Holding> children_;
+  std::map<InstanceId, Holding> children_;
   Late late_;
   Bytes2 foreign_{};
 };

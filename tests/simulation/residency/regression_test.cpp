@@ -112,7 +112,7 @@ TEST(ResidencyRegression, AQueuedLoadThatFindsItsModelThereCountsAsUse) {
 
 // bee, pinned and watched for its memory, was still busy at the shutdown; when it ended nobody was told that the watch
 // is over.
-TEST(ResidencyRegression, TheWatchEndsWithTheLastServerThatDrained) {
+TEST(ResidencyRegression, TheWatchEndsWithTheLastInstanceThatDrained) {
   expect_peace({
       {.kind = load, .animal = 1, .choice = 1, .options = 0, .ms = 1},
       {.kind = traits, .animal = 1, .nth = 12, .choice = 1, .options = 1, .ms = 1},

@@ -36,7 +36,7 @@ void Witness::before(const Event& event, Now now) {
   told_now_.clear();
   for (auto& [id, child] : children_) child.was_lent = child.lent;
   queued_.clear();
-  for (const Server* load : core_.state().queue) queued_[animal_named(load->spec->name)] = load->spec;
+  for (const Instance* load : core_.state().queue) queued_[animal_named(load->spec->name)] = load->spec;
   const auto* wanted_now = std::get_if<Acquire>(&event);
   if (const auto* wanted = wanted_now; wanted != nullptr && wanted->spec->origin == RequestOrigin::local)
     queued_.try_emplace(animal_named(wanted->spec->name), wanted->spec);
@@ -50,8 +50,8 @@ void Witness::before(const Event& event, Now now) {
     if (!looked_at) queued_[animal] = wanted->spec;
   }
   if (const auto* checked = std::get_if<LoadChecked>(&event)) {
-    const auto load = core_.state().servers.find(checked->server);
-    if (load != core_.state().servers.end() && load->second->check == checked->check) {
+    const auto load = core_.state().instances.find(checked->instance);
+    if (load != core_.state().instances.end() && load->second->check == checked->check) {
       const std::size_t animal = animal_named(checked->spec->name);
       const bool is_lent = load->second.get() == core_.state().lending;
       if (!is_lent && queued_.at(animal)->memory != checked->spec->memory) forget_promise(animal);
@@ -69,11 +69,11 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
     require(!tickets_.contains(must_be_granted_->first), "a request to a resident model is granted at once",
             "{} for {}", must_be_granted_->first.value(), kZoo[must_be_granted_->second].name);
   }
-  if (must_wait_ && core_.state().servers.at(must_wait_->second)->state == ServerState::draining) {
+  if (must_wait_ && core_.state().instances.at(must_wait_->second)->state == InstanceState::draining) {
     for (const Action& action : actions) {
       const Granted* granted = std::get_if<Granted>(&action);
-      require(granted == nullptr || granted->ticket != must_wait_->first, "a draining server takes no newcomers", "{}",
-              name(must_wait_->second));
+      require(granted == nullptr || granted->ticket != must_wait_->first, "a draining instance takes no newcomers",
+              "{}", name(must_wait_->second));
     }
   }
   if (last_fault_ && last_fault_->rejected && may_be_retried(last_fault_->fault)) {
@@ -89,8 +89,8 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
   std::erase_if(returning_, [this](TicketId id) { return !tickets_.contains(id); });
   // What was found out for other options tells nothing, also when a later wish comes back to them.
   std::erase_if(looked_, [this](const auto& entry) {
-    const auto load = core_.state().servers.find(entry.first);
-    return load == core_.state().servers.end() || load->second->spec->options != entry.second.options;
+    const auto load = core_.state().instances.find(entry.first);
+    return load == core_.state().instances.end() || load->second->spec->options != entry.second.options;
   });
   std::erase_if(retrying_, [this](const auto& entry) { return !waits(entry.first); });
   follow_lent();
@@ -124,12 +124,12 @@ void Witness::short_way(std::size_t animal, const std::optional<Core::Lease>& le
   if (!lease) return;
   if (origin == RequestOrigin::peer) {
     peers_.insert(lease->id);
-    ++children_.at(lease->server).peers;
+    ++children_.at(lease->instance).peers;
   } else {
-    check_stays_lent(children_.at(lease->server));
+    check_stays_lent(children_.at(lease->instance));
   }
-  require(leases_.emplace(lease->id, lease->server).second, "leases are unique", "{}", lease->id.value());
-  Child& child = children_.at(lease->server);
+  require(leases_.emplace(lease->id, lease->instance).second, "leases are unique", "{}", lease->id.value());
+  Child& child = children_.at(lease->instance);
   ++child.leases;
   use(child);
   begin(child);
@@ -143,12 +143,12 @@ void Witness::note(const Acquire& event) {
   if (is_leaving(leaving.id) && !leaving.aborted) returning_.insert(event.ticket);
   const Child& child = children_.at(model->current->id);
   if (child.phase == Child::Phase::up && !is_leaving(child.id)) must_be_granted_ = {event.ticket, child.animal};
-  if (model->current->state == ServerState::draining) must_wait_ = {event.ticket, model->current->id};
+  if (model->current->state == InstanceState::draining) must_wait_ = {event.ticket, model->current->id};
 }
 
 void Witness::note(const Load& event) {
   tickets_.at(event.ticket).after_unload = std::ranges::any_of(
-      unloading_, [&](ServerId id) { return children_.at(id).kind().name == event.spec->name.value(); });
+      unloading_, [&](InstanceId id) { return children_.at(id).kind().name == event.spec->name.value(); });
 }
 
 void Witness::note(const CancelTicket& event) { tickets_.erase(event.ticket); }
@@ -163,10 +163,10 @@ void Witness::note(const UnloadAll&) {
   for (const auto& [id, child] : children_) unloading_.insert(id);
 }
 
-void Witness::note(const EndServer& event) {
-  const auto child = children_.find(event.server);
+void Witness::note(const EndInstance& event) {
+  const auto child = children_.find(event.instance);
   if (child == children_.end()) return;
-  unloading_.insert(event.server);
+  unloading_.insert(event.instance);
   child->second.ended = true;
 }
 
@@ -186,7 +186,7 @@ void Witness::note(const ReturnLease& event) {
 }
 
 void Witness::note(const LoadSucceeded& event) {
-  const auto at = children_.find(event.server);
+  const auto at = children_.find(event.instance);
   if (at == children_.end() || at->second.phase != Child::Phase::loading) return;
   Child& child = at->second;
   child.phase = Child::Phase::up;
@@ -197,20 +197,20 @@ void Witness::note(const LoadSucceeded& event) {
   failures_.erase(at->second.animal);
 }
 
-void Witness::note(const LoadFailed& event) { gone(event.server, event.fault); }
-void Witness::note(const ServerDied& event) {
-  const auto child = children_.find(event.server);
+void Witness::note(const LoadFailed& event) { gone(event.instance, event.fault); }
+void Witness::note(const InstanceDied& event) {
+  const auto child = children_.find(event.instance);
   if (child != children_.end()) note_end(child->second, true);
-  gone(event.server, LoadFault::crashed);
+  gone(event.instance, LoadFault::crashed);
 }
-void Witness::note(const ServerStopped& event) {
-  const auto child = children_.find(event.server);
+void Witness::note(const InstanceStopped& event) {
+  const auto child = children_.find(event.instance);
   if (child != children_.end()) note_end(child->second, false);
-  gone(event.server, LoadFault::crashed);
+  gone(event.instance, LoadFault::crashed);
 }
 void Witness::note(const ChangeSettings& event) { settings_ = event.settings; }
 
-void Witness::gone(ServerId id, std::optional<LoadFault> fault) {
+void Witness::gone(InstanceId id, std::optional<LoadFault> fault) {
   const auto at = children_.find(id);
   if (at == children_.end()) return;
   const Child child = at->second;
@@ -228,7 +228,7 @@ void Witness::gone(ServerId id, std::optional<LoadFault> fault) {
   if (child.lent) return;  // no failure of the owner's
   last_fault_ = LastFault{child.animal, child.options, *fault, false};
   if (child.attempt > 1 || !may_be_retried(*fault)) return;
-  std::set<ServerId>& others = retrying_[child.animal];
+  std::set<InstanceId>& others = retrying_[child.animal];
   for (const auto& [other, unused] : children_) others.insert(other);
 }
 

@@ -29,7 +29,7 @@ void require(bool holds, const char* rule, fmt::format_string<Args...> detail, A
 
 struct Child {
   enum class Phase : std::uint8_t { loading, up, stopping };
-  ServerId id;
+  InstanceId id;
   std::size_t animal = 0;
   std::uint64_t options = 0;
   Phase phase = Phase::loading;
@@ -43,7 +43,7 @@ struct Child {
   bool was_lent = false;               // before this step
   std::optional<MonoTime> draining{};  // since when
   bool recalled = false;               // a share whose holder was told
-  bool ended = false;                  // by EndServer
+  bool ended = false;                  // by EndInstance
   MonoTime free_of_owner{};            // since when only peers have used it
 
   const Animal& kind() const { return kZoo[animal]; }
@@ -94,8 +94,8 @@ class Witness {
   // Nothing is left to happen.
   void at_rest() const;
 
-  const std::map<ServerId, Child>& children() const { return children_; }
-  const std::map<LeaseId, ServerId>& leases() const { return leases_; }
+  const std::map<InstanceId, Child>& children() const { return children_; }
+  const std::map<LeaseId, InstanceId>& leases() const { return leases_; }
   const std::map<TicketId, Ticket>& tickets() const { return tickets_; }
 
  private:
@@ -106,8 +106,8 @@ class Witness {
   void note(const CheckFailed& event);
   void note(const LoadSucceeded& event);
   void note(const LoadFailed& event);
-  void note(const ServerDied& event);
-  void note(const ServerStopped& event);
+  void note(const InstanceDied& event);
+  void note(const InstanceStopped& event);
   void note(const ChangeSettings& event);
   void note(const Acquire& event);
   void note(const Load& event);
@@ -116,19 +116,19 @@ class Witness {
   void note(const MemorySampled& event);
   void note(const Unload& event);
   void note(const UnloadAll& event);
-  void note(const EndServer& event);
+  void note(const EndInstance& event);
   void note(const auto&) {}
   void use(Child& child);
   void begin(Child& child);
-  void gone(ServerId id, std::optional<LoadFault> fault);
+  void gone(InstanceId id, std::optional<LoadFault> fault);
   // witness_check.cpp: looks at files, and ends under requests.
   void see(const CheckLoad& action);
   void see(const DropCheck& action);
   void note_end(const Child& child, bool died);
-  bool is_unknown(const Server& load) const;
-  bool is_looked_at(const Server& load) const;
-  bool keeps_turn(const Server& load) const;
-  bool is_fresh(const Server& load) const;
+  bool is_unknown(const Instance& load) const;
+  bool is_looked_at(const Instance& load) const;
+  bool keeps_turn(const Instance& load) const;
+  bool is_fresh(const Instance& load) const;
   void check_looks(const StartLoad& action) const;
   void check_victim_of_known(const Child& child, StopReason reason) const;
   void check_cooling(const Ticket& ticket) const;
@@ -136,7 +136,7 @@ class Witness {
   // witness_actions.cpp: the books, from actions, and what each action must heed.
   void see(const StartLoad& action);
   void see(const AbortLoad& action);
-  void see(const StopServer& action);
+  void see(const StopInstance& action);
   void see(const Granted& action);
   void see(const Loaded& action);
   void see(const Unloaded& action);
@@ -162,7 +162,7 @@ class Witness {
   bool peers_only(const Child& child) const { return child.lent && child.leases == child.peers; }
   bool owner_waits(std::optional<std::size_t> animal = std::nullopt) const;
   std::size_t owners_waiting() const;
-  bool waits_known(const Server& load) const;
+  bool waits_known(const Instance& load) const;
   Bytes2 lent() const;
   Bytes2 may_lend() const;
   bool too_much_is_lent() const;
@@ -178,7 +178,7 @@ class Witness {
   // witness_queue.cpp: who waits, how long, for whom.
   void check_queue_order();
   void check_passing() const;
-  void check_slot_is_left(const Server& ahead) const;
+  void check_slot_is_left(const Instance& ahead) const;
   void check_progress() const;
   void check_patience();
   void check_deadline() const;
@@ -209,7 +209,7 @@ class Witness {
   void check_relief() const;
   void check_relieved(const Child& child) const;
   void check_downsizing_first(const Child& gone, const Bytes2& others) const;
-  void check_passed_memory(const Server& ahead) const;
+  void check_passed_memory(const Instance& ahead) const;
 
   struct Blockers {
     bool requests = false;    // must wait for somebody who can't be stopped now
@@ -219,38 +219,38 @@ class Witness {
     bool look = false;        // or for a look at its files
     bool any() const { return requests || slow || memory || look; }
   };
-  Blockers blockers(const Server& load) const;
+  Blockers blockers(const Instance& load) const;
   bool is_front(std::size_t position) const;
   bool automatic_may_stop(const Child& child) const;
-  bool is_leaving(ServerId id) const;
+  bool is_leaving(InstanceId id) const;
   bool stops_slowly(const Child& child) const;
-  bool may_come_back(const Server& load) const;
+  bool may_come_back(const Instance& load) const;
   std::size_t live(ModelType type) const;
   bool waits(std::size_t animal) const;
   bool returns(std::size_t animal) const;
-  std::string name(ServerId id) const;
+  std::string name(InstanceId id) const;
 
   const Core& core_;
   const FakeMemory& memory_;
   Settings settings_;
   std::set<ModelName> pins_;
   Now now_{};
-  std::map<ServerId, Child> children_;
-  std::map<LeaseId, ServerId> leases_;
-  std::map<std::pair<ServerId, ServerId>, MonoTime> wanted_;  // by load and lent child: since when that is recalled
-  std::set<LeaseId> peers_;                                   // leases of peers
-  std::set<std::size_t> given_to_owner_;                      // in this step: models whose lease he got
-  std::set<std::size_t> used_by_owner_;                       // in this step: models that he was given, or has pinned
-  std::map<TicketId, Ticket> tickets_;                        // those that wait
-  std::map<std::size_t, std::set<ServerId>> retrying_;        // by model: who was there when its first attempt failed
-  std::set<ServerId> unloading_;
+  std::map<InstanceId, Child> children_;
+  std::map<LeaseId, InstanceId> leases_;
+  std::map<std::pair<InstanceId, InstanceId>, MonoTime> wanted_;  // by load and lent child: since when that is recalled
+  std::set<LeaseId> peers_;                                       // leases of peers
+  std::set<std::size_t> given_to_owner_;                          // in this step: models whose lease he got
+  std::set<std::size_t> used_by_owner_;                   // in this step: models that he was given, or has pinned
+  std::map<TicketId, Ticket> tickets_;                    // those that wait
+  std::map<std::size_t, std::set<InstanceId>> retrying_;  // by model: who was there when its first attempt failed
+  std::set<InstanceId> unloading_;
   std::optional<std::pair<TicketId, std::size_t>> must_be_granted_;
-  std::optional<std::pair<TicketId, ServerId>> must_wait_;
-  std::vector<ServerId> order_;         // of the queue
-  std::vector<ServerId> order_before_;  // the step
-  std::optional<ServerId> started_;     // in this step
-  std::vector<ServerId> stopped_;       // in this step, because they were used least recently
-  std::map<ServerId, MonoTime> blocked_since_;
+  std::optional<std::pair<TicketId, InstanceId>> must_wait_;
+  std::vector<InstanceId> order_;         // of the queue
+  std::vector<InstanceId> order_before_;  // the step
+  std::optional<InstanceId> started_;     // in this step
+  std::vector<InstanceId> stopped_;       // in this step, because they were used least recently
+  std::map<InstanceId, MonoTime> blocked_since_;
   struct Failures {
     int in_a_row = 0;
     std::uint64_t options = 0;
@@ -263,13 +263,13 @@ class Witness {
     MonoTime asked;
     std::uint64_t options = 0;
   };
-  std::map<ServerId, Look> looks_;  // under way
+  std::map<InstanceId, Look> looks_;  // under way
   struct Looked {
     MonoTime time;
     Millis took{0};
     std::uint64_t options = 0;
   };
-  std::map<ServerId, Looked> looked_;        // the last one that found all there
+  std::map<InstanceId, Looked> looked_;      // the last one that found all there
   std::map<std::size_t, Looked> last_look_;  // of any load of the model
   std::set<TicketId> returning_;             // requests that came while their model was on its way out
   struct LastFault {
@@ -299,14 +299,14 @@ class Witness {
   std::array<bool, kPoolCount> doubtful_{};                       // whether all of it has come back: until it has
   Bytes2 unexplained_then_{};                                     // and what was unexplained by the sample before
   std::map<std::size_t, SpecPtr> queued_;                         // loads that waited before this step
-  std::vector<ServerId> shrunk_now_;                              // told to downsize in this step
-  std::vector<ServerId> told_now_;                                // to stop
-  std::vector<ServerId> relieved_now_;                            // told to stop in this step, for memory or pressure
+  std::vector<InstanceId> shrunk_now_;                            // told to downsize in this step
+  std::vector<InstanceId> told_now_;                              // to stop
+  std::vector<InstanceId> relieved_now_;                          // told to stop in this step, for memory or pressure
   std::map<std::size_t, std::array<bool, kPoolCount>> promised_;  // loads that waited for memory to come back
   // Loads for which the wait for memory was over when a child gave up more: they don't wait for that too.
   std::map<std::size_t, std::array<bool, kPoolCount>> waited_;
   std::optional<MonoTime> stuck_since_;
-  std::set<ServerId> fitting_;  // loads for which memory was free when another started
+  std::set<InstanceId> fitting_;  // loads for which memory was free when another started
   std::size_t waiting_before_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t uses_ = 0;

@@ -19,7 +19,7 @@ Ticket Witness::answered(TicketId id, std::initializer_list<Ticket::Kind> kinds)
 
 // An explicit load with these options is tried however often it failed.
 bool Witness::is_explicit(const StartLoad& action) const {
-  if (core_.state().servers.at(action.server)->explicit_options) return true;
+  if (core_.state().instances.at(action.instance)->explicit_options) return true;
   return std::ranges::any_of(tickets_, [&](const auto& entry) {
     const Ticket& ticket = entry.second;
     return ticket.kind == Ticket::Kind::load && ticket.options == action.spec->options &&
@@ -34,9 +34,9 @@ void Witness::see(const StartLoad& action) {
     require(child.phase != Child::Phase::loading && !child.aborted, "one load at a time", "{} starts while {} loads",
             kind.name, child.kind().name);
     require(npu_agrees(kind, child.kind()), "the NPU rule", "{} starts beside {}", kind.name, child.kind().name);
-    require(child.animal != animal, "one server per model", "{}", kind.name);
+    require(child.animal != animal, "one instance per model", "{}", kind.name);
   }
-  const bool is_lent = core_.state().servers.at(action.server)->lent;
+  const bool is_lent = core_.state().instances.at(action.instance)->lent;
   if (is_lent) check_lent_start(action);
   require(is_lent || settings_.limits.allows(kind.type, live(kind.type) + 1), "the limit of a type",
           "{} starts beside {} others", kind.name, live(kind.type));
@@ -61,25 +61,25 @@ void Witness::see(const StartLoad& action) {
   promised_.clear();
   waited_.clear();
   fitting_.clear();
-  for (const Server* load : core_.state().queue) {
+  for (const Instance* load : core_.state().queue) {
     if (fits_now(*load->spec)) fitting_.insert(load->id);
   }
   changed({});
-  started_ = action.server;
-  children_[action.server] = Child{.id = action.server,
-                                   .animal = animal,
-                                   .options = action.spec->options,
-                                   .attempt = action.attempt,
-                                   .load_started = now_.mono,
-                                   .lent = is_lent,
-                                   .was_lent = is_lent,
-                                   .use = action.spec->memory,
-                                   .footprint = footprint_of(action.spec->memory)};
-  use(children_[action.server]);
+  started_ = action.instance;
+  children_[action.instance] = Child{.id = action.instance,
+                                     .animal = animal,
+                                     .options = action.spec->options,
+                                     .attempt = action.attempt,
+                                     .load_started = now_.mono,
+                                     .lent = is_lent,
+                                     .was_lent = is_lent,
+                                     .use = action.spec->memory,
+                                     .footprint = footprint_of(action.spec->memory)};
+  use(children_[action.instance]);
 }
 
 void Witness::see(const AbortLoad& action) {
-  Child& child = children_.at(action.server);
+  Child& child = children_.at(action.instance);
   require(child.phase == Child::Phase::loading, "only running loads are aborted", "{}", child.kind().name);
   if (action.reason == StopReason::cancelled) {
     for (const auto& [id, ticket] : tickets_) {
@@ -94,18 +94,18 @@ void Witness::see(const AbortLoad& action) {
   child.reason = action.reason;
 }
 
-void Witness::see(const StopServer& action) {
-  Child& child = children_.at(action.server);
-  require(child.phase == Child::Phase::up, "only running servers are stopped, once", "{}", child.kind().name);
+void Witness::see(const StopInstance& action) {
+  Child& child = children_.at(action.instance);
+  require(child.phase == Child::Phase::up, "only running instances are stopped, once", "{}", child.kind().name);
   const bool time_is_over = child.draining && now_.mono >= *child.draining + settings_.recall_grace;
   require(child.leases == 0 || child.ended || (child.leases == child.peers && time_is_over),
-          "no busy server is stopped", "{} has {} requests", child.kind().name, child.leases);
+          "no busy instance is stopped", "{} has {} requests", child.kind().name, child.leases);
   child.was_busy |= child.leases > 0;
   const bool pinned = is_pinned(child);
   const bool asked_for = action.reason == StopReason::unload || action.reason == StopReason::reload ||
                          action.reason == StopReason::shutdown;
   const bool nuclear = action.reason == StopReason::evict_all && settings_.nuclear_evicts_pinned;
-  require(!pinned || asked_for || nuclear, "no pinned server is evicted", "{}: {}", child.kind().name,
+  require(!pinned || asked_for || nuclear, "no pinned instance is evicted", "{}: {}", child.kind().name,
           name_of(action.reason));
   switch (action.reason) {
     case StopReason::evict_all:
@@ -119,13 +119,13 @@ void Witness::see(const StopServer& action) {
     case StopReason::limit: {
       // One that was lent until this step may be the one too many.
       const auto taken = static_cast<std::size_t>(std::ranges::count_if(children_, [&](const auto& c) {
-        return c.second.kind().type == child.kind().type && !core_.state().servers.at(c.first)->lent;
+        return c.second.kind().type == child.kind().type && !core_.state().instances.at(c.first)->lent;
       }));
       require(!settings_.limits.allows(child.kind().type, taken), "a free slot evicts nobody", "{}", child.kind().name);
       break;
     }
     case StopReason::room:
-      require(!child.lent, "a lent server takes no slot", "{}", child.kind().name);
+      require(!child.lent, "a lent instance takes no slot", "{}", child.kind().name);
       require(!settings_.limits.allows(child.kind().type, live(child.kind().type) + 1), "a free slot evicts nobody",
               "{}", child.kind().name);
       require(std::ranges::any_of(tickets_,
@@ -154,26 +154,26 @@ void Witness::see(const StopServer& action) {
       break;
   }
   check_victim_of_known(child, action.reason);
-  told_now_.push_back(action.server);
+  told_now_.push_back(action.instance);
   const bool for_memory = action.reason == StopReason::memory || action.reason == StopReason::pressure;
-  if (for_memory && !std::holds_alternative<SimulatePressure>(*event_)) relieved_now_.push_back(action.server);
+  if (for_memory && !std::holds_alternative<SimulatePressure>(*event_)) relieved_now_.push_back(action.instance);
   child.score_when_told = score(child);
   child.could_shrink = !child.was_busy && could_shrink(child);
   child.phase = Child::Phase::stopping;
   child.stop_told = now_.mono;
-  if (action.reason == StopReason::room || action.reason == StopReason::limit) stopped_.push_back(action.server);
+  if (action.reason == StopReason::room || action.reason == StopReason::limit) stopped_.push_back(action.instance);
   child.reason = action.reason;
 }
 
 void Witness::see(const Recall& action) {
-  Child& child = children_.at(action.server);
+  Child& child = children_.at(action.instance);
   require(child.kind().share && child.leases > 0, "only who holds a share is told to let go", "{}", child.kind().name);
   require(!std::exchange(child.recalled, true), "who holds a share is told once", "{}", child.kind().name);
 }
 
 void Witness::see(const Granted& action) {
   const Ticket ticket = answered(action.ticket, {Ticket::Kind::request});
-  Child& child = children_.at(action.server);
+  Child& child = children_.at(action.instance);
   if (!ticket.peer) {
     used_by_owner_.insert(ticket.animal);
     given_to_owner_.insert(ticket.animal);
@@ -183,8 +183,8 @@ void Witness::see(const Granted& action) {
     peers_.insert(action.lease);
   }
   require(child.phase == Child::Phase::up && child.animal == ticket.animal,
-          "a lease is on a running server of the model", "{}", kZoo[ticket.animal].name);
-  require(leases_.emplace(action.lease, action.server).second, "leases are unique", "{}", action.lease.value());
+          "a lease is on a running instance of the model", "{}", kZoo[ticket.animal].name);
+  require(leases_.emplace(action.lease, action.instance).second, "leases are unique", "{}", action.lease.value());
   ++child.leases;
   use(child);
   begin(child);
@@ -192,9 +192,9 @@ void Witness::see(const Granted& action) {
 
 void Witness::see(const Loaded& action) {
   const Ticket ticket = answered(action.ticket, {Ticket::Kind::load});
-  Child& child = children_.at(action.server);
+  Child& child = children_.at(action.instance);
   used_by_owner_.insert(ticket.animal);
-  require(child.phase == Child::Phase::up && child.animal == ticket.animal, "a load ends with a running server", "{}",
+  require(child.phase == Child::Phase::up && child.animal == ticket.animal, "a load ends with a running instance", "{}",
           kZoo[ticket.animal].name);
   if (action.was_resident) use(child);
 }
@@ -205,7 +205,7 @@ void Witness::see(const PinChanged& action) {
   if (action.ticket) answered(*action.ticket, {Ticket::Kind::pin});
   used_by_owner_.insert(animal_named(action.model));
   for (auto& [id, child] : children_) {
-    if (child.kind().name == action.model.value()) child.lent = core_.state().servers.at(id)->lent;
+    if (child.kind().name == action.model.value()) child.lent = core_.state().instances.at(id)->lent;
   }
   if (action.pinned) {
     pins_.insert(action.model);

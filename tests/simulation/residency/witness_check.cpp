@@ -7,46 +7,46 @@
 namespace corral::residency::simulation {
 
 void Witness::see(const CheckLoad& action) {
-  const auto load = core_.state().servers.find(action.server);
-  require(load != core_.state().servers.end() && load->second->state == ServerState::queued,
+  const auto load = core_.state().instances.find(action.instance);
+  require(load != core_.state().instances.end() && load->second->state == InstanceState::queued,
           "looks are for loads that wait", "{}", action.spec->name.value());
   require(action.spec->to_check, "looks are for loads that wait", "{} needs none", action.spec->name.value());
-  require(!looks_.contains(action.server), "one look at a time", "{}", action.spec->name.value());
-  const auto before = looked_.find(action.server);
+  require(!looks_.contains(action.instance), "one look at a time", "{}", action.spec->name.value());
+  const auto before = looked_.find(action.instance);
   if (before != looked_.end() && before->second.options != action.spec->options) looked_.erase(before);
-  looks_[action.server] = {action.check, now_.mono, action.spec->options};
+  looks_[action.instance] = {action.check, now_.mono, action.spec->options};
 }
 
 void Witness::see(const DropCheck& action) {
-  require(looks_.erase(action.server) > 0, "every look is wanted or dropped", "{} has none", action.server.value());
+  require(looks_.erase(action.instance) > 0, "every look is wanted or dropped", "{} has none", action.instance.value());
 }
 
 void Witness::note(const LoadChecked& event) {
-  const auto look = looks_.find(event.server);
+  const auto look = looks_.find(event.instance);
   if (look == looks_.end() || look->second.check != event.check) return;
   const Looked looked{now_.mono, std::chrono::ceil<Millis>(now_.mono - look->second.asked), look->second.options};
-  looked_[event.server] = looked;
+  looked_[event.instance] = looked;
   last_look_[animal_named(event.spec->name)] = looked;
   looks_.erase(look);
 }
 
 void Witness::note(const CheckFailed& event) {
-  const auto look = looks_.find(event.server);
+  const auto look = looks_.find(event.instance);
   if (look == looks_.end() || look->second.check != event.check) return;
   looks_.erase(look);
-  looked_.erase(event.server);
+  looked_.erase(event.instance);
 }
 
 // Nothing is known of it yet.
-bool Witness::is_unknown(const Server& load) const { return load.spec->to_check && !looked_.contains(load.id); }
+bool Witness::is_unknown(const Instance& load) const { return load.spec->to_check && !looked_.contains(load.id); }
 
 // Its files are looked at once more, and that hasn't taken long.
-bool Witness::keeps_turn(const Server& load) const {
+bool Witness::keeps_turn(const Instance& load) const {
   const auto look = looks_.find(load.id);
   return look != looks_.end() && looked_.contains(load.id) && now_.mono < look->second.asked + settings_.stop_grace;
 }
 
-bool Witness::is_fresh(const Server& load) const {
+bool Witness::is_fresh(const Instance& load) const {
   if (!load.spec->to_check) return true;
   auto looked = looked_.find(load.id);
   const auto last = last_look_.find(animal_named(load.spec->name));
@@ -57,7 +57,7 @@ bool Witness::is_fresh(const Server& load) const {
 }
 
 void Witness::check_looks(const StartLoad& action) const {
-  require(is_fresh(*core_.state().servers.at(action.server)), "a load starts by a fresh look at its files", "{}",
+  require(is_fresh(*core_.state().instances.at(action.instance)), "a load starts by a fresh look at its files", "{}",
           action.spec->name.value());
 }
 
@@ -71,9 +71,9 @@ void Witness::check_victim_of_known(const Child& child, StopReason reason) const
                       });
   if (adopts) return;
   if (!for_load || child.was_busy) return;
-  const bool known = std::ranges::any_of(core_.state().servers, [&](const auto& entry) {
-    const Server& load = *entry.second;
-    const bool candidate = load.state == ServerState::queued &&
+  const bool known = std::ranges::any_of(core_.state().instances, [&](const auto& entry) {
+    const Instance& load = *entry.second;
+    const bool candidate = load.state == InstanceState::queued &&
                            (reason != StopReason::room || load.spec->type == child.kind().type) &&
                            (reason != StopReason::reload || animal_named(load.spec->name) == child.animal);
     return (candidate && is_fresh(load)) || started_ == load.id;

@@ -49,7 +49,7 @@ void Witness::changed(const Bytes2& given) {
     if (given[i] == 0) continue;
     const std::int64_t known = books_are_empty_ || sample_->mid_load ? kPoolSize : sample_->unexplained[i];
     const bool in_time = now_.mono < given_[i] + settings_.memory_wait;
-    for (const Server* load : core_.state().queue) {
+    for (const Instance* load : core_.state().queue) {
       if (!in_time) waited_[animal_named(load->spec->name)][i] = true;
     }
     unexplained_then_[i] = in_time ? std::max(unexplained_then_[i], known) : known;
@@ -58,7 +58,7 @@ void Witness::changed(const Bytes2& given) {
 }
 
 void Witness::note(const Downsized& event) {
-  const auto at = children_.find(event.server);
+  const auto at = children_.find(event.instance);
   if (at == children_.end()) return;
   Child& child = at->second;
   child.shrinking = false;
@@ -68,7 +68,7 @@ void Witness::note(const Downsized& event) {
 }
 
 void Witness::note(const DownsizeFailed& event) {
-  const auto at = children_.find(event.server);
+  const auto at = children_.find(event.instance);
   if (at == children_.end()) return;
   at->second.shrinking = false;
   if (!at->second.interrupted) at->second.refused_at = at->second.used_nth;
@@ -121,7 +121,7 @@ Bytes2 Witness::claimed(const Child* but) const {
   return bytes;
 }
 
-bool Witness::opted_in(const Child& child) const { return core_.state().servers.at(child.id)->eviction.auto_evict; }
+bool Witness::opted_in(const Child& child) const { return core_.state().instances.at(child.id)->eviction.auto_evict; }
 
 bool Witness::could_shrink(const Child& child) const {
   return child.phase == Child::Phase::up && child.leases == 0 && opted_in(child) && !child.shrunk && !child.shrinking &&
@@ -136,7 +136,7 @@ bool Witness::is_idle(const Child& child) const {
 
 double Witness::score(const Child& child) const {
   const double idle = std::chrono::duration<double, std::milli>(now_.mono - child.last_use).count();
-  const double weight = core_.state().servers.at(child.id)->eviction.evict_weight_factor;
+  const double weight = core_.state().instances.at(child.id)->eviction.evict_weight_factor;
   return idle / (std::max(1.0, double(child.load_time.count())) * weight);
 }
 
@@ -148,7 +148,7 @@ bool Witness::is_wanted(const Child& child, const Bytes2& holds) const {
     if (other.reason == StopReason::reload) left = left - other.holds();  // it comes again
   }
   const Bytes2 touched = child.known() ? holds : all();
-  return std::ranges::any_of(core_.state().queue, [&](const Server* load) {
+  return std::ranges::any_of(core_.state().queue, [&](const Instance* load) {
     return load->attempt == 1 && exceeds(needed(*load->spec), left, touched);
   });
 }
@@ -198,7 +198,7 @@ void Witness::check_admission(const StartLoad& action) const {
   require(sample_ && !changed_since_ && now_.mono - sample_->time < settings_.memory_poll,
           "a load starts by fresh news of the memory", "{}", name);
   if (action.attempt > 1 || fits_now(*action.spec)) return;
-  const MonoTime queued = core_.state().servers.at(action.server)->queued_at;
+  const MonoTime queued = core_.state().instances.at(action.instance)->queued_at;
   if (returns(animal_named(action.spec->name)) && now_.mono >= queued + settings_.memory_wait) return;
   const Bytes2 need = needed(*action.spec);
   bool waited = false;
@@ -217,12 +217,12 @@ void Witness::check_admission(const StartLoad& action) const {
 }
 
 void Witness::see(const Downsize& action) {
-  Child& child = children_.at(action.server);
+  Child& child = children_.at(action.instance);
   require(opted_in(child), "without auto_evict nothing happens by itself", "{} is downsized", child.kind().name);
-  require(!is_pinned(child), "no pinned server is downsized", "{}", child.kind().name);
-  require(is_idle(child) && !child.shrunk && !child.shrinking, "only idle and whole servers are downsized, once", "{}",
-          child.kind().name);
-  require(child.refused_at != child.used_nth, "a server that can't be downsized isn't asked again", "{}",
+  require(!is_pinned(child), "no pinned instance is downsized", "{}", child.kind().name);
+  require(is_idle(child) && !child.shrunk && !child.shrinking, "only idle and whole instances are downsized, once",
+          "{}", child.kind().name);
+  require(child.refused_at != child.used_nth, "an instance that can't be downsized isn't asked again", "{}",
           child.kind().name);
   child.shrinking = true;
   child.shrink_told = now_.mono;
@@ -232,19 +232,19 @@ void Witness::see(const Downsize& action) {
 
 // Looked at when all that happens in the step is known.
 void Witness::check_shrink(const Child& child) const {
-  const Server& server = *core_.state().servers.at(child.id);
+  const Instance& instance = *core_.state().instances.at(child.id);
   const bool literal = std::holds_alternative<SimulatePressure>(*event_);
-  const Millis timeout = server.eviction.downsize_idle_timeout;
+  const Millis timeout = instance.eviction.downsize_idle_timeout;
   const Millis quiet = literal ? timeout : std::max(timeout, settings_.idle_floor);
   const bool due = timeout >= Millis{0} && now_.mono >= child.last_use + quiet;
   const bool old = now_.mono >= child.loaded + settings_.pressure_grace;
   Bytes2 keeps = child.holds();  // with those who went after it, under pressure
-  for (ServerId id : told_now_) {
+  for (InstanceId id : told_now_) {
     if (children_.at(id).reason == StopReason::pressure) keeps = keeps + children_.at(id).holds();
   }
   require(due || is_wanted(child, keeps) || (old && is_under_pressure(child, child.holds())) ||
               (sample_ && sample_->blurred),
-          "a server is downsized for a cause", "{}", child.kind().name);
+          "an instance is downsized for a cause", "{}", child.kind().name);
 }
 
 void Witness::check_stop(const Child& child, StopReason reason) const {
@@ -254,7 +254,7 @@ void Witness::check_stop(const Child& child, StopReason reason) const {
           child.kind().name, name_of(reason));
   const bool literal = std::holds_alternative<SimulatePressure>(*event_);
   if (reason == StopReason::idle) {
-    const Millis timeout = core_.state().servers.at(child.id)->eviction.evict_idle_timeout;
+    const Millis timeout = core_.state().instances.at(child.id)->eviction.evict_idle_timeout;
     require(now_.mono >= child.last_use + (literal ? timeout : std::max(timeout, settings_.idle_floor)),
             "a model goes after its timeout", "{}", child.kind().name);
   }
@@ -311,23 +311,23 @@ void Witness::check_memory() {
     require(owners_waiting() <= std::max<std::size_t>(settings_.max_queued, waiting_before_), "the queue has a cap",
             "{} wait", owners_waiting());
   }
-  for (ServerId id : shrunk_now_) check_shrink(children_.at(id));
-  for (ServerId id : relieved_now_) check_relieved(children_.at(id));
+  for (InstanceId id : shrunk_now_) check_shrink(children_.at(id));
+  for (InstanceId id : relieved_now_) check_relieved(children_.at(id));
   const bool wanted = std::ranges::any_of(children_, [this](const auto& entry) {
     return entry.second.phase != Child::Phase::stopping && opted_in(entry.second);
   });
   require(watching_ == wanted, "the memory is watched exactly while somebody opted in", "{}", watching_);
   for (const auto& [id, child] : children_) {
-    require(state.servers.at(id)->shrunk == child.shrunk, "books agree", "{} is downsized", child.kind().name);
+    require(state.instances.at(id)->shrunk == child.shrunk, "books agree", "{} is downsized", child.kind().name);
   }
   std::erase_if(promised_, [this](const auto& entry) { return !waits(entry.first); });
   std::erase_if(waited_, [this](const auto& entry) { return !waits(entry.first); });
-  for (const Server* load : state.queue) {
+  for (const Instance* load : state.queue) {
     if (!load->waits_for.empty()) forget_promise(animal_named(load->spec->name));
   }
   const bool all_up = std::ranges::all_of(children_, [](const auto& c) { return c.second.phase == Child::Phase::up; });
   if (all_up && !order_.empty() && sample_ && !sample_->blind && !sample_->blurred && !changed_since_) {
-    const Server& first = *state.servers.at(order_.front());
+    const Instance& first = *state.instances.at(order_.front());
     const Bytes2 need = needed(*first.spec);
     const bool settles = exceeds(need, sample_->available) && !exceeds(need, all() - sample_->unexplained - claimed());
     if (settles && first.attempt == 1 && first.waits_for.empty()) {
@@ -360,7 +360,7 @@ void Witness::check_relieved(const Child& child) const {
     const Child& later = children_.at(*at);
     if (later.reason != StopReason::memory && later.reason != StopReason::pressure) others = others + later.holds();
   }
-  for (ServerId id : shrunk_now_) others = others + (children_.at(id).holds() - gives(children_.at(id)));
+  for (InstanceId id : shrunk_now_) others = others + (children_.at(id).holds() - gives(children_.at(id)));
   const Bytes2 keeps = others + gives(child);
   const bool cause = for_load ? is_wanted(child, keeps) : is_under_pressure(child, keeps);
   require(cause || sample_->blurred, "nobody goes for memory who could stay", "{}: {}", child.kind().name,
@@ -389,7 +389,7 @@ void Witness::check_downsizing_first(const Child& gone, const Bytes2& others) co
   }
   bool enough = false;
   if (for_load) {
-    enough = std::ranges::none_of(core_.state().queue, [&](const Server* load) {
+    enough = std::ranges::none_of(core_.state().queue, [&](const Instance* load) {
       return load->attempt == 1 && exceeds(needed(*load->spec), all() - used);
     });
   } else {
@@ -402,7 +402,7 @@ void Witness::check_downsizing_first(const Child& gone, const Bytes2& others) co
 void Witness::check_idleness() const {
   for (const auto& [id, child] : children_) {
     if (!is_idle(child) || !opted_in(child)) continue;
-    const EvictionSettings& wish = core_.state().servers.at(id)->eviction;
+    const EvictionSettings& wish = core_.state().instances.at(id)->eviction;
     const auto past = [&](Millis timeout) {
       return timeout >= Millis{0} && now_.mono > child.last_use + std::max(timeout, settings_.idle_floor);
     };
@@ -433,11 +433,11 @@ void Witness::check_relief() const {
 }
 
 // What is made free for a load isn't taken by one that passes it.
-void Witness::check_passed_memory(const Server& ahead) const {
-  const ModelSpec& passer = *core_.state().servers.at(*started_)->spec;
+void Witness::check_passed_memory(const Instance& ahead) const {
+  const ModelSpec& passer = *core_.state().instances.at(*started_)->spec;
   if (passer.memory.empty() || ahead.spec->memory.empty() || books_are_empty_) return;
   Bytes2 after = all() - sample_->unexplained - claimed();
-  for (ServerId id : ahead.waits_for) {
+  for (InstanceId id : ahead.waits_for) {
     const auto victim = children_.find(id);
     const bool stays = victim != children_.end() && victim->second.phase != Child::Phase::stopping;
     if (stays) after = after + gives(victim->second);

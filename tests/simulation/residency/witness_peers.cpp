@@ -36,7 +36,7 @@ std::size_t Witness::owners_waiting() const {
 }
 
 // A load of his that may take its turn, as far as is known of it.
-bool Witness::waits_known(const Server& load) const { return !is_unknown(load) && !may_come_back(load); }
+bool Witness::waits_known(const Instance& load) const { return !is_unknown(load) && !may_come_back(load); }
 
 Bytes2 Witness::lent() const {
   Bytes2 bytes{};
@@ -100,13 +100,13 @@ void Witness::check_lent_stop(const Child& child, StopReason reason) const {
     require(child.lent || settings_.lend_evicts_local, "none of the owner's goes where that is switched off", "{}",
             name);
     require(!owner_waits(), "nobody goes for a peer while the owner waits", "{}", name);
-    const Server* wanting = core_.state().lending;
+    const Instance* wanting = core_.state().lending;
     require(wanting == nullptr || is_fresh(*wanting), "nobody goes for a load whose files weren't looked at", "{}",
             name);
     require(std::ranges::any_of(tickets_, [](const auto& t) { return t.second.peer; }),
             "who goes for a peer goes for one who waits", "{}", name);
     if (child.lent || !child.known()) return;
-    const Server* load = core_.state().lending;
+    const Instance* load = core_.state().lending;
     if (load == nullptr || !npu_agrees(kZoo[animal_named(load->spec->name)], child.kind())) return;
     for (const auto& [id, other] : children_) {
       const bool could = other.lent && is_idle(other) && other.known() &&
@@ -153,8 +153,8 @@ void Witness::check_peer_answer(const Ticket& ticket, const Error& error) const 
 
 void Witness::follow_lent() {
   for (auto& [id, child] : children_) {
-    const Server& server = *core_.state().servers.at(id);
-    child.lent = server.lent;
+    const Instance& instance = *core_.state().instances.at(id);
+    child.lent = instance.lent;
     require(!child.lent || child.was_lent, "what is the owner's is never lent", "{}", child.kind().name);
     if (child.was_lent && !child.lent) {
       require(used_by_owner_.contains(child.animal) || owner_waits(child.animal) || is_pinned(child),
@@ -162,12 +162,12 @@ void Witness::follow_lent() {
       const ModelType type = child.kind().type;
       std::size_t staying = 0;
       for (const auto& [other, own] : children_)
-        staying += !core_.state().servers.at(other)->lent && own.kind().type == type && !is_leaving(other);
+        staying += !core_.state().instances.at(other)->lent && own.kind().type == type && !is_leaving(other);
       require(is_pinned(child) || settings_.limits.allows(type, staying), "what its owner uses has a slot of his",
               "{} is one too many", child.kind().name);
     }
     if (given_to_owner_.contains(child.animal) && stopped_.empty()) check_stays_lent(child);
-    const bool drains = server.state == ServerState::draining;
+    const bool drains = instance.state == InstanceState::draining;
     if (!drains) child.draining.reset();
     if (drains && !child.draining) child.draining = now_.mono;
   }
@@ -180,7 +180,7 @@ void Witness::check_stays_lent(const Child& child) const {
   std::size_t staying = 0;
   for (const auto& [id, other] : children_) staying += !other.lent && other.kind().type == type && !is_leaving(id);
   const bool waited = started_ && children_.at(*started_).kind().type == type;
-  const bool waits = waited || std::ranges::any_of(core_.state().queue, [&](const Server* load) {
+  const bool waits = waited || std::ranges::any_of(core_.state().queue, [&](const Instance* load) {
                        return load->spec->type == type && load->spec->name.value() != child.kind().name;
                      });
   require(waits || !settings_.limits.allows(type, staying + 1), "what its owner uses takes a free slot of his", "{}",
@@ -191,15 +191,16 @@ void Witness::check_stays_lent(const Child& child) const {
 void Witness::check_lent_time() {
   const auto is_over = [this](const auto& entry) {
     const auto& [load, child] = entry.first;
-    const auto server = core_.state().servers.find(load);
-    if (server == core_.state().servers.end() || !children_.contains(child) || !children_.at(child).lent) return true;
-    return server->second->state != ServerState::queued ||
-           std::ranges::find(server->second->waits_for, child) == server->second->waits_for.end();
+    const auto instance = core_.state().instances.find(load);
+    if (instance == core_.state().instances.end() || !children_.contains(child) || !children_.at(child).lent)
+      return true;
+    return instance->second->state != InstanceState::queued ||
+           std::ranges::find(instance->second->waits_for, child) == instance->second->waits_for.end();
   };
   std::erase_if(wanted_, is_over);
   if (order_.empty()) return;
-  const Server& first = *core_.state().servers.at(order_.front());
-  for (ServerId id : first.waits_for) {
+  const Instance& first = *core_.state().instances.at(order_.front());
+  for (InstanceId id : first.waits_for) {
     const auto child = children_.find(id);
     if (child != children_.end() && child->second.lent && child->second.draining)
       wanted_.emplace(std::pair(first.id, id), now_.mono);
@@ -223,10 +224,10 @@ void Witness::check_lent() const {
             child.kind().name);
   }
   if (!order_.empty() && !state.loader && !asked_ && sample_ && !sample_->blind && !changed_since_) {
-    const Server& first = *state.servers.at(order_.front());
+    const Instance& first = *state.instances.at(order_.front());
     const bool judged = !is_unknown(first) && is_fresh(first) && !may_come_back(first) &&
                         now_.mono - sample_->time < settings_.memory_poll;
-    for (ServerId id : first.waits_for) {
+    for (InstanceId id : first.waits_for) {
       const auto victim = children_.find(id);
       if (!judged || victim == children_.end() || !peers_only(victim->second)) continue;
       require(is_leaving(id), "a lent model in the way is recalled at once", "{}", victim->second.kind().name);
@@ -234,7 +235,7 @@ void Witness::check_lent() const {
   }
   for (const auto& [id, child] : children_) {
     if (!child.lent || child.phase != Child::Phase::loading || owner_waits(child.animal)) continue;
-    const bool wanted = std::ranges::any_of(state.queue, [this](const Server* load) { return waits_known(*load); });
+    const bool wanted = std::ranges::any_of(state.queue, [this](const Instance* load) { return waits_known(*load); });
     require(!wanted, "a load for a peer yields to the owner's", "{}", child.kind().name);
   }
   require(state.lending == nullptr || (state.queue.empty() && state.loader == nullptr),
@@ -243,7 +244,7 @@ void Witness::check_lent() const {
           "a peer waits only so long", "{}", now_.mono.time_since_epoch().count());
   for (const auto& [id, ticket] : tickets_) {
     if (!ticket.peer) continue;
-    const Server& load = *state.waiting.at(id);
+    const Instance& load = *state.waiting.at(id);
     require(&load == state.lending || &load == state.loader, "a peer waits for nothing but a load that runs", "{}",
             kZoo[ticket.animal].name);
   }

@@ -11,28 +11,28 @@ bool Witness::stops_slowly(const Child& child) const {
 }
 
 // The model of this load drains for another load: it stays if that one is given up.
-bool Witness::may_come_back(const Server& load) const {
-  const Server* current = core_.state().find(load.spec->name)->current;
-  return current != nullptr && current->state == ServerState::draining && !current->leaving_for_good;
+bool Witness::may_come_back(const Instance& load) const {
+  const Instance* current = core_.state().find(load.spec->name)->current;
+  return current != nullptr && current->state == InstanceState::draining && !current->leaving_for_good;
 }
 
 // First come first served: new loads at the end, second attempts at the front, nobody moves in between.
 void Witness::check_queue_order() {
   const auto& queue = core_.state().queue;
-  std::erase_if(order_, [&](ServerId id) {
-    return std::ranges::none_of(queue, [&](const Server* load) { return load->id == id; });
+  std::erase_if(order_, [&](InstanceId id) {
+    return std::ranges::none_of(queue, [&](const Instance* load) { return load->id == id; });
   });
-  for (const auto& [id, server] : core_.state().servers) {
-    if (server.get() == core_.state().lending) continue;
-    if (server->state != ServerState::queued || std::ranges::find(order_, id) != order_.end()) continue;
-    order_.insert(server->attempt > 1 ? order_.begin() : order_.end(), id);
+  for (const auto& [id, instance] : core_.state().instances) {
+    if (instance.get() == core_.state().lending) continue;
+    if (instance->state != InstanceState::queued || std::ranges::find(order_, id) != order_.end()) continue;
+    order_.insert(instance->attempt > 1 ? order_.begin() : order_.end(), id);
   }
-  std::vector<ServerId> actual;
-  for (const Server* load : queue) actual.push_back(load->id);
+  std::vector<InstanceId> actual;
+  for (const Instance* load : queue) actual.push_back(load->id);
   require(actual == order_, "first come first served", "the queue was reordered");
 }
 
-Witness::Blockers Witness::blockers(const Server& load) const {
+Witness::Blockers Witness::blockers(const Instance& load) const {
   const Animal& kind = kZoo[animal_named(load.spec->name)];
   Blockers result;
   std::size_t staying = 0;
@@ -64,10 +64,10 @@ Witness::Blockers Witness::blockers(const Server& load) const {
 
 // True for a load that no load ahead of it has to go before: they want other slots and not both the NPU.
 bool Witness::is_front(std::size_t position) const {
-  const auto& servers = core_.state().servers;
-  const ModelSpec& spec = *servers.at(order_[position])->spec;
+  const auto& instances = core_.state().instances;
+  const ModelSpec& spec = *instances.at(order_[position])->spec;
   for (std::size_t i = 0; i < position; ++i) {
-    const Server& ahead = *servers.at(order_[i]);
+    const Instance& ahead = *instances.at(order_[i]);
     const bool both_npu = has(spec.device, Device::npu) && has(ahead.spec->device, Device::npu);
     const bool both_memory = !ahead.spec->memory.empty() && (!spec.memory.empty() || ahead.held_by_memory);
     if (ahead.spec->type == spec.type || both_npu || both_memory || ahead.attempt > 1) return false;
@@ -79,12 +79,12 @@ bool Witness::is_front(std::size_t position) const {
 void Witness::check_passing() const {
   if (!started_) return;
   const bool queued_before = std::ranges::find(order_before_, *started_) != order_before_.end();
-  if (!queued_before && core_.state().servers.at(*started_)->attempt > 1) return;  // went to the front
+  if (!queued_before && core_.state().instances.at(*started_)->attempt > 1) return;  // went to the front
   for (std::size_t i = 0; i < order_.size(); ++i) {
     const bool was_ahead = std::ranges::find(order_before_, order_[i]) < std::ranges::find(order_before_, *started_);
     if (!was_ahead || order_[i] == *started_ || !is_front(i)) continue;
-    const Server& ahead = *core_.state().servers.at(order_[i]);
-    if (ahead.state != ServerState::queued || is_unknown(ahead)) continue;
+    const Instance& ahead = *core_.state().instances.at(order_[i]);
+    if (ahead.state != InstanceState::queued || is_unknown(ahead)) continue;
     // Whose disk is slow has what is left when it is there.
     const bool looks = looks_.contains(ahead.id) && !keeps_turn(ahead);
     if (looks) continue;
@@ -96,7 +96,7 @@ void Witness::check_passing() const {
     if (ahead.attempt == 1) continue;
     const auto first = retrying_.find(animal_named(ahead.spec->name));
     const bool first_remain =
-        first != retrying_.end() && std::ranges::any_of(first->second, [&](ServerId id) {
+        first != retrying_.end() && std::ranges::any_of(first->second, [&](InstanceId id) {
           return children_.contains(id) && (automatic_may_stop(children_.at(id)) || settings_.nuclear_evicts_pinned);
         });
     require(first_remain, "a second attempt is passed only while it waits for the first ones", "{} passes {}",
@@ -105,9 +105,9 @@ void Witness::check_passing() const {
 }
 
 // Who passes a load of its own type leaves it its slot.
-void Witness::check_slot_is_left(const Server& ahead) const {
+void Witness::check_slot_is_left(const Instance& ahead) const {
   const ModelType type = ahead.spec->type;
-  if (core_.state().servers.at(*started_)->spec->type != type) return;
+  if (core_.state().instances.at(*started_)->spec->type != type) return;
   if (ahead.held_by_memory) return;  // who goes for its memory leaves slots too
   const Animal& kind = kZoo[animal_named(ahead.spec->name)];
   const auto goes_anyway = std::ranges::count_if(children_, [&](const auto& c) {
@@ -129,7 +129,7 @@ void Witness::check_progress() const {
     if (child.phase != Child::Phase::up && !slow) return;
   }
   for (std::size_t i = 0; i < order_.size(); ++i) {
-    const Server& load = *core_.state().servers.at(order_[i]);
+    const Instance& load = *core_.state().instances.at(order_[i]);
     if (keeps_turn(load)) return;
     if (!is_front(i)) continue;
     const Blockers now = blockers(load);
@@ -145,7 +145,7 @@ void Witness::check_patience() {
   bool free = std::ranges::all_of(
       children_, [this](const auto& c) { return c.second.phase == Child::Phase::up || stops_slowly(c.second); });
   for (std::size_t i = 0; i < order_.size(); ++i) {
-    const Server& load = *core_.state().servers.at(order_[i]);
+    const Instance& load = *core_.state().instances.at(order_[i]);
     const bool looks_first = !fits_now(*load.spec) && !load.waits_since;
     const bool its_turn = free && !looks_first;
     if (is_unknown(load)) continue;
@@ -168,8 +168,8 @@ void Witness::check_deadline() const {
 
 // Who can't be helped by waiting is told at once.
 void Witness::check_pinned_out() const {
-  for (ServerId id : order_) {
-    const Server& load = *core_.state().servers.at(id);
+  for (InstanceId id : order_) {
+    const Instance& load = *core_.state().instances.at(id);
     if (load.attempt > 1 || is_unknown(load)) continue;
     if (may_come_back(load)) continue;
     std::size_t pinned = 0;

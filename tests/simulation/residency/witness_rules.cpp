@@ -16,56 +16,58 @@ bool Witness::waits(std::size_t animal) const {
       tickets_, [&](const auto& t) { return t.second.animal == animal && t.second.kind <= Ticket::Kind::load; });
 }
 
-std::string Witness::name(ServerId id) const { return core_.state().servers.at(id)->spec->name.value(); }
+std::string Witness::name(InstanceId id) const { return core_.state().instances.at(id)->spec->name.value(); }
 
-bool Witness::is_leaving(ServerId id) const {
-  const ServerState state = core_.state().servers.at(id)->state;
-  return state == ServerState::draining || state == ServerState::evicting;
+bool Witness::is_leaving(InstanceId id) const {
+  const InstanceState state = core_.state().instances.at(id)->state;
+  return state == InstanceState::draining || state == InstanceState::evicting;
 }
 
 // Not pinned, or pinned but on its way out because somebody asked for it.
 bool Witness::automatic_may_stop(const Child& child) const {
-  return !is_pinned(child) || child.phase != Child::Phase::up || core_.state().servers.at(child.id)->leaving_for_good;
+  return !is_pinned(child) || child.phase != Child::Phase::up || core_.state().instances.at(child.id)->leaving_for_good;
 }
 
 void Witness::check_state() const {
   const State& state = core_.state();
   std::size_t leases = 0;
-  for (const auto& [id, server] : state.servers) {
-    leases += server->leases;
-    const Model& model = state.models.at(server->spec->name);
-    if (server->state == ServerState::queued) {
-      require(model.pending == server.get(), "books agree", "{} is queued but unknown", name(id));
-      require(std::ranges::count(state.queue, server.get()) == (server.get() == state.lending ? 0 : 1), "books agree",
-              "{} isn't in the queue", name(id));
-      require(!server->waiters.empty(), "a load nobody waits for is dropped", "{}", name(id));
+  for (const auto& [id, instance] : state.instances) {
+    leases += instance->leases;
+    const Model& model = state.models.at(instance->spec->name);
+    if (instance->state == InstanceState::queued) {
+      require(model.pending == instance.get(), "books agree", "{} is queued but unknown", name(id));
+      require(std::ranges::count(state.queue, instance.get()) == (instance.get() == state.lending ? 0 : 1),
+              "books agree", "{} isn't in the queue", name(id));
+      require(!instance->waiters.empty(), "a load nobody waits for is dropped", "{}", name(id));
       continue;
     }
-    require(model.current == server.get(), "books agree", "{} isn't the server of its model", name(id));
+    require(model.current == instance.get(), "books agree", "{} isn't the instance of its model", name(id));
     const auto child = children_.find(id);
     require(child != children_.end(), "books agree", "{} has no child", name(id));
-    require(child->second.leases == server->leases, "books agree", "{} has {} leases", name(id), server->leases);
-    const bool loading = server->state == ServerState::loading;
-    const bool evicting = server->state == ServerState::evicting;
+    require(child->second.leases == instance->leases, "books agree", "{} has {} leases", name(id), instance->leases);
+    const bool loading = instance->state == InstanceState::loading;
+    const bool evicting = instance->state == InstanceState::evicting;
     require(loading == (child->second.phase == Child::Phase::loading), "books agree", "{} loads", name(id));
     require(evicting == (child->second.phase == Child::Phase::stopping), "books agree", "{} stops", name(id));
-    require((loading || child->second.aborted) == (state.loader == server.get()), "books agree", "{} is the loader",
+    require((loading || child->second.aborted) == (state.loader == instance.get()), "books agree", "{} is the loader",
             name(id));
-    require(!loading || !server->waiters.empty(), "a load nobody waits for is aborted", "{}", name(id));
-    require(server->state != ServerState::in_use || server->leases > 0, "books agree", "{} is in use", name(id));
-    require(server->state != ServerState::ready || server->leases == 0, "books agree", "{} is idle", name(id));
-    require(server->state != ServerState::draining || server->leases > 0, "an idle server that drains is stopped", "{}",
-            name(id));
-    require(child->second.peers == server->peer_leases, "books agree", "{} has {} leases of peers", name(id),
-            server->peer_leases);
+    require(!loading || !instance->waiters.empty(), "a load nobody waits for is aborted", "{}", name(id));
+    require(instance->state != InstanceState::in_use || instance->leases > 0, "books agree", "{} is in use", name(id));
+    require(instance->state != InstanceState::ready || instance->leases == 0, "books agree", "{} is idle", name(id));
+    require(instance->state != InstanceState::draining || instance->leases > 0,
+            "an idle instance that drains is stopped", "{}", name(id));
+    require(child->second.peers == instance->peer_leases, "books agree", "{} has {} leases of peers", name(id),
+            instance->peer_leases);
     const bool told = !child->second.kind().share || child->second.recalled;
-    require(server->state != ServerState::draining || told, "who holds a share that has to go is told", "{}", name(id));
-    require(!child->second.recalled || server->state >= ServerState::draining,
+    require(instance->state != InstanceState::draining || told, "who holds a share that has to go is told", "{}",
+            name(id));
+    require(!child->second.recalled || instance->state >= InstanceState::draining,
             "a share that was recalled doesn't come back", "{}", name(id));
-    const bool wanted_away = server->state == ServerState::draining && !server->leaving_for_good;
-    require(!wanted_away || !state.queue.empty(), "servers drain only for somebody", "{}", name(id));
+    const bool wanted_away = instance->state == InstanceState::draining && !instance->leaving_for_good;
+    require(!wanted_away || !state.queue.empty(), "instances drain only for somebody", "{}", name(id));
   }
-  for (const auto& [id, child] : children_) require(state.servers.contains(id), "books agree", "a child was forgotten");
+  for (const auto& [id, child] : children_)
+    require(state.instances.contains(id), "books agree", "a child was forgotten");
   for (ModelType type : kModelTypes) {
     require(state.slots_taken(type) == live(type), "books agree", "{} slots of {}", state.slots_taken(type),
             name_of(type));
@@ -91,7 +93,7 @@ void Witness::check_requests() const {
           "every ticket gets an answer", "an unload or pin was forgotten");
 }
 
-// Above a lowered limit only pinned, busy or leaving servers may stay.
+// Above a lowered limit only pinned, busy or leaving instances may stay.
 void Witness::check_limits() const {
   for (ModelType type : kModelTypes) {
     std::size_t staying = 0;
@@ -101,14 +103,14 @@ void Witness::check_limits() const {
       ++staying;
       idle |= child.phase == Child::Phase::up && child.leases == 0 && automatic_may_stop(child);
     }
-    require(!idle || settings_.limits.allows(type, staying), "a lowered limit evicts idle servers", "{}",
+    require(!idle || settings_.limits.allows(type, staying), "a lowered limit evicts idle instances", "{}",
             name_of(type));
   }
 }
 
 // Who goes for room or for a lowered limit was used before all those of the type who could have gone instead.
 void Witness::check_least_recently_used() const {
-  for (ServerId stopped : stopped_) {
+  for (InstanceId stopped : stopped_) {
     const Child& gone = children_.at(stopped);
     for (const auto& [id, child] : children_) {
       if (child.lent || child.was_lent) continue;
@@ -123,9 +125,9 @@ void Witness::check_least_recently_used() const {
 void Witness::check_snapshot() const {
   const Snapshot snapshot = core_.snapshot(now_);
   require(snapshot.queue.size() == order_.size(), "snapshots tell the truth", "queue");
-  require(snapshot.servers.size() + snapshot.loading.has_value() == children_.size(), "snapshots tell the truth",
-          "servers");
-  for (const ServerView& view : snapshot.servers) {
+  require(snapshot.instances.size() + snapshot.loading.has_value() == children_.size(), "snapshots tell the truth",
+          "instances");
+  for (const InstanceView& view : snapshot.instances) {
     require(view.pinned == is_pinned(children_.at(view.id)), "snapshots tell the truth", "pin of {}",
             view.spec->name.value());
     require(view.lent == children_.at(view.id).lent, "snapshots tell the truth", "{} is lent", view.spec->name.value());

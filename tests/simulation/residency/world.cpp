@@ -42,11 +42,13 @@ void World::apply(const Op& op) {
     }
     case end: {
       const Model* model = core_.state().find(name);
-      const Server* server = model == nullptr ? nullptr : model->current != nullptr ? model->current : model->pending;
-      if (server == nullptr) return;
+      const Instance* instance = model == nullptr            ? nullptr
+                                 : model->current != nullptr ? model->current
+                                                             : model->pending;
+      if (instance == nullptr) return;
       Ticket asked = ticket;
       asked.kind = Ticket::Kind::unload;
-      return ask(asked, [&](TicketId id) { return EndServer{id, server->id}; });
+      return ask(asked, [&](TicketId id) { return EndInstance{id, instance->id}; });
     }
     case load: {
       const std::optional<bool> pin = op.choice == 0 ? std::nullopt : std::optional(op.choice == 1);
@@ -73,7 +75,7 @@ void World::apply(const Op& op) {
       if (const auto* waiting = nth(witness_.tickets(), op.nth)) send(CancelTicket{waiting->first});
       return;
     case crash:
-      if (const auto* child = nth(witness_.children(), op.nth)) send(ServerDied{child->first});
+      if (const auto* child = nth(witness_.children(), op.nth)) send(InstanceDied{child->first});
       return;
     case fate:
       fates_[op.animal] = static_cast<Fate>(op.choice);
@@ -124,7 +126,7 @@ void World::acquire(const Op& op, RequestOrigin origin) {
     ++outcome_.events;
     const auto lease = core_.try_acquire(ModelName(kZoo[op.animal].name), now_, origin);
     witness_.short_way(op.animal, lease, now_, origin);
-    if (lease) used(lease->server);
+    if (lease) used(lease->instance);
     if (lease) return hold(lease->id, Millis{op.ms});
   }
   const Ticket ticket{.animal = op.animal, .hold = Millis{op.ms}, .peer = origin == RequestOrigin::peer};
@@ -154,18 +156,18 @@ void World::looked(std::uint64_t check) {
   if (found.empty()) return;
   const CheckLoad& asked = found.mapped();
   const std::size_t animal = animal_named(asked.spec->name);
-  if (disks_[animal].choice != 0) return send(CheckFailed{asked.server, check, broken("its files aren't there")});
+  if (disks_[animal].choice != 0) return send(CheckFailed{asked.instance, check, broken("its files aren't there")});
   ModelSpec spec = *asked.spec;
   const SpecPtr known = spec_of(animal, spec.options, traits_[animal]);
   spec.device = known->device;
   spec.npu = known->npu;
   spec.memory = known->memory;
-  send(LoadChecked{asked.server, check, std::make_shared<const ModelSpec>(std::move(spec))});
+  send(LoadChecked{asked.instance, check, std::make_shared<const ModelSpec>(std::move(spec))});
 }
 
-void World::dies(ServerId server) {
-  const auto at = witness_.children().find(server);
-  if (at != witness_.children().end() && at->second.leases > 0) send(ServerDied{server, "it died at work"});
+void World::dies(InstanceId instance) {
+  const auto at = witness_.children().find(instance);
+  if (at != witness_.children().end() && at->second.leases > 0) send(InstanceDied{instance, "it died at work"});
 }
 
 void World::ask(const Ticket& ticket, auto event_for) {
@@ -177,10 +179,10 @@ void World::ask(const Ticket& ticket, auto event_for) {
 void World::send(const Event& event) {
   ++outcome_.events;
   const auto tickets = witness_.tickets();
-  if (const auto* loaded = std::get_if<LoadSucceeded>(&event)) memory_.loaded(loaded->server);
-  if (const auto* failed = std::get_if<LoadFailed>(&event)) gone(failed->server);
-  if (const auto* died = std::get_if<ServerDied>(&event)) gone(died->server);
-  if (const auto* stopped = std::get_if<ServerStopped>(&event)) gone(stopped->server);
+  if (const auto* loaded = std::get_if<LoadSucceeded>(&event)) memory_.loaded(loaded->instance);
+  if (const auto* failed = std::get_if<LoadFailed>(&event)) gone(failed->instance);
+  if (const auto* died = std::get_if<InstanceDied>(&event)) gone(died->instance);
+  if (const auto* stopped = std::get_if<InstanceStopped>(&event)) gone(stopped->instance);
   witness_.before(event, now_);
   actions_.clear();
   core_.handle(event, now_, actions_);
@@ -188,8 +190,8 @@ void World::send(const Event& event) {
   for (const Action& action : actions) {
     if (const auto* granted = std::get_if<Granted>(&action)) {
       const auto asked = tickets.find(granted->ticket);
-      used(granted->server);
-      granted_on_ = granted->server;
+      used(granted->instance);
+      granted_on_ = granted->instance;
       if (asked != tickets.end()) hold(granted->lease, asked->second.hold);
     }
   }
@@ -203,26 +205,26 @@ void World::act(const ActionList& actions) {
       say(fmt::format("             {} is looked at", check->spec->name.value()));
       look(*check);
     } else if (const auto* drop = std::get_if<DropCheck>(&action)) {
-      std::erase_if(looks_, [&](const auto& entry) { return entry.second.server == drop->server; });
+      std::erase_if(looks_, [&](const auto& entry) { return entry.second.instance == drop->instance; });
     } else if (const auto* start = std::get_if<StartLoad>(&action)) {
       say(fmt::format("             {} starts{}", start->spec->name.value(), start->attempt > 1 ? " again" : ""));
       begin(*start);
-      set(Timer::Kind::load_ends, start->server.value(), load_time(animal_named(start->spec->name)));
-    } else if (const auto* stop = std::get_if<StopServer>(&action)) {
-      say(fmt::format("             {} stops: {}", label(stop->server), name_of(stop->reason)));
-      set(Timer::Kind::stop_ends, stop->server.value(), stop_time(stop->server));
+      set(Timer::Kind::load_ends, start->instance.value(), load_time(animal_named(start->spec->name)));
+    } else if (const auto* stop = std::get_if<StopInstance>(&action)) {
+      say(fmt::format("             {} stops: {}", label(stop->instance), name_of(stop->reason)));
+      set(Timer::Kind::stop_ends, stop->instance.value(), stop_time(stop->instance));
     } else if (const auto* abort = std::get_if<AbortLoad>(&action)) {
-      say(fmt::format("             {} is aborted: {}", label(abort->server), name_of(abort->reason)));
-      set(Timer::Kind::stop_ends, abort->server.value(), stop_time(abort->server));
+      say(fmt::format("             {} is aborted: {}", label(abort->instance), name_of(abort->reason)));
+      set(Timer::Kind::stop_ends, abort->instance.value(), stop_time(abort->instance));
     } else if (const auto* shrink = std::get_if<Downsize>(&action)) {
-      say(fmt::format("             {} is downsized", label(shrink->server)));
-      set(Timer::Kind::shrinks, shrink->server.value(), stop_time(shrink->server));
+      say(fmt::format("             {} is downsized", label(shrink->instance)));
+      set(Timer::Kind::shrinks, shrink->instance.value(), stop_time(shrink->instance));
     } else if (std::get_if<SampleMemory>(&action) != nullptr) {
       set(Timer::Kind::sampled, 0, latency_);
     } else if (const auto* watch = std::get_if<WatchMemory>(&action)) {
       this->watch(watch->on);
     } else if (const auto* granted = std::get_if<Granted>(&action)) {
-      say(fmt::format("             request {} runs on {}", granted->ticket.value(), label(granted->server)));
+      say(fmt::format("             request {} runs on {}", granted->ticket.value(), label(granted->instance)));
     } else if (const auto* rejected = std::get_if<Rejected>(&action)) {
       say(fmt::format("             {} is refused: {}", rejected->ticket.value(), rejected->error.message));
     } else if (const auto* wake = std::get_if<WakeAt>(&action)) {
@@ -243,21 +245,21 @@ Millis World::load_time(std::size_t animal) {
   return Millis{1 + dice.roll(1U << dice.roll(12))};
 }
 
-Millis World::stop_time(ServerId server) {
-  const std::size_t animal = witness_.children().at(server).animal;
+Millis World::stop_time(InstanceId instance) {
+  const std::size_t animal = witness_.children().at(instance).animal;
   Dice dice(animal * 1'000'003 + loads_[animal] + 500'000);
   return Millis{dice.chance(3) ? 5000 : 1 + dice.roll(20)};
 }
 
-bool World::chance(ServerId server, std::uint32_t percent) {
-  const std::size_t animal = witness_.children().at(server).animal;
+bool World::chance(InstanceId instance, std::uint32_t percent) {
+  const std::size_t animal = witness_.children().at(instance).animal;
   return Dice(animal * 1'000'003 + loads_[animal] + 700'000).chance(percent);
 }
 
 void World::hold(LeaseId lease, Millis time) {
   set(Timer::Kind::lease_ends, lease.value(), time);
-  const ServerId server = witness_.leases().contains(lease) ? witness_.leases().at(lease) : granted_on_;
-  if (fates_[witness_.children().at(server).animal] == Fate::dies) set(Timer::Kind::dies, server.value(), time / 2);
+  const InstanceId instance = witness_.leases().contains(lease) ? witness_.leases().at(lease) : granted_on_;
+  if (fates_[witness_.children().at(instance).animal] == Fate::dies) set(Timer::Kind::dies, instance.value(), time / 2);
 }
 
 void World::pass(Millis time) {
@@ -276,18 +278,18 @@ void World::pass(Millis time) {
 void World::fire(const Timer& timer) {
   switch (timer.kind) {
     case Timer::Kind::load_ends:
-      return load_ends(ServerId(timer.id));
+      return load_ends(InstanceId(timer.id));
     case Timer::Kind::stop_ends:
-      return stop_ends(ServerId(timer.id));
+      return stop_ends(InstanceId(timer.id));
     case Timer::Kind::lease_ends:
       return send(ReturnLease{LeaseId(timer.id)});
     case Timer::Kind::wake:
       if (wake_ && *wake_ <= now_.mono) send(Tick{});
       return;
     case Timer::Kind::shrinks:
-      return shrinks(ServerId(timer.id));
+      return shrinks(InstanceId(timer.id));
     case Timer::Kind::downsize_ends:
-      return downsize_ends(ServerId(timer.id));
+      return downsize_ends(InstanceId(timer.id));
     case Timer::Kind::sampled:
       return sampled();
     case Timer::Kind::watched:
@@ -297,45 +299,45 @@ void World::fire(const Timer& timer) {
     case Timer::Kind::looked:
       return looked(timer.id);
     case Timer::Kind::dies:
-      return dies(ServerId(timer.id));
+      return dies(InstanceId(timer.id));
   }
 }
 
-void World::load_ends(ServerId server) {
-  const auto at = witness_.children().find(server);
+void World::load_ends(InstanceId instance) {
+  const auto at = witness_.children().find(instance);
   if (at == witness_.children().end()) return;
   const Child& child = at->second;
   if (child.phase == Child::Phase::stopping) {
     // The news of a load that ended crosses the order to abort it.
-    if (chance(server, 30)) send(LoadSucceeded{server});
+    if (chance(instance, 30)) send(LoadSucceeded{instance});
     return;
   }
   switch (fates_[child.animal]) {
     case Fate::hangs:
       return;
     case Fate::crashes:
-      return send(ServerDied{server});
+      return send(InstanceDied{instance});
     case Fate::missing:
-      return send(LoadFailed{server, LoadFault::file_not_found, broken("no such file")});
+      return send(LoadFailed{instance, LoadFault::file_not_found, broken("no such file")});
     case Fate::broken:
-      return send(LoadFailed{server, LoadFault::other, broken("it is broken")});
+      return send(LoadFailed{instance, LoadFault::other, broken("it is broken")});
     case Fate::crowded:
       if (witness_.children().size() > 1)
-        return send(LoadFailed{server, LoadFault::out_of_memory, broken("too crowded")});
+        return send(LoadFailed{instance, LoadFault::out_of_memory, broken("too crowded")});
       break;
     case Fate::loads:
     case Fate::dies:
       break;
   }
-  if (!fits(server)) return send(LoadFailed{server, LoadFault::out_of_memory, broken("no memory is left")});
-  send(LoadSucceeded{server});
+  if (!fits(instance)) return send(LoadFailed{instance, LoadFault::out_of_memory, broken("no memory is left")});
+  send(LoadSucceeded{instance});
 }
 
-void World::stop_ends(ServerId server) {
-  if (!witness_.children().contains(server)) return;
+void World::stop_ends(InstanceId instance) {
+  if (!witness_.children().contains(instance)) return;
   // A child may crash on its way out, then both pieces of news come.
-  if (chance(server, 10)) send(ServerDied{server});
-  send(ServerStopped{server});
+  if (chance(instance, 10)) send(InstanceDied{instance});
+  send(InstanceStopped{instance});
 }
 
 void World::come_to_rest() {
@@ -358,9 +360,9 @@ void World::say(std::string line) {
   if (with_trace_) outcome_.trace.push_back(std::move(line));
 }
 
-std::string World::label(ServerId id) const {
+std::string World::label(InstanceId id) const {
   const auto at = witness_.children().find(id);
-  return at == witness_.children().end() ? fmt::format("the new server {}", id.value()) : at->second.kind().name;
+  return at == witness_.children().end() ? fmt::format("the new instance {}", id.value()) : at->second.kind().name;
 }
 
 Outcome live(const std::vector<Op>& life, bool with_trace) {

@@ -61,31 +61,31 @@ class World {
   void act(const ActionList& actions);
   void pass(Millis time);
   void fire(const Timer& timer);
-  void load_ends(ServerId server);
-  void stop_ends(ServerId server);
+  void load_ends(InstanceId instance);
+  void stop_ends(InstanceId instance);
   void look(const CheckLoad& asked);
   void looked(std::uint64_t check);
-  void dies(ServerId server);
+  void dies(InstanceId instance);
   SpecPtr spec_of_load(const Op& op, std::uint64_t options, RequestOrigin origin = RequestOrigin::local) const;
   // world_memory.cpp
   void begin(const StartLoad& action);
-  void gone(ServerId server);
-  void used(ServerId server);
-  void shrinks(ServerId server);
-  void downsize_ends(ServerId server);
+  void gone(InstanceId instance);
+  void used(InstanceId instance);
+  void shrinks(InstanceId instance);
+  void downsize_ends(InstanceId instance);
   void sampled();
   void watch(bool on);
   void watched();
-  bool fits(ServerId server) const;
+  bool fits(InstanceId instance) const;
   void set_traits(const Op& op);
   void set(Timer::Kind kind, std::uint64_t id, Millis in);
   Millis load_time(std::size_t animal);
-  Millis stop_time(ServerId server);
-  bool chance(ServerId server, std::uint32_t percent);
+  Millis stop_time(InstanceId instance);
+  bool chance(InstanceId instance, std::uint32_t percent);
   void hold(LeaseId lease, Millis time);
   void say(std::string line);
   std::int64_t since_birth() const { return (now_.mono - MonoTime{} - std::chrono::hours(1)) / Millis{1}; }
-  std::string label(ServerId id) const;
+  std::string label(InstanceId id) const;
 
   Outcome outcome_;
   bool with_trace_;
@@ -103,7 +103,7 @@ class World {
   };
   std::array<Disk, kZoo.size()> disks_{};
   std::map<std::uint64_t, CheckLoad> looks_;       // under way, by number
-  std::map<ServerId, bool> downsizes_;             // told, and whether it worked
+  std::map<InstanceId, bool> downsizes_;           // told, and whether it worked
   std::vector<FakeMemory::Late> on_its_way_;       // by the id of the timer
   Op lends_{.kind = Op::Kind::lend, .choice = 2};  // the last one
   Settings usual_;                                 // but for what is lent
@@ -119,7 +119,7 @@ class World {
   std::uint64_t timers_set_ = 0;
   std::uint64_t last_ticket_ = 0;
   ActionList actions_;
-  ServerId granted_on_{0};
+  InstanceId granted_on_{0};
 };
 
 }  // namespace corral::residency::simulation

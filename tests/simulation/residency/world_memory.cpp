@@ -22,39 +22,39 @@ void World::begin(const StartLoad& action) {
   const Traits& traits = traits_[animal_named(action.spec->name)];
   if (traits.understated) really.whole = really.whole + really.whole;
   if (action.spec->memory.empty()) really.whole.fill(kPoolSize / 10);
-  memory_.start(action.server, really);
+  memory_.start(action.instance, really);
 }
 
 // The child is gone; the system takes a while to notice that its memory is free.
-void World::gone(ServerId server) {
-  const auto at = witness_.children().find(server);
+void World::gone(InstanceId instance) {
+  const auto at = witness_.children().find(instance);
   if (at == witness_.children().end()) return;
-  on_its_way_.push_back(memory_.end(server, at->second.holds()));
+  on_its_way_.push_back(memory_.end(instance, at->second.holds()));
   if (lateness_ == Millis{0}) return memory_.returned(on_its_way_.back());
   set(Timer::Kind::memory_back, on_its_way_.size() - 1, lateness_);
 }
 
-void World::used(ServerId server) {
-  if (memory_.shrunk(server)) memory_.grow(server);
+void World::used(InstanceId instance) {
+  if (memory_.shrunk(instance)) memory_.grow(instance);
 }
 
-void World::shrinks(ServerId server) {
-  const auto at = witness_.children().find(server);
+void World::shrinks(InstanceId instance) {
+  const auto at = witness_.children().find(instance);
   if (at == witness_.children().end()) return;
-  if (chance(server, 2)) return;  // it hangs, and will never answer
-  const bool works = at->second.leases == 0 && !chance(server, 15);
-  if (works) memory_.shrink(server);
-  downsizes_[server] = works;
-  set(Timer::Kind::downsize_ends, server.value(), stop_time(server));
+  if (chance(instance, 2)) return;  // it hangs, and will never answer
+  const bool works = at->second.leases == 0 && !chance(instance, 15);
+  if (works) memory_.shrink(instance);
+  downsizes_[instance] = works;
+  set(Timer::Kind::downsize_ends, instance.value(), stop_time(instance));
 }
 
-void World::downsize_ends(ServerId server) {
-  const auto at = downsizes_.find(server);
+void World::downsize_ends(InstanceId instance) {
+  const auto at = downsizes_.find(instance);
   const bool worked = at->second;
   downsizes_.erase(at);
-  if (!witness_.children().contains(server)) return;
-  if (worked) return send(Downsized{server});
-  send(DownsizeFailed{server});
+  if (!witness_.children().contains(instance)) return;
+  if (worked) return send(Downsized{instance});
+  send(DownsizeFailed{instance});
 }
 
 void World::sampled() {
@@ -79,8 +79,8 @@ void World::watched() {
 }
 
 // The second half of what a load takes is there.
-bool World::fits(ServerId server) const {
-  const Bytes2 left = memory_.available() - memory_.held(server);
+bool World::fits(InstanceId instance) const {
+  const Bytes2 left = memory_.available() - memory_.held(instance);
   return std::ranges::all_of(left, [](std::int64_t bytes) { return bytes >= 0; });
 }
 

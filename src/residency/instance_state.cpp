@@ -1,4 +1,4 @@
-#include "residency/server_state.h"
+#include "residency/instance_state.h"
 
 #include <array>
 #include <initializer_list>
@@ -6,11 +6,11 @@
 namespace corral::residency {
 namespace {
 
-using enum ServerState;
+using enum InstanceState;
 
 struct Row {
-  ServerState from;
-  std::initializer_list<ServerState> to;
+  InstanceState from;
+  std::initializer_list<InstanceState> to;
 };
 constexpr Row kMoves[] = {
     {queued, {loading, gone}},
@@ -25,23 +25,24 @@ constexpr Row kMoves[] = {
     {failed, {}},
 };
 
-using Bits = std::array<std::uint16_t, kServerStateCount>;
+using Bits = std::array<std::uint16_t, kInstanceStateCount>;
 constexpr Bits kAllowed = [] {
   Bits bits{};
   for (const Row& row : kMoves) {
-    for (ServerState to : row.to) bits[static_cast<std::size_t>(row.from)] |= std::uint16_t(1U << static_cast<int>(to));
+    for (InstanceState to : row.to)
+      bits[static_cast<std::size_t>(row.from)] |= std::uint16_t(1U << static_cast<int>(to));
   }
   return bits;
 }();
 
-constexpr std::array<const char*, kServerStateCount> kNames{"queued",    "loading",  "ready",    "in_use", "downsizing",
-                                                            "downsized", "draining", "evicting", "gone",   "failed"};
+constexpr std::array<const char*, kInstanceStateCount> kNames{
+    "queued", "loading", "ready", "in_use", "downsizing", "downsized", "draining", "evicting", "gone", "failed"};
 
 }  // namespace
 
-const char* name_of(ServerState state) { return kNames[static_cast<std::size_t>(state)]; }
+const char* name_of(InstanceState state) { return kNames[static_cast<std::size_t>(state)]; }
 
-bool may_move(ServerState from, ServerState to) {
+bool may_move(InstanceState from, InstanceState to) {
   return (kAllowed[static_cast<std::size_t>(from)] >> static_cast<int>(to) & 1U) != 0;
 }
 

@@ -1,4 +1,4 @@
-// The states of one server and the only moves between them.
+// The states of one instance and the only moves between them.
 //
 //   queued ──> loading ──> ready <──> in_use <─────────╮        a load that nobody wants any more goes queued ──> gone
 //                │         ▲ │ ╲         │             │
@@ -16,7 +16,7 @@
 
 namespace corral::residency {
 
-enum class ServerState : std::uint8_t {
+enum class InstanceState : std::uint8_t {
   queued,
   loading,
   ready,
@@ -28,19 +28,23 @@ enum class ServerState : std::uint8_t {
   gone,
   failed,
 };
-inline constexpr int kServerStateCount = 10;
+inline constexpr int kInstanceStateCount = 10;
 
 // The name used in the API and in logs.
-const char* name_of(ServerState state);
+const char* name_of(InstanceState state);
 
 // True when the table above has this move.
-bool may_move(ServerState from, ServerState to);
+bool may_move(InstanceState from, InstanceState to);
 
-// True while a server takes requests at once: downsized ones too, they get their memory back by themselves.
-constexpr bool serves(ServerState state) { return state >= ServerState::ready && state <= ServerState::downsized; }
-// True while a server takes a slot of its type: from the start of the load until the child is gone.
-constexpr bool takes_slot(ServerState state) { return state != ServerState::queued && state < ServerState::gone; }
+// True while an instance takes requests at once: downsized ones too, they get their memory back by themselves.
+constexpr bool serves(InstanceState state) {
+  return state >= InstanceState::ready && state <= InstanceState::downsized;
+}
+// True while an instance takes a slot of its type: from the start of the load until the child is gone.
+constexpr bool takes_slot(InstanceState state) { return state != InstanceState::queued && state < InstanceState::gone; }
 // True while the model counts as loaded, busy or not, leaving or not.
-constexpr bool is_resident(ServerState state) { return state > ServerState::loading && state < ServerState::evicting; }
+constexpr bool is_resident(InstanceState state) {
+  return state > InstanceState::loading && state < InstanceState::evicting;
+}
 
 }  // namespace corral::residency
