@@ -22,7 +22,7 @@
 #include "fleet/node/node.h"
 #include "http/spool.h"
 #include "models/content_hash.h"
-#include "router/forwarder.h"
+#include "router/forward/forwarder.h"
 #include "router/model_router.h"
 #include "store/store.h"
 

@@ -15,7 +15,7 @@
 #include "models/errors.h"
 #include "proc/errors.h"
 #include "residency/errors.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "store/errors.h"
 
 namespace corral::api {

@@ -12,7 +12,7 @@
 #include "async/offload.h"
 #include "async/timer.h"
 #include "json/writer.h"
-#include "router/event_source.h"
+#include "router/core/event_source.h"
 #include "router/model_router.h"
 
 namespace corral::api {

@@ -9,7 +9,7 @@
 #include "dialects/error_teller.h"
 #include "fleet/base/remote_models.h"
 #include "residency/errors.h"
-#include "router/request_table.h"
+#include "router/base/request_table.h"
 
 namespace corral::api {
 namespace {

@@ -7,7 +7,7 @@
 #include "http/handler.h"
 #include "json/peek.h"
 #include "protocol/fields.h"
-#include "router/option_patch.h"
+#include "router/options/option_patch.h"
 
 namespace corral::api {
 

@@ -46,8 +46,8 @@
 #include "proc/exec_mode.h"
 #include "proc/posix_spawner.h"
 #include "residency/limits.h"
-#include "router/forwarder.h"
-#include "router/memory_sampler.h"
+#include "router/forward/forwarder.h"
+#include "router/instances/memory_sampler.h"
 #include "router/model_router.h"
 #include "store/store.h"
 

@@ -1,5 +1,5 @@
 // What contexts models have, and requests that want a larger one.
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {

@@ -1,6 +1,6 @@
 // Loading, unloading, pinning and stopping by hand, through the shell.
 #include "residency/errors.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {

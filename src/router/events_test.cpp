@@ -1,5 +1,5 @@
 // What readers of events are told, in which order, and what becomes of slow ones.
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {

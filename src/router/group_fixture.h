@@ -3,7 +3,7 @@
 #pragma once
 
 #include "residency/errors.h"
-#include "router/memory_sampler.h"
+#include "router/instances/memory_sampler.h"
 #include "router/peer_lease_provider.h"
 #include "router/router_fixture.h"
 

@@ -6,18 +6,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "backends/wrapped_server.h"
 #include "residency/types.h"
+#include "router/options/load_spec.h"
 
 namespace corral::router {
-
-// Whose a share is, for people.
-struct ShareOf {
-  std::string host;
-  std::string model;
-};
 
 struct GroupLoad {
   backends::ModelPtr model;

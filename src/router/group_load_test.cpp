@@ -1,11 +1,10 @@
 // What groups of a mesh load here, between all the others.
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "router/group_fixture.h"
 
 namespace corral::router {
 namespace {
 
-using residency::errc;
 using GroupLoadTest = GroupRouterTest;
 
 // ---- shares
@@ -54,7 +53,7 @@ TEST_F(GroupLoadTest, AShareThatDoesntFitIsRefusedAndSaysWhatIsShort) {
   sampler.available = 350;
   auto lease = run(router->acquire_for_group(share(made(300, "share"))));
   ASSERT_TRUE(lease.refused());
-  EXPECT_EQ(lease.error().code, errc::not_here);
+  EXPECT_EQ(lease.error().code, residency::errc::not_here);
   ASSERT_EQ(lease.error().memory.size(), 1u);
   EXPECT_EQ(lease.error().memory[0].have, 250u);
 }
@@ -157,7 +156,7 @@ TEST_F(GroupLoadTest, WhatIsHeldIsLoadedByNoRequestButServedByItsGroup) {
   router->hold(ModelName("a"), true);
   auto early = acquire("a");
   ASSERT_TRUE(early.refused());
-  EXPECT_EQ(early.error().code, errc::not_here);
+  EXPECT_EQ(early.error().code, residency::errc::not_here);
   const auto of = made(300);
   auto loading = run(router->acquire_for_group(split("a", of)));
   auto joined = acquire("a");

@@ -1,7 +1,7 @@
 // Requests go to whoever lends: here a peer, without a process or a house.
 #include <algorithm>
 
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {

@@ -1,13 +1,11 @@
 // Requests of other machines of a mesh, through the lender that is made for them.
 #include "residency/errors.h"
-#include "router/memory_sampler.h"
+#include "router/instances/memory_sampler.h"
 #include "router/peer_lease_provider.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {
 namespace {
-
-using residency::errc;
 
 class SteadyGauge final : public MemorySampler {
  public:
@@ -78,7 +76,7 @@ TEST_F(LendingTest, APeerHearsWhatIsShort) {
   auto refused = ask("b");
   ASSERT_TRUE(refused.done());
   ASSERT_FALSE(refused.granted());
-  EXPECT_EQ(refused.error().code, errc::not_here);
+  EXPECT_EQ(refused.error().code, residency::errc::not_here);
   ASSERT_EQ(refused.error().memory.size(), 1u);
   EXPECT_EQ(refused.error().memory[0].have, 350u);
   EXPECT_THAT(backend.alive(), IsEmpty());
@@ -88,7 +86,7 @@ TEST_F(LendingTest, APeerNeverWaitsBehindALoadOfTheOwners) {
   auto own = acquire("a");
   auto refused = ask("b");
   ASSERT_TRUE(refused.done());
-  EXPECT_EQ(refused.error().code, errc::not_here);
+  EXPECT_EQ(refused.error().code, residency::errc::not_here);
   server("a").finish_load();
   settle();
   EXPECT_TRUE(own.granted());
@@ -130,7 +128,7 @@ TEST_F(LendingTest, TheOwnersLoadAbortsOneForAPeer) {
   EXPECT_THAT(backend.alive(), ElementsAre("b"));
   auto own = acquire("a");
   ASSERT_TRUE(lent.done());
-  EXPECT_EQ(lent.error().code, errc::not_here);
+  EXPECT_EQ(lent.error().code, residency::errc::not_here);
   server("b").let_stop();
   settle();
   server("a").finish_load();
@@ -182,7 +180,7 @@ TEST_F(LendingTest, APeerChangesNoContext) {
   have("a");
   auto refused = ask("a", LeaseRequest{.context = {2000}});
   ASSERT_TRUE(refused.done());
-  EXPECT_EQ(refused.error().code, errc::not_here);
+  EXPECT_EQ(refused.error().code, residency::errc::not_here);
   EXPECT_EQ(refused.error().param, "ctx_size");
   EXPECT_TRUE(ask("a", LeaseRequest{.context = {1000}}).granted());
   EXPECT_THAT(backend.servers(), testing::SizeIs(1)) << "nothing is loaded anew";

@@ -7,8 +7,8 @@
 #include "async/settle_for_tests.h"
 #include "backends/fake_backend.h"
 #include "base/log.h"
-#include "router/answered_for_tests.h"
-#include "router/forwarder.h"
+#include "router/forward/answered_for_tests.h"
+#include "router/forward/forwarder.h"
 #include "router/model_router.h"
 
 namespace corral::router {

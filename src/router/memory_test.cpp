@@ -1,6 +1,6 @@
 // What the shell does for the rules of memory: measures, asks what a load will take, shrinks what is idle.
-#include "router/errors.h"
-#include "router/memory_sampler.h"
+#include "router/base/errors.h"
+#include "router/instances/memory_sampler.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {

@@ -6,8 +6,8 @@
 
 #include "backends/external/stranger.h"
 #include "residency/errors.h"
-#include "router/eviction.h"
-#include "router/plain_request.h"
+#include "router/instances/plain_request.h"
+#include "router/options/eviction.h"
 
 namespace corral::router {
 namespace {

@@ -15,17 +15,18 @@
 #include <vector>
 
 #include "async/loop.h"
-#include "router/context_planner.h"
-#include "router/core_driver.h"
-#include "router/counters.h"
-#include "router/errors.h"
-#include "router/event_hub.h"
-#include "router/lease.h"
-#include "router/load_checks.h"
-#include "router/memory_reporter.h"
-#include "router/model_options.h"
-#include "router/process_manager.h"
-#include "router/request_checks.h"
+#include "router/base/counters.h"
+#include "router/base/errors.h"
+#include "router/base/lease.h"
+#include "router/core/core_driver.h"
+#include "router/core/event_hub.h"
+#include "router/group_load.h"
+#include "router/instances/context_planner.h"
+#include "router/instances/load_checks.h"
+#include "router/instances/memory_reporter.h"
+#include "router/instances/process_manager.h"
+#include "router/instances/request_checks.h"
+#include "router/options/model_options.h"
 
 namespace corral::router {
 

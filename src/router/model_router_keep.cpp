@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "residency/action.h"
-#include "router/eviction.h"
 #include "router/model_router.h"
+#include "router/options/eviction.h"
 
 namespace corral::router {
 namespace {

@@ -1,7 +1,7 @@
 // What ModelRouter tells of the house, at one moment or as it changes.
 #include "residency/instance_state.h"
-#include "router/eviction.h"
 #include "router/model_router.h"
+#include "router/options/eviction.h"
 
 namespace corral::router {
 

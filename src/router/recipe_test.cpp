@@ -2,7 +2,7 @@
 #include "base/recipe.h"
 
 #include "residency/npu_rule.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {

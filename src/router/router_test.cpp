@@ -1,7 +1,7 @@
 // Leases and residency through the shell: who loads, who waits, who goes.
 #include "backends/errors.h"
 #include "residency/errors.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "router/router_fixture.h"
 
 namespace corral::router {

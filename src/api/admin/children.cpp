@@ -4,7 +4,7 @@
 
 #include "async/task_group.h"
 #include "residency/errors.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 
 namespace corral::api {
 namespace {

@@ -8,7 +8,8 @@
 //   pin        a model was pinned or unpinned
 //   settings   limits changed
 //   shutdown   the last one
-//   others     what other parts of the program tell, under their names (router/event_source.h); a snapshot has a member
+//   others     what other parts of the program tell, under their names (router/core/event_source.h); a snapshot has a
+//   member
 //              of that name
 //
 // No more than max_event_readers at once: one costs little, but each change is written out for each of them.

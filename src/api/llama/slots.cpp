@@ -11,7 +11,7 @@
 #include "json/count.h"
 #include "json/value.h"
 #include "json/writer.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 
 namespace corral::api {
 namespace {

@@ -13,7 +13,7 @@
 #include "json/writer.h"
 #include "protocol/errors.h"
 #include "residency/errors.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 
 namespace corral::api {
 namespace {

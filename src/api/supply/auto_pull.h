@@ -7,7 +7,7 @@
 #include <string>
 
 #include "api/context.h"
-#include "router/forwarder.h"
+#include "router/forward/forwarder.h"
 
 namespace corral::api {
 

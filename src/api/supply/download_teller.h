@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "downloads/desk.h"
-#include "router/event_source.h"
+#include "router/core/event_source.h"
 
 namespace corral::api {
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "fleet/base/errors.h"
 #include "residency/instance_state.h"
-#include "router/failure.h"
+#include "router/base/failure.h"
 
 namespace corral::fleet {
 

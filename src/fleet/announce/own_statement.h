@@ -16,8 +16,8 @@
 #include "mesh/catalog/node_state.h"
 #include "mesh/identity/address.h"
 #include "models/catalog.h"
-#include "router/model_context.h"
 #include "router/model_router.h"
+#include "router/options/model_context.h"
 
 namespace corral::fleet {
 

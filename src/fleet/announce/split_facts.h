@@ -4,7 +4,7 @@
 
 #include "mesh/allocation/split_plan.h"
 #include "models/model_info.h"
-#include "router/model_context.h"
+#include "router/options/model_context.h"
 
 namespace corral::fleet {
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "mesh/catalog/catalog.h"
 #include "models/model_info.h"
-#include "router/identities.h"
+#include "router/base/identities.h"
 
 namespace corral::fleet {
 

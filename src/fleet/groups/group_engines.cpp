@@ -7,7 +7,7 @@
 
 #include "async/event.h"
 #include "fleet/base/errors.h"
-#include "router/failure.h"
+#include "router/base/failure.h"
 
 namespace corral::fleet {
 
@@ -15,7 +15,7 @@ using async::Task;
 
 namespace {
 
-// As router/model_options.cpp has it for a model that is alone.
+// As router/options/model_options.cpp has it for a model that is alone.
 constexpr Millis kDeadlineBase{60'000};
 constexpr double kSlowDiskBytesPerMilli = 50'000;
 constexpr double kMargin = 3;

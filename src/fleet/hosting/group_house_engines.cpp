@@ -8,7 +8,7 @@
 #include "fleet/base/errors.h"
 #include "fleet/hosting/group_house_parts.h"
 #include "residency/errors.h"
-#include "router/failure.h"
+#include "router/base/failure.h"
 
 namespace corral::fleet {
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "fleet/base/errors.h"
 #include "fleet/hosting/group_house_parts.h"
-#include "router/failure.h"
+#include "router/base/failure.h"
 
 namespace corral::fleet {
 

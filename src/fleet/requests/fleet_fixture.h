@@ -25,7 +25,7 @@
 #include "mesh/support_for_tests.h"
 #include "models/errors.h"
 #include "residency/errors.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 #include "router/peer_lease_provider.h"
 #include "router/router_fixture.h"
 

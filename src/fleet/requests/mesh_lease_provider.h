@@ -10,7 +10,7 @@
 #include "fleet/base/demand.h"
 #include "fleet/base/split_book.h"
 #include "fleet/requests/peer_calls.h"
-#include "router/lease.h"
+#include "router/base/lease.h"
 
 namespace corral::fleet {
 

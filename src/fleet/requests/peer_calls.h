@@ -21,7 +21,7 @@
 #include "fleet/requests/node_selector.h"
 #include "fleet/requests/peer_transport.h"
 #include "http/body.h"
-#include "router/upstream.h"
+#include "router/base/upstream.h"
 
 namespace corral::fleet {
 

@@ -9,7 +9,7 @@
 #include "protocol/client_tag.h"
 #include "protocol/errors.h"
 #include "residency/errors.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 
 namespace corral::fleet {
 namespace {

@@ -20,7 +20,7 @@
 #include "fleet/requests/peer_transport.h"
 #include "http/handler.h"
 #include "models/catalog.h"
-#include "router/forwarder.h"
+#include "router/forward/forwarder.h"
 
 namespace corral::fleet {
 

@@ -10,7 +10,7 @@
 #include "http/sse.h"
 #include "mesh/identity/errors.h"
 #include "protocol/http_error.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 
 namespace corral::fleet {
 namespace {

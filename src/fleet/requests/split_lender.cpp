@@ -4,7 +4,7 @@
 
 #include "fleet/base/errors.h"
 #include "residency/errors.h"
-#include "router/errors.h"
+#include "router/base/errors.h"
 
 namespace corral::fleet {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 constexpr Millis kLook{100};
 // An engine that has just gone is known here as gone within that time.
 constexpr Millis kCatchUp{3'000};
-// A group gets so long to stand, as a load does (router/model_options.cpp), and a while to be agreed on.
+// A group gets so long to stand, as a load does (router/options/model_options.cpp), and a while to be agreed on.
 constexpr Millis kDeadlineBase{90'000};
 constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
 constexpr std::chrono::seconds kAgain{5};

@@ -9,8 +9,8 @@
 
 #include "async/timer.h"
 #include "fleet/base/split_book.h"
-#include "router/lease.h"
-#include "router/upstream.h"
+#include "router/base/lease.h"
+#include "router/base/upstream.h"
 
 namespace corral::fleet {
 

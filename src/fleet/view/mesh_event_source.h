@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "fleet/view/mesh_view.h"
-#include "router/event_source.h"
+#include "router/core/event_source.h"
 
 namespace corral::fleet {
 

@@ -1,0 +1,36 @@
+// What the router has counted since its start: of each model, and of all together. On the home loop.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "backends/wrapped_server.h"
+#include "residency/types.h"
+#include "router/base/metrics.h"
+
+namespace corral::router {
+
+// What finished requests have used, all models together.
+struct Totals {
+  std::uint64_t requests = 0;
+  std::uint64_t input_tokens = 0;
+  std::uint64_t output_tokens = 0;
+  std::uint64_t cached_tokens = 0;
+  std::optional<backends::RequestStats> last;
+  ModelName last_model;
+};
+
+class Counters {
+ public:
+  ModelMetrics& of(const residency::ModelSpec& spec);
+  void used(const residency::ModelSpec& spec, const backends::RequestStats& stats);
+  void ended(const RequestEnd& end);
+  const Totals& totals() const { return totals_; }
+  const Metrics& models() const { return models_; }
+
+ private:
+  Totals totals_;
+  Metrics models_;
+};
+
+}  // namespace corral::router

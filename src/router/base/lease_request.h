@@ -1,0 +1,66 @@
+// The parameters of a lease, in parts. Each LeaseProvider reads the parts that concern it and passes all of them on.
+// Plain values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "protocol/ask.h"
+#include "residency/types.h"
+#include "router/base/identities.h"
+
+namespace corral::router {
+
+// A request, to be checked before a model is evicted for it (request_checks.h).
+struct AskedRequest {
+  protocol::Ask ask = protocol::Ask::chat;
+  std::string body;    // JSON, canonical
+  std::string client;  // its tag (client_tag.h)
+};
+
+// An engine's answer to a request that can't succeed: a fact of the error that stands for it.
+struct RefusedRequest {
+  unsigned status = 400;
+  std::string body;
+};
+
+// The context that the conversation needs. Read by ModelRouter; sent to peers.
+struct WantedContext {
+  std::uint64_t tokens = 0;  // 0: whatever there is
+  // True: a model with a smaller context is reloaded with this one. False: the request gets the context that the model
+  // has, or that a load gives it by default.
+  bool may_reload = true;
+};
+
+// The sender. Read by PeerLeaseProvider, ModelRouter and fleet::SplitLender.
+struct Requester {
+  residency::RequestOrigin origin = residency::RequestOrigin::local;
+  NodeRef peer = {};   // the node, of a peer's request: of each peer only so many wait
+  bool waits = false;  // no other node can serve it: it may wait for a load of another model, see PeerLeaseProvider
+};
+
+// How it is answered. Sent to peers.
+struct Streaming {
+  bool wanted = false;
+  std::optional<Millis> ping_interval = {};  // as of ForwardRequest
+};
+
+// Which node of a mesh is to answer. Read by fleet::PeerCalls.
+struct NodePreference {
+  std::uint64_t conversation = 0;   // the same number for requests of one conversation; 0: not known
+  std::vector<NodeRef> avoid = {};  // those that failed this request, or wouldn't take it
+};
+
+struct LeaseRequest {
+  WantedContext context = {};
+  Requester requester = {};
+  Streaming streaming = {};
+  NodePreference nodes = {};
+  std::shared_ptr<const AskedRequest> asked = {};  // none: it isn't checked before a load
+};
+
+}  // namespace corral::router

@@ -1,0 +1,158 @@
+#include "router/core/changes.h"
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+
+namespace corral::router {
+namespace {
+
+using residency::InstanceState;
+
+// What is compared of a queue: who waits for whom; time passes by itself. Who is only being looked at has hardly come.
+bool same_order(const std::vector<residency::QueuedView>& a, const std::vector<residency::QueuedView>& b) {
+  const auto waits = [](const residency::QueuedView& queued) { return !queued.checking; };
+  return std::ranges::equal(a | std::views::filter(waits), b | std::views::filter(waits),
+                            [](const auto& one, const auto& other) {
+                              return one.model == other.model && one.waiting_for == other.waiting_for;
+                            });
+}
+
+bool same_waiters(const std::vector<residency::QueuedView>& a, const std::vector<residency::QueuedView>& b) {
+  return std::ranges::equal(a, b, [](const auto& one, const auto& other) {
+    return one.model == other.model && one.waiters == other.waiters && one.checking == other.checking;
+  });
+}
+
+class Differ {
+ public:
+  explicit Differ(const Causes& causes) : causes_(causes) {}
+
+  void came(const InstanceSnapshot& instance) {
+    urgent();
+    tell_move(instance, InstanceState::queued);
+    add(LoadChanged{.spec = instance.spec, .stage = LoadStage::started, .attempt = instance.attempt, .error = {}});
+    if (!instance.loads) tell_finished(instance);
+  }
+
+  void stayed(const InstanceSnapshot& before, const InstanceSnapshot& after) {
+    if (before.loads && !after.loads) tell_finished(after);
+    if (before.loads && after.loads && before.progress != after.progress) {
+      add(LoadChanged{.spec = after.spec,
+                      .stage = LoadStage::progress,
+                      .attempt = after.attempt,
+                      .progress = after.progress,
+                      .error = {}});
+    }
+    if (before.state != after.state || before.leases != after.leases) tell_move(after, before.state);
+    if (!(serves(before.state) && serves(after.state)) && before.state != after.state) urgent();
+    if (before.pinned != after.pinned) {
+      urgent();
+      add(PinUpdated{after.spec->name, after.pinned});
+    }
+  }
+
+  void went(const InstanceSnapshot& instance) {
+    urgent();
+    const auto cause = causes_.find(instance.id);
+    const bool failed = cause != causes_.end();
+    if (instance.loads) {
+      add(LoadChanged{.spec = instance.spec,
+                      .stage = failed ? LoadStage::failed : LoadStage::aborted,
+                      .attempt = instance.attempt,
+                      .reason = instance.leaving,
+                      .error = failed ? std::optional(cause->second) : std::nullopt});
+    }
+    add(InstanceChanged{.spec = instance.spec,
+                        .from = instance.state,
+                        .to = failed ? InstanceState::failed : InstanceState::gone,
+                        .reason = instance.leaving,
+                        .cause = failed ? cause->second.message : "",
+                        .pinned = instance.pinned});
+  }
+
+  void add(Change change) { changes_.list.push_back(std::move(change)); }
+  void urgent() { changes_.urgent = true; }
+  Changes take() { return std::move(changes_); }
+
+ private:
+  void tell_move(const InstanceSnapshot& instance, InstanceState from) {
+    add(InstanceChanged{.spec = instance.spec,
+                        .from = from,
+                        .to = instance.state,
+                        .reason = instance.leaving,
+                        .cause = {},
+                        .pinned = instance.pinned,
+                        .requests = instance.leases});
+  }
+  void tell_finished(const InstanceSnapshot& instance) {
+    add(LoadChanged{.spec = instance.spec,
+                    .stage = LoadStage::finished,
+                    .attempt = instance.attempt,
+                    .progress = 1,
+                    .took = instance.load_duration,
+                    .error = {}});
+  }
+
+  const Causes& causes_;
+  Changes changes_;
+};
+
+}  // namespace
+
+const char* name_of(LoadStage stage) {
+  static constexpr std::array kNames{"started", "progress", "finished", "failed", "aborted"};
+  return kNames[static_cast<std::size_t>(stage)];
+}
+
+RouterSnapshot take_picture(const residency::Core& core, residency::Now now, double progress) {
+  auto snapshot = core.snapshot(now);
+  RouterSnapshot picture{{}, std::move(snapshot.queue), core.state().settings, snapshot.revision};
+  for (const auto& view : snapshot.instances) {
+    picture.instances.push_back({.id = view.id,
+                                 .spec = view.spec,
+                                 .state = view.state,
+                                 .leaving = view.leaving,
+                                 .pinned = view.pinned,
+                                 .leases = view.leases,
+                                 .load_duration = view.load_duration});
+  }
+  if (const auto& loading = snapshot.loading) {
+    picture.instances.push_back({.id = loading->id,
+                                 .spec = loading->spec,
+                                 .state = loading->aborting ? InstanceState::evicting : InstanceState::loading,
+                                 .leaving = loading->leaving,
+                                 .loads = true,
+                                 .attempt = loading->attempt,
+                                 .progress = progress});
+    const auto* model = core.state().find(loading->spec->name);
+    picture.instances.back().pinned = model != nullptr && model->pinned;
+  }
+  std::ranges::sort(picture.instances, {}, &InstanceSnapshot::id);
+  return picture;
+}
+
+Changes diff(const RouterSnapshot& before, const RouterSnapshot& after, const Causes& causes) {
+  Differ differ(causes);
+  auto old = before.instances.begin();
+  auto now = after.instances.begin();
+  while (old != before.instances.end() || now != after.instances.end()) {
+    if (now == after.instances.end() || (old != before.instances.end() && old->id < now->id)) {
+      differ.went(*old++);
+    } else if (old == before.instances.end() || now->id < old->id) {
+      differ.came(*now++);
+    } else {
+      differ.stayed(*old++, *now++);
+    }
+  }
+  if (!same_order(before.queue, after.queue)) differ.urgent();
+  if (!same_order(before.queue, after.queue) || !same_waiters(before.queue, after.queue))
+    differ.add(QueueChanged{after.queue});
+  if (before.settings != after.settings) {
+    differ.urgent();
+    differ.add(SettingsChanged{after.settings});
+  }
+  return differ.take();
+}
+
+}  // namespace corral::router

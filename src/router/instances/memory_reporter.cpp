@@ -1,0 +1,73 @@
+#include "router/instances/memory_reporter.h"
+
+#include <algorithm>
+
+#include "backends/external/stranger.h"
+#include "base/log.h"
+#include "base/recipe.h"
+#include "residency/elsewhere.h"
+
+namespace corral::router {
+
+void MemoryReporter::on(const residency::SampleMemory&) {
+  if (sampler_ == nullptr) {
+    driver_.dispatch(residency::MemorySampled{});
+  } else {
+    tasks_.spawn("memory sample", sample());
+  }
+}
+
+async::Task<void> MemoryReporter::sample() {
+  auto sample = co_await sampler_->sample();
+  driver_.dispatch(std::move(sample));
+}
+
+void MemoryReporter::on(const residency::WatchMemory& action) {
+  if (sampler_ == nullptr) return;
+  if (action.on) {
+    sampler_->watch([this](residency::MemorySampled sample) { driver_.dispatch(std::move(sample)); });
+  } else {
+    sampler_->unwatch();
+  }
+}
+
+async::Task<void> MemoryReporter::look_at(LoadSpec& spec) {
+  const Device machine = sampler_ == nullptr ? Device::cpu : co_await sampler_->devices();
+  spec.device = spec.backend->device(*spec.model, spec.load_options, machine);
+  spec.npu = npu_use(spec.recipe, spec.device);
+  spec.memory = co_await memory_of(spec);
+}
+
+// Where memory might be short, what the load will take; else it doesn't matter, and nobody waits for the answer.
+async::Task<residency::MemoryUse> MemoryReporter::memory_of(const LoadSpec& spec) {
+  if (sampler_ == nullptr) co_return residency::MemoryUse{};
+  const auto* const stranger = dynamic_cast<const backends::Stranger*>(spec.backend);
+  if (stranger != nullptr && runs_elsewhere(spec)) co_return residency::MemoryUse{};
+  auto given = spec.backend->given_memory();
+  if (stranger != nullptr) given = stranger->expected_memory(*spec.model, spec.load_options, spec.device);
+  if (given) {
+    const auto seen = co_await sampler_->sample();
+    co_return given_use(*given, has(spec.device, Device::gpu), seen);
+  }
+  if (auto known = spec.backend->known_estimate(*spec.model, spec.load_options))
+    co_return co_await sampler_->use_of(std::move(*known));
+  const auto sample = co_await sampler_->sample();
+  const auto bound = spec.backend->rough_bound(*spec.model, spec.load_options);
+  const auto may_be_short = [&](const residency::PoolSample& pool) {
+    return pool.available <= bound && (has(spec.device, Device::gpu) || pool.pool.value() == kHostPool);
+  };
+  // What is lent is counted, however much there is.
+  const bool counts = spec.eviction.auto_evict || spec.origin == residency::RequestOrigin::peer;
+  if (std::ranges::none_of(sample.pools, may_be_short) && !counts) co_return residency::MemoryUse{};
+  auto asked = co_await spec.backend->estimate(spec.model, spec.load_options);
+  if (asked) co_return co_await sampler_->use_of(std::move(*asked));
+  log::warning("router", "what {} will take isn't known: {}", spec.name.value(), asked.error().message);
+  co_return residency::MemoryUse{};
+}
+
+async::Task<void> MemoryReporter::stop() {
+  if (sampler_ != nullptr) sampler_->unwatch();
+  co_await tasks_.join();
+}
+
+}  // namespace corral::router

@@ -1,0 +1,151 @@
+#include "router/options/model_options.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backends/external/stranger.h"
+#include "base/log.h"
+#include "base/recipe.h"
+#include "config/ollama_options.h"
+#include "router/base/errors.h"
+#include "router/options/eviction.h"
+
+namespace corral::router {
+namespace {
+
+// A load may take this long however small the model, plus its bytes at the speed of a slow disk.
+constexpr Millis kLoadDeadlineBase{60'000};
+constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
+
+Millis default_deadline(Bytes size) { return kLoadDeadlineBase + Millis(size.value() / kSlowDiskBytesPerMilli); }
+
+Error not_installed(const models::ModelInfo& model) {
+  const Recipe* const recipe = find_recipe(model.recipe);
+  const auto needs = recipe && !recipe->program.empty()
+                         ? fmt::format("needs the program '{}', which this server has no backend for", recipe->program)
+                         : std::string("isn't known here");
+  return {make_error_code(errc::unknown_recipe),
+          fmt::format("model '{}' is served by the recipe '{}', which {}", model.name.value(), model.recipe, needs),
+          "model"};
+}
+
+// What a model of Ollama's registry brings along. It counts less than what is saved for the model, and more than the
+// server's settings.
+backends::LoadOptions came_with(const models::ModelInfo& model) {
+  auto options = config::options_of_ollama(model.parameters);
+  if (!model.adapter.empty()) options.lora = std::vector{model.adapter.native()};
+  return options;
+}
+
+// With what the configuration says of this model alone behind it.
+backends::LoadOptions of_model(const std::vector<backends::Backend*>& all, const ModelName& model,
+                               backends::LoadOptions said) {
+  for (const auto* backend : all) {
+    if (const auto* const stranger = dynamic_cast<const backends::Stranger*>(backend))
+      said = backends::merge(said, stranger->configured(model));
+  }
+  return said;
+}
+
+}  // namespace
+
+Result<ModelOptions::Resolved> ModelOptions::resolve(const models::ModelInfo& model,
+                                                     const backends::LoadOptions& options) const {
+  const auto backend = std::ranges::find(backends_, model.recipe, [](const auto* known) { return known->recipe(); });
+  if (backend == backends_.end()) return std::unexpected(not_installed(model));
+  auto resolved = (*backend)->resolve(model, options);
+  if (!resolved) return std::unexpected(resolved.error());
+  return Resolved{*backend, std::move(*resolved)};
+}
+
+Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr& model,
+                                                        const OptionPatch& wish) const {
+  auto resolved = resolve(*model, wanted(*model, wish));
+  if (!resolved) return std::unexpected(resolved.error());
+  auto spec = std::make_shared<LoadSpec>();
+  spec->name = model->name;
+  spec->type = model->type;
+  spec->recipe = model->recipe;
+  spec->options = backends::fingerprint(resolved->options);
+  const auto* const stranger = dynamic_cast<const backends::Stranger*>(resolved->backend);
+  spec->load_deadline = stranger != nullptr ? stranger->load_deadline(*model) : default_deadline(model->size);
+  if (load_timeout_.count() > 0) spec->load_deadline = load_timeout_;
+  spec->to_check = true;
+  if (stranger != nullptr && stranger->attached(*model)) spec->device = Device::none;
+  spec->files = resolved->backend->files_state(*model, resolved->options);
+  spec->model = model;
+  spec->load_options = std::move(resolved->options);
+  spec->eviction = eviction_of(spec->load_options);
+  spec->requested = wish;
+  spec->backend = resolved->backend;
+  return spec;
+}
+
+backends::LoadOptions ModelOptions::wanted(const models::ModelInfo& model, const OptionPatch& wish) const {
+  return with_defaults(of_model(backends_, model.name, wish.over(saved_.of(model.name))), came_with(model));
+}
+
+backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionPatch& wish) const {
+  return with_defaults(of_model(backends_, model, wish.over(saved_.of(model))));
+}
+
+backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& said,
+                                                  const backends::LoadOptions& came_with) const {
+  const bool instead = said.llamacpp_args && !said.merge_args.value_or(true);
+  const auto& configured = instead && without_args_ ? *without_args_ : defaults_;
+  return backends::merge(backends::merge(config::with_args(said), came_with), configured);
+}
+
+async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model, OptionChange change,
+                                                       const CoreDriver& driver) {
+  const auto saved_then = [&] {
+    backends::LoadOptions saved;
+    if (!change.unset_all) saved = saved_.of(model->name);
+    return change.wish.over(std::move(saved));
+  };
+  const auto brought = came_with(*model);
+  Result<> there;
+  if (const auto tried = resolve(*model, with_defaults(of_model(backends_, model->name, saved_then()), brought))) {
+    there = co_await tried->backend->check_files(model, tried->options);
+    if (there && change.dry_run && !change.only_tell) there = co_await tried->backend->preflight(model, tried->options);
+  }
+
+  // From here on nothing waits, so nobody else changes what is saved meanwhile.
+  OptionReport report;
+  report.wanted = saved_then();
+  report.saved = change.dry_run ? saved_.of(model->name) : report.wanted;
+  const auto* known = driver.core().state().find(model->name);
+  report.pinned = known != nullptr && known->pinned;
+  const auto without_saved = backends::merge(brought, defaults_);
+  const auto defaults = resolve(*model, without_saved);
+  report.defaults = defaults ? defaults->options : without_saved;
+  const auto given = with_defaults(of_model(backends_, model->name, report.wanted), brought);
+  report.given = given;
+  auto effective = resolve(*model, given);
+  if (effective && !there) effective = std::unexpected(there.error());
+  // What is wrong with values that were just given is an answer; what was wrong before is only told.
+  if (!effective && change.wish.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
+  report.effective = effective ? effective->options : given;
+  if (!effective) report.problem = effective.error().message;
+  for (const auto& view : driver.core().snapshot(driver.now()).instances) {
+    if (view.spec->name != model->name) continue;
+    report.loaded = residency::is_resident(view.state);
+    report.needs_reload = report.loaded && effective && view.spec->options != backends::fingerprint(report.effective);
+  }
+  if (change.dry_run) co_return report;
+  const auto kept = saved_.save(model->name, report.wanted);
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return report;
+}
+
+Result<> ModelOptions::save_loaded(const ModelName& model, const OptionPatch& requested) {
+  return saved_.save(model, requested.over(saved_.of(model)));
+}
+
+void ModelOptions::save_pin(const ModelName& model, bool pinned) {
+  const auto kept = saved_.pin(model, pinned);
+  if (!kept) log::error("router", "the pin counts until the server ends: {}", kept.error().message);
+}
+
+}  // namespace corral::router

@@ -1,0 +1,62 @@
+// What a model is loaded with: what a load says, what is saved for the model, what is configured. On the home loop.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "backends/option_store.h"
+#include "backends/wrapped_server.h"
+#include "router/core/core_driver.h"
+#include "router/options/load_spec.h"
+#include "router/options/option_report.h"
+
+namespace corral::router {
+
+class ModelOptions {
+ public:
+  // The backend of a model, and what options come to there.
+  struct Resolved {
+    backends::Backend* backend;
+    backends::LoadOptions options;
+  };
+
+  ModelOptions(std::vector<backends::Backend*> backends, backends::OptionStore saved)
+      : backends_(std::move(backends)), saved_(std::move(saved)) {}
+
+  // What counts from now on where a load and what is saved leave something open; `without_args`: the same without the
+  // server's own llamacpp_args. `load_timeout` 0: from the model's size.
+  void configure(backends::LoadOptions defaults, std::optional<backends::LoadOptions> without_args,
+                 Millis load_timeout) {
+    defaults_ = std::move(defaults);
+    without_args_ = std::move(without_args);
+    load_timeout_ = load_timeout;
+  }
+
+  // The options of a load that says this, not resolved yet.
+  backends::LoadOptions wanted(const models::ModelInfo& model, const OptionPatch& wish) const;
+  // The same without what came with the model, which never decides how it leaves memory.
+  backends::LoadOptions wanted(const ModelName& model, const OptionPatch& wish) const;
+  // What a model and a load say, with what the configuration says behind it. `came_with`: see came_with().
+  backends::LoadOptions with_defaults(const backends::LoadOptions& said,
+                                      const backends::LoadOptions& came_with = {}) const;
+  Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
+  // Such a load, without what only a look at its files and the machine can tell. Errors: those of Backend::resolve.
+  Result<std::shared_ptr<LoadSpec>> spec_of(const backends::ModelPtr& model, const OptionPatch& wish) const;
+
+  // See ModelRouter::options(); looks at files.
+  async::Task<Result<OptionReport>> change(backends::ModelPtr model, OptionChange change, const CoreDriver& driver);
+  Result<> save_loaded(const ModelName& model, const OptionPatch& requested);
+  void save_pin(const ModelName& model, bool pinned);
+  std::set<ModelName> pins() const { return saved_.pins(); }
+  backends::OptionStore::All all_saved() const { return saved_.all(); }
+
+ private:
+  const std::vector<backends::Backend*> backends_;
+  backends::OptionStore saved_;
+  backends::LoadOptions defaults_;
+  std::optional<backends::LoadOptions> without_args_;
+  Millis load_timeout_{0};
+};
+
+}  // namespace corral::router
