@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "dialects/anthropic/message_teller.h"
+#include "dialects/anthropic/message_translator.h"
 #include "dialects/anthropic/read.h"
 
 namespace corral::dialects::anthropic {

@@ -7,14 +7,14 @@
 namespace corral::residency {
 namespace {
 
-struct House {
+struct CoreBench {
   Core core{Settings{.limits = Limits::of_all(-1)}};
   Now now{MonoTime{} + std::chrono::hours(1), WallTime{} + std::chrono::hours(1)};
   ActionList actions;
   std::uint64_t tickets = 0;
 
   // Loads `count` models; none of them stays busy.
-  explicit House(int count) {
+  explicit CoreBench(int count) {
     for (int i = 0; i < count; ++i) {
       ModelSpec spec;
       spec.name = name(i);
@@ -35,8 +35,8 @@ struct House {
 };
 
 void acquire_release(benchmark::State& state) {
-  House house(static_cast<int>(state.range(0)));
-  const auto wanted = House::name(static_cast<int>(state.range(0)) / 2);
+  CoreBench house(static_cast<int>(state.range(0)));
+  const auto wanted = CoreBench::name(static_cast<int>(state.range(0)) / 2);
   for (auto _ : state) {
     const auto lease = house.core.try_acquire(wanted, house.now);
     if (!lease) {
@@ -51,8 +51,8 @@ BENCHMARK(acquire_release)->Arg(1)->Arg(16)->Arg(256)->ArgName("models");
 
 // The same while many other requests run on the same model.
 void acquire_release_busy(benchmark::State& state) {
-  House house(4);
-  const auto wanted = House::name(1);
+  CoreBench house(4);
+  const auto wanted = CoreBench::name(1);
   for (int i = 0; i < state.range(0); ++i) static_cast<void>(house.core.try_acquire(wanted, house.now));
   for (auto _ : state) {
     const auto lease = house.core.try_acquire(wanted, house.now);

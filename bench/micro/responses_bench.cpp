@@ -4,8 +4,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "dialects/responses/answer_teller.h"
 #include "dialects/responses/read.h"
+#include "dialects/responses/response_translator.h"
 
 namespace corral::dialects::responses {
 namespace {

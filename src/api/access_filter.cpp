@@ -8,7 +8,7 @@
 #include "api/errors.h"
 #include "api/rights.h"
 #include "config/origins.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/passing.h"
 
 namespace corral::api {

@@ -41,9 +41,9 @@ class ActivityBoard {
 };
 
 // With the board that both share; those of routes.h have one of their own.
-void add_inference(std::vector<http::Route>& routes, Context& context, std::shared_ptr<ActivityBoard> board);
-void add_requests(std::vector<http::Route>& routes, Context& context, std::shared_ptr<ActivityBoard> board);
+void add_inference(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
+void add_requests(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
 // admin/activity.cpp; there must be a store.
-void add_activity(std::vector<http::Route>& routes, Context& context);
+void add_activity(std::vector<http::Route>& routes, ApiContext& context);
 
 }  // namespace corral::api

@@ -25,7 +25,7 @@ using NotePtr = std::shared_ptr<ActivityNote>;
 // Shared by all who work on the request; written when the last of them has done with it.
 class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
  public:
-  ActivityNote(Context& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
+  ActivityNote(ApiContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
                const http::Request& request);
   ~ActivityNote();
   ActivityNote(const ActivityNote&) = delete;
@@ -51,7 +51,7 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   void write() const;
   std::string outcome() const;
 
-  Context& context_;
+  ApiContext& context_;
   const std::shared_ptr<ActivityBoard> board_;
   const MonoTime began_;
   const std::string request_, owner_, path_, dialect_, client_;

@@ -6,6 +6,6 @@
 namespace corral::api {
 
 // What the model of this request answers, or why it doesn't.
-async::Task<http::Response> answer_of_model(Context& context, router::ForwardRequest request);
+async::Task<http::Response> answer_of_model(ApiContext& context, router::ForwardRequest request);
 
 }  // namespace corral::api

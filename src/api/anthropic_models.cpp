@@ -14,7 +14,7 @@
 namespace corral::api {
 namespace {
 
-constexpr std::size_t kMostListed = 1000;
+constexpr std::size_t kMaxListed = 1000;
 
 void write(json::Writer& out, const AnthropicModel& model) {
   out.begin_object().field("type", "model").field("id", model.id).field("display_name", model.id);
@@ -31,13 +31,13 @@ void write(json::Writer& out, const AnthropicModel& model) {
 
 Result<std::size_t> limit_of(std::string_view query) {
   const auto text = http::query_value(query, "limit");
-  if (!text) return kMostListed;
+  if (!text) return kMaxListed;
   std::size_t limit = 0;
   const auto* const end = text->data() + text->size();
   const auto parsed = std::from_chars(text->data(), end, limit);
-  if (parsed.ec == std::errc() && parsed.ptr == end && limit >= 1 && limit <= kMostListed) return limit;
+  if (parsed.ec == std::errc() && parsed.ptr == end && limit >= 1 && limit <= kMaxListed) return limit;
   return fail(protocol::errc::bad_value,
-              fmt::format("'limit' must be an integer between 1 and {}, not \"{}\"", kMostListed, text->substr(0, 60)),
+              fmt::format("'limit' must be an integer between 1 and {}, not \"{}\"", kMaxListed, text->substr(0, 60)),
               "limit");
 }
 

@@ -3,7 +3,7 @@
 #include "api/anthropic_models.h"
 #include "api/api_fixture.h"
 #include "backends/errors.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
 
@@ -30,7 +30,7 @@ class AnthropicTest : public ApiTest {
     return finish(*pending);
   }
 
-  dialects::ErrorTeller teller{*handler};
+  dialects::ErrorFilter teller{*handler};
 
  private:
   async::Task<Answer> client(http::Request request) {

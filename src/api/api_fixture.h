@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "api/routes.h"
-#include "async/beside.h"
 #include "async/loop.h"
 #include "async/offload.h"
+#include "async/spawned_task.h"
 #include "backends/fake_backend.h"
 #include "base/log.h"
 #include "json/value.h"
@@ -43,7 +43,7 @@ struct Answer {
 
 class ApiTest : public testing::Test {
  protected:
-  using Pending = async::Beside<Answer>;
+  using Pending = async::SpawnedTask<Answer>;
 
   ApiTest() {
     log::set_level(log::Level::none);
@@ -58,7 +58,7 @@ class ApiTest : public testing::Test {
     threads.finish();
     body_threads.finish();
     settle();
-    async::Beside<bool> stopped(loop.executor(), "stop", stop());
+    async::SpawnedTask<bool> stopped(loop.executor(), "stop", stop());
     settle();
     timers.advance(2000ms);
     settle();
@@ -97,7 +97,7 @@ class ApiTest : public testing::Test {
   }
   // The answer, if it is there.
   std::optional<Answer> got(Pending& pending) {
-    async::Beside<bool> waiting(loop.executor(), "wait", pending.wait(timers, 0ms));
+    async::SpawnedTask<bool> waiting(loop.executor(), "wait", pending.wait(timers, 0ms));
     settle();
     return waiting.take() ? std::optional(pending.take()) : std::nullopt;
   }
@@ -152,12 +152,12 @@ class ApiTest : public testing::Test {
   router::ModelRouter router{loop, timers, {&backend}, {}};
   router::Forwarder forwarder{router, timers};
   ModelFinder finder{registry, threads, clock};
-  Context context{.router = router,
-                  .forwarder = forwarder,
-                  .models = finder,
-                  .timers = timers,
-                  .version = "1.2.3",
-                  .body_threads = &body_threads};
+  ApiContext context{.router = router,
+                     .forwarder = forwarder,
+                     .models = finder,
+                     .timers = timers,
+                     .version = "1.2.3",
+                     .body_threads = &body_threads};
   std::unique_ptr<http::Handler> handler = make_api(context);
 };
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/file_gate.h"
+#include "api/file_verifier.h"
 #include "api/file_watch.h"
 #include "api/key_places.h"
 #include "api/key_store.h"
@@ -13,7 +14,6 @@
 #include "api/llama/kept_streams.h"
 #include "api/model_finder.h"
 #include "api/responses/background.h"
-#include "api/verify_desk.h"
 #include "backends/speech/sound_converter.h"
 #include "backends/speech/voices.h"
 #include "config/live_settings.h"
@@ -30,7 +30,7 @@ namespace corral::api {
 
 struct Supply;  // api/supply/supply.h
 
-struct Context {
+struct ApiContext {
   router::ModelRouter& router;
   router::Forwarder& forwarder;
   ModelFinder& models;
@@ -52,11 +52,11 @@ struct Context {
   store::Store* store = nullptr;  // of what outlives requests; none: nothing does
   // There is one model, which was given at the start: whatever name a request says means it.
   bool one_model = false;
-  std::string request_defaults = {};      // a JSON object (config/request_defaults.h); empty: none
-  VerifyDesk* verifier = nullptr;         // none: files can't be verified over HTTP
-  const FileWatch* file_watch = nullptr;  // none: nobody notices files that change
-  Supply* supply = nullptr;               // none: nothing is fetched, named or deleted over HTTP
-  BackgroundDesk* background = nullptr;   // none: there are no responses in the background
+  std::string request_defaults = {};          // a JSON object (config/request_defaults.h); empty: none
+  FileVerifier* verifier = nullptr;           // none: files can't be verified over HTTP
+  const FileWatch* file_watch = nullptr;      // none: nobody notices files that change
+  Supply* supply = nullptr;                   // none: nothing is fetched, named or deleted over HTTP
+  BackgroundResponses* background = nullptr;  // none: there are no responses in the background
   // Of the one model: it hasn't been loaded yet.
   std::atomic<bool> given_is_loading{one_model};
   // What clients may speak; they live as long as this.

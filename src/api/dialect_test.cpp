@@ -2,7 +2,7 @@
 // in the style of its path. Neither the router nor the backend knows of it.
 #include "api/api_fixture.h"
 #include "dialects/dialect_fixture.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/form.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
@@ -82,7 +82,7 @@ class DialectTest : public ApiTest {
 
   static constexpr dialects::Endpoint kEndpoints[] = {
       {"/api/say", protocol::Ask::chat, read_words, true,
-       [](const dialects::Canonical&) -> std::unique_ptr<dialects::AnswerTeller> {
+       [](const dialects::Canonical&) -> std::unique_ptr<dialects::ResponseTranslator> {
          return std::make_unique<dialects::Lines>();
        }},
       {.path = "/api/hear", .ask = protocol::Ask::chat, .read_form = read_heard, .tell_whole = tell_heard},
@@ -212,13 +212,13 @@ TEST_F(DialectTest, WhoLeavesDuringAFormTakesTheRequestAlong) {
 }
 
 TEST_F(DialectTest, ErrorsAreInTheStyleOfThePath) {
-  dialects::ErrorTeller teller(*handler);
+  dialects::ErrorFilter teller(*handler);
   const auto ask_through = [&](std::string path, std::string body) {
     http::Request request;
     request.head.method = "POST";
     request.head.target = std::move(path);
     request.body = http::Body(std::move(body));
-    async::Beside<http::Response> asking(loop.executor(), "ask", teller.handle(std::move(request)));
+    async::SpawnedTask<http::Response> asking(loop.executor(), "ask", teller.handle(std::move(request)));
     settle();
     return asking.take();
   };

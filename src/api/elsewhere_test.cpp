@@ -139,7 +139,7 @@ TEST_F(ElsewhereTest, ModelsOfOthersAreLentWithTheirConversation) {
   elsewhere.add("far");
   TestLender lender(router);
   router::Forwarder lending(lender, timers);
-  Context with{.router = router, .forwarder = lending, .models = finder, .timers = timers, .version = "1.2.3"};
+  ApiContext with{.router = router, .forwarder = lending, .models = finder, .timers = timers, .version = "1.2.3"};
   with.elsewhere = &elsewhere;
   handler = make_api(with);
   const auto answer = chat("far");

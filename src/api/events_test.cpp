@@ -185,7 +185,7 @@ TEST_F(EventsApiTest, SnapshotsOnlyForWhoShowsTheWhole) {
 TEST_F(EventsApiTest, ShutdownEndsTheStream) {
   const auto listener = listen();
   EXPECT_FALSE(listener->ended());
-  async::Beside<bool> stopped(loop.executor(), "stop", stop());
+  async::SpawnedTask<bool> stopped(loop.executor(), "stop", stop());
   settle();
   EXPECT_TRUE(listener->ended());
   EXPECT_THAT(listener->names(), ElementsAre("snapshot", "shutdown"));

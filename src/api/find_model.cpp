@@ -10,7 +10,7 @@ namespace {
 
 // One that this machine's disk hadn't when it was looked at last: another node's, or there since. Only for what no node
 // knows the disk is looked at again before the answer: who asks for a model of another node doesn't wait for it.
-async::Task<Result<backends::ModelPtr>> find_unknown(Context& context, std::string name) {
+async::Task<Result<backends::ModelPtr>> find_unknown(ApiContext& context, std::string name) {
   if (context.elsewhere == nullptr) co_return co_await context.models.find(std::move(name));
   auto elsewhere = context.elsewhere->find(name);
   if (elsewhere) {
@@ -28,13 +28,13 @@ async::Task<Result<backends::ModelPtr>> find_unknown(Context& context, std::stri
 
 }  // namespace
 
-async::Task<Result<backends::ModelPtr>> find_model(Context& context, std::string name) {
+async::Task<Result<backends::ModelPtr>> find_model(ApiContext& context, std::string name) {
   auto known = context.models.find_known(name);
   if (known) co_return known;
   co_return co_await find_unknown(context, std::move(name));
 }
 
-async::Task<Result<backends::ModelPtr>> find_own_model(Context& context, std::string name) {
+async::Task<Result<backends::ModelPtr>> find_own_model(ApiContext& context, std::string name) {
   auto model = co_await find_model(context, std::move(name));
   const auto* far = model ? fleet::as_remote_model(**model) : nullptr;
   if (far == nullptr) co_return model;

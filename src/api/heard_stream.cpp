@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "async/beside.h"
+#include "async/spawned_task.h"
 #include "dialects/audio/transcription.h"
 #include "http/sse.h"
 #include "protocol/http_error.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr Millis kPingEvery{1'000};
 
-using Upstream = async::Beside<http::Response>;
+using Upstream = async::SpawnedTask<http::Response>;
 
 class HeardStream final : public http::BodySource {
  public:

@@ -19,7 +19,7 @@
 #include "api/routes.h"
 #include "api/sharing.h"
 #include "api/supply/auto_pull.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/own_names.h"
 #include "dialects/told.h"
 #include "fleet/requests/conversation.h"
@@ -51,7 +51,7 @@ bool may_load(const http::Request& request) {
 }
 
 // Where it may not: the model is in memory already, or about to be. Errors: bad_value.
-async::Task<Result<>> in_memory(Context& context, const models::ModelInfo& model) {
+async::Task<Result<>> in_memory(ApiContext& context, const models::ModelInfo& model) {
   const auto report = co_await context.router.report();
   const auto named = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model.name; };
   if (fleet::is_remote(model) || std::ranges::any_of(report.instances, named)) co_return Result<>();
@@ -69,8 +69,8 @@ std::uint64_t context_of(const dialects::Canonical& asked, const models::ModelIn
 }
 
 // Large answers are told beside the loop: of embeddings they may have many megabytes.
-async::Task<http::Response> tell(Context& context, http::Response answer,
-                                 std::unique_ptr<dialects::AnswerTeller> teller, dialects::AtEnd at_end,
+async::Task<http::Response> tell(ApiContext& context, http::Response answer,
+                                 std::unique_ptr<dialects::ResponseTranslator> teller, dialects::AtEnd at_end,
                                  dialects::Begun begun, std::shared_ptr<const dialects::OwnNames> names) {
   const bool small = answer.body.streaming() || answer.body.text().size() <= kSmallBody;
   if (small || context.body_threads == nullptr)
@@ -83,7 +83,7 @@ async::Task<http::Response> tell(Context& context, http::Response answer,
 }
 
 // With what the server was told of requests that say nothing. Large bodies beside the loop, too.
-async::Task<std::string> completed(Context& context, std::string body, protocol::Ask ask) {
+async::Task<std::string> completed(ApiContext& context, std::string body, protocol::Ask ask) {
   if (body.size() <= kSmallBody || context.body_threads == nullptr)
     co_return with_defaults(std::move(body), context.request_defaults, ask);
   auto work = [body = std::move(body), &context, ask]() mutable {
@@ -99,7 +99,7 @@ KeptStreams::Name kept_name(const http::Request& request) {
 }
 
 // A model that isn't here is fetched first.
-async::Task<http::Response> forwarded(Context& context, std::string to_fetch, std::optional<ModelType> type,
+async::Task<http::Response> forwarded(ApiContext& context, std::string to_fetch, std::optional<ModelType> type,
                                       std::string path, router::ForwardRequest forward, NotePtr note) {
   auto answering = to_fetch.empty()
                        ? answer_of_model(context, std::move(forward))
@@ -124,7 +124,7 @@ struct ReadRequest {
   std::function<void()> started = {};
 };
 
-async::Task<http::Response> carry_out(Context& context, const Endpoint& endpoint, ReadRequest work) {
+async::Task<http::Response> carry_out(ApiContext& context, const Endpoint& endpoint, ReadRequest work) {
   auto& [request, asked, model, place, note, began, ask, background, to_fetch, type, started] = work;
   auto teller = endpoint.tell != nullptr ? endpoint.tell(asked) : nullptr;
   // Where it is kept for less, it mustn't leave before it has answered.
@@ -179,7 +179,7 @@ async::Task<http::Response> carry_out(Context& context, const Endpoint& endpoint
 }
 
 // An answer that nobody waits for is its note's last owner.
-async::Task<http::Response> noted_answer(Context& context, const Endpoint& endpoint, ReadRequest work) {
+async::Task<http::Response> noted_answer(ApiContext& context, const Endpoint& endpoint, ReadRequest work) {
   const auto note = work.note;
   auto answering = carry_out(context, endpoint, std::move(work));
   auto response = co_await std::move(answering);
@@ -187,7 +187,7 @@ async::Task<http::Response> noted_answer(Context& context, const Endpoint& endpo
 }
 
 // `note` goes away with an answer that isn't made here.
-async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, http::Request request, NotePtr& note) {
+async::Task<http::Response> infer(ApiContext& context, const Endpoint& endpoint, http::Request request, NotePtr& note) {
   const auto began = context.timers.now();
   auto place = place_of(context, request.caller);
   if (!place) co_return dialects::error_response(place.error());
@@ -254,7 +254,7 @@ async::Task<http::Response> infer(Context& context, const Endpoint& endpoint, ht
   co_return kept(std::move(response), std::move(keeping));
 }
 
-async::Task<http::Response> noted(Context& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
+async::Task<http::Response> noted(ApiContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
                                   const Endpoint& endpoint, http::Request request) {
   auto note = std::make_shared<ActivityNote>(context, std::move(board), dialect, request);
   auto answering = endpoint.read_form != nullptr ? infer_form(context, endpoint, std::move(request), note)
@@ -266,7 +266,7 @@ async::Task<http::Response> noted(Context& context, std::shared_ptr<ActivityBoar
 
 }  // namespace
 
-async::Task<Result<backends::ModelPtr>> model_for(Context& context, const Endpoint& endpoint, std::string name,
+async::Task<Result<backends::ModelPtr>> model_for(ApiContext& context, const Endpoint& endpoint, std::string name,
                                                   std::optional<ModelType> type) {
   auto finding = model_of_request(context, std::move(name), type);
   auto model = co_await std::move(finding);
@@ -275,11 +275,11 @@ async::Task<Result<backends::ModelPtr>> model_for(Context& context, const Endpoi
   co_return std::unexpected(protocol::wrong_model_type(info.name.value(), info.type, shown_path(endpoint), *type));
 }
 
-void add_inference(std::vector<http::Route>& routes, Context& context) {
+void add_inference(std::vector<http::Route>& routes, ApiContext& context) {
   add_inference(routes, context, std::make_shared<ActivityBoard>());
 }
 
-void add_inference(std::vector<http::Route>& routes, Context& context, std::shared_ptr<ActivityBoard> board) {
+void add_inference(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board) {
   for (const auto* dialect : context.dialects) {
     for (const auto& endpoint : dialect->endpoints) {
       auto call = [&context, board, name = dialect->name, &endpoint](http::Request request, http::PathParams) {

@@ -4,7 +4,7 @@
 #include "api/inference_parts.h"
 #include "api/plain_sound.h"
 #include "api/sharing.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/form.h"
 #include "protocol/ask.h"
 
@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint64_t kLargestHeld = 64ull << 20;  // of an answer
 
 // Asks, and tells what is answered.
-async::Task<http::Response> asked_whole(Context& context, const dialects::Endpoint& endpoint, dialects::Canonical asked,
-                                        router::ForwardRequest forward, NotePtr note) {
+async::Task<http::Response> asked_whole(ApiContext& context, const dialects::Endpoint& endpoint,
+                                        dialects::Canonical asked, router::ForwardRequest forward, NotePtr note) {
   auto answer = co_await answer_of_model(context, std::move(forward));
   answer = note->counted(std::move(answer));
   if (endpoint.tell_whole == nullptr || is_events(answer)) co_return answer;
@@ -29,7 +29,7 @@ async::Task<http::Response> asked_whole(Context& context, const dialects::Endpoi
 
 }  // namespace
 
-async::Task<http::Response> infer_form(Context& context, const dialects::Endpoint& endpoint, http::Request request,
+async::Task<http::Response> infer_form(ApiContext& context, const dialects::Endpoint& endpoint, http::Request request,
                                        NotePtr note) {
   const bool background = in_background(context, request);
   auto place = place_of(context, request.caller);

@@ -6,7 +6,7 @@
 
 #include "api/errors.h"
 #include "api/rights.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "fleet/base/remote_models.h"
 #include "residency/errors.h"
 #include "router/base/request_table.h"
@@ -21,7 +21,7 @@ http::Response done(std::string_view reason) {
                   reason));
 }
 
-async::Task<http::Response> unload(Context& context, const http::Caller& caller, backends::ModelPtr model) {
+async::Task<http::Response> unload(ApiContext& context, const http::Caller& caller, backends::ModelPtr model) {
   if (!has(caller, kAdmin)) {
     const Error error(
         make_error_code(errc::insufficient_scope),
@@ -41,7 +41,7 @@ async::Task<http::Response> unload(Context& context, const http::Caller& caller,
   co_return done("unload");
 }
 
-async::Task<Result<bool>> load(Context& context, backends::ModelPtr model, router::LeaseRequest wanted) {
+async::Task<Result<bool>> load(ApiContext& context, backends::ModelPtr model, router::LeaseRequest wanted) {
   const auto lease = co_await context.router.acquire(std::move(model), std::move(wanted));
   if (!lease) co_return std::unexpected(lease.error());
   co_return true;
@@ -55,7 +55,7 @@ std::optional<Millis> keep_of(const dialects::Canonical& asked, const http::Call
   return asked.keep;
 }
 
-async::Task<http::Response> keep_alone(Context& context, http::Request& request, const dialects::Canonical& asked,
+async::Task<http::Response> keep_alone(ApiContext& context, http::Request& request, const dialects::Canonical& asked,
                                        backends::ModelPtr model) {
   // Another node loads its model with the first request.
   if (fleet::is_remote(*model)) co_return done(asked.keep == Millis(0) ? "unload" : "load");

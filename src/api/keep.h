@@ -14,7 +14,7 @@ std::optional<Millis> keep_of(const dialects::Canonical& asked, const http::Call
 
 // A request that asks nothing of the model but that it is loaded, or unloaded. As a canonical answer, whose
 // finish_reason is "load" or "unload". Errors: those of a load; insufficient_scope for who may not unload.
-async::Task<http::Response> keep_alone(Context& context, http::Request& request, const dialects::Canonical& asked,
+async::Task<http::Response> keep_alone(ApiContext& context, http::Request& request, const dialects::Canonical& asked,
                                        backends::ModelPtr model);
 
 }  // namespace corral::api

@@ -53,7 +53,7 @@ const protocol::FieldTable& load_fields() {
   return table;
 }
 
-async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& request,
+async::Task<Result<json::Peek>> checked_body(ApiContext& context, http::Request& request,
                                              const protocol::FieldTable& fields, bool may_be_empty) {
   auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
   if (!body) co_return std::unexpected(body.error());
@@ -102,7 +102,7 @@ Result<router::OptionPatch> option_wish_of(json::View body) {
   return wish;
 }
 
-async::Task<Result<router::OptionPatch>> allowed_wish_of(Context& context, const http::Caller& caller,
+async::Task<Result<router::OptionPatch>> allowed_wish_of(ApiContext& context, const http::Caller& caller,
                                                          json::View body) {
   auto wish = option_wish_of(body);
   if (!wish || context.files == nullptr) co_return wish;

@@ -15,7 +15,7 @@ namespace corral::api {
 const protocol::FieldTable& load_fields();
 
 // The body of a request, if it fits the table. An empty one may pass for {}.
-async::Task<Result<json::Peek>> checked_body(Context& context, http::Request& request,
+async::Task<Result<json::Peek>> checked_body(ApiContext& context, http::Request& request,
                                              const protocol::FieldTable& fields, bool may_be_empty = false);
 
 // Refuses a member that `fields` don't have, and names the nearest one that they do: what nobody knows would be without
@@ -26,6 +26,7 @@ Result<> check_members(json::View body, const protocol::FieldTable& fields);
 // config::errc::invalid_value, for llamacpp_args.
 Result<router::OptionPatch> option_wish_of(json::View body);
 // The same, and whether this caller may name the files that are in it. Errors: those of FileGate::check() too.
-async::Task<Result<router::OptionPatch>> allowed_wish_of(Context& context, const http::Caller& caller, json::View body);
+async::Task<Result<router::OptionPatch>> allowed_wish_of(ApiContext& context, const http::Caller& caller,
+                                                         json::View body);
 
 }  // namespace corral::api

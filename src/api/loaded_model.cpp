@@ -9,13 +9,13 @@
 namespace corral::api {
 namespace {
 
-constexpr std::size_t kMostNames = 5;
+constexpr std::size_t kMaxNames = 5;
 
 std::string names_of(std::span<const backends::ModelPtr> models) {
   std::string text;
-  for (const auto& model : models.first(std::min(models.size(), kMostNames)))
+  for (const auto& model : models.first(std::min(models.size(), kMaxNames)))
     fmt::format_to(std::back_inserter(text), "{}'{}'", text.empty() ? "" : ", ", model->name.value());
-  if (models.size() > kMostNames) text += ", ...";
+  if (models.size() > kMaxNames) text += ", ...";
   return text;
 }
 
@@ -49,13 +49,13 @@ Result<backends::ModelPtr> unnamed_model(const router::Report& report, const mod
   return fail(protocol::errc::missing_field, std::move(text), "model");
 }
 
-async::Task<Result<backends::ModelPtr>> unnamed_model_now(Context& context, std::optional<ModelType> type) {
+async::Task<Result<backends::ModelPtr>> unnamed_model_now(ApiContext& context, std::optional<ModelType> type) {
   const auto catalog = co_await context.models.catalog();
   const auto report = co_await context.router.report();
   co_return unnamed_model(report, *catalog, type);
 }
 
-async::Task<Result<backends::ModelPtr>> model_of_request(Context& context, std::string name,
+async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, std::string name,
                                                          std::optional<ModelType> type) {
   if (!context.one_model) {
     auto finding = name.empty() ? unnamed_model_now(context, type) : find_model(context, std::move(name));

@@ -13,11 +13,11 @@ namespace corral::api {
 Result<backends::ModelPtr> unnamed_model(const router::Report& report, const models::Catalog& catalog,
                                          std::optional<ModelType> type);
 // The same of how things stand now.
-async::Task<Result<backends::ModelPtr>> unnamed_model_now(Context& context, std::optional<ModelType> type);
+async::Task<Result<backends::ModelPtr>> unnamed_model_now(ApiContext& context, std::optional<ModelType> type);
 
 // The model that requests of that name go to; "": they name none. Where the server was given one model it is that one
 // for every name that isn't another's. Errors: those of find_model() and unnamed_model().
-async::Task<Result<backends::ModelPtr>> model_of_request(Context& context, std::string name,
+async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, std::string name,
                                                          std::optional<ModelType> type);
 
 }  // namespace corral::api

@@ -11,7 +11,7 @@ class MeshTest : public ApiTest {
     handler = make_api(context);
   }
   ~MeshTest() override {
-    async::Beside<bool> stopping(loop.executor(), "stop", stop_node());
+    async::SpawnedTask<bool> stopping(loop.executor(), "stop", stop_node());
     loop.context().restart();
     while (!ended_) loop.context().run_one();
     settle();

@@ -18,7 +18,7 @@ std::unexpected<Error> no_converter(std::string_view name, dialects::audio::Soun
 
 }  // namespace
 
-async::Task<Result<>> make_plain(Context& context, dialects::Form& form) {
+async::Task<Result<>> make_plain(ApiContext& context, dialects::Form& form) {
   namespace audio = dialects::audio;
   for (auto& file : form.files) {
     const auto kind = audio::kind_of(file.bytes->head());

@@ -8,6 +8,6 @@ namespace corral::api {
 
 // Files of sound in `form` that backends can't read as they are become wav. Errors: unsupported_value where nothing
 // converts them, bad_value where that didn't work: they are no sound.
-async::Task<Result<>> make_plain(Context& context, dialects::Form& form);
+async::Task<Result<>> make_plain(ApiContext& context, dialects::Form& form);
 
 }  // namespace corral::api

@@ -280,7 +280,7 @@ class ModelListTest : public ApiTest {
 
  private:
   ModelFinder by_hand_{registry, threads, timers};
-  Context other_{router, forwarder, by_hand_, timers, "1.2.3"};
+  ApiContext other_{router, forwarder, by_hand_, timers, "1.2.3"};
 };
 
 // It used to wait for the scan it caused.

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/paths.h"
 
 namespace corral::api {

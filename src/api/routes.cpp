@@ -3,7 +3,7 @@
 #include "api/activity_board.h"
 #include "api/openapi.h"
 #include "api/rights.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/paths.h"
 
 namespace corral::api {
@@ -23,7 +23,7 @@ async::Task<http::Response> described(std::shared_ptr<const std::string> descrip
 
 }  // namespace
 
-std::unique_ptr<http::Handler> make_api(Context& context) {
+std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   std::vector<http::Route> routes;
   const auto board = std::make_shared<ActivityBoard>();
   add_inference(routes, context, board);

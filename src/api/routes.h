@@ -16,34 +16,34 @@ void add_core(std::vector<http::Route>& routes, const char* method, std::string_
               const http::RouteHandler& handler);
 
 // One function per resource, each in a file of its own. `context` must outlive the routes.
-void add_inference(std::vector<http::Route>& routes, Context& context);        // inference.cpp
-void add_models(std::vector<http::Route>& routes, Context& context);           // openai/models.cpp
-void add_voices(std::vector<http::Route>& routes, Context& context);           // openai/voices.cpp
-void add_ollama_models(std::vector<http::Route>& routes, Context& context);    // ollama/models.cpp
-void add_ollama_registry(std::vector<http::Route>& routes, Context& context);  // ollama/registry.cpp
-void add_responses(std::vector<http::Route>& routes, Context& context);        // responses/resources.cpp
-void add_conversations(std::vector<http::Route>& routes, Context& context);    // responses/conversations.cpp
-void add_root(std::vector<http::Route>& routes, Context& context);             // openai/root.cpp
-void add_llama_models(std::vector<http::Route>& routes, Context& context);     // llama/models.cpp
-void add_llama_slots(std::vector<http::Route>& routes, Context& context);      // llama/slots.cpp
-void add_streams(std::vector<http::Route>& routes, Context& context);          // llama/streams.cpp
-void add_health(std::vector<http::Route>& routes, Context& context);           // admin/health.cpp
-void add_load(std::vector<http::Route>& routes, Context& context);             // admin/load.cpp
-void add_events(std::vector<http::Route>& routes, Context& context);           // admin/events.cpp
-void add_requests(std::vector<http::Route>& routes, Context& context);         // admin/requests.cpp
-void add_metrics(std::vector<http::Route>& routes, Context& context);          // admin/metrics.cpp
-void add_options(std::vector<http::Route>& routes, Context& context);          // admin/options.cpp
-void add_config(std::vector<http::Route>& routes, Context& context);           // admin/config.cpp
-void add_keys(std::vector<http::Route>& routes, Context& context);             // admin/keys.cpp
-void add_verify(std::vector<http::Route>& routes, Context& context);           // admin/verify.cpp
-void add_mesh(std::vector<http::Route>& routes, Context& context);             // admin/mesh.cpp
-void add_mesh_allotment(std::vector<http::Route>& routes, Context& context);   // admin/mesh_allotment.cpp
+void add_inference(std::vector<http::Route>& routes, ApiContext& context);        // inference.cpp
+void add_models(std::vector<http::Route>& routes, ApiContext& context);           // openai/models.cpp
+void add_voices(std::vector<http::Route>& routes, ApiContext& context);           // openai/voices.cpp
+void add_ollama_models(std::vector<http::Route>& routes, ApiContext& context);    // ollama/models.cpp
+void add_ollama_registry(std::vector<http::Route>& routes, ApiContext& context);  // ollama/registry.cpp
+void add_responses(std::vector<http::Route>& routes, ApiContext& context);        // responses/resources.cpp
+void add_conversations(std::vector<http::Route>& routes, ApiContext& context);    // responses/conversations.cpp
+void add_root(std::vector<http::Route>& routes, ApiContext& context);             // openai/root.cpp
+void add_llama_models(std::vector<http::Route>& routes, ApiContext& context);     // llama/models.cpp
+void add_llama_slots(std::vector<http::Route>& routes, ApiContext& context);      // llama/slots.cpp
+void add_streams(std::vector<http::Route>& routes, ApiContext& context);          // llama/streams.cpp
+void add_health(std::vector<http::Route>& routes, ApiContext& context);           // admin/health.cpp
+void add_load(std::vector<http::Route>& routes, ApiContext& context);             // admin/load.cpp
+void add_events(std::vector<http::Route>& routes, ApiContext& context);           // admin/events.cpp
+void add_requests(std::vector<http::Route>& routes, ApiContext& context);         // admin/requests.cpp
+void add_metrics(std::vector<http::Route>& routes, ApiContext& context);          // admin/metrics.cpp
+void add_options(std::vector<http::Route>& routes, ApiContext& context);          // admin/options.cpp
+void add_config(std::vector<http::Route>& routes, ApiContext& context);           // admin/config.cpp
+void add_keys(std::vector<http::Route>& routes, ApiContext& context);             // admin/keys.cpp
+void add_verify(std::vector<http::Route>& routes, ApiContext& context);           // admin/verify.cpp
+void add_mesh(std::vector<http::Route>& routes, ApiContext& context);             // admin/mesh.cpp
+void add_mesh_allotment(std::vector<http::Route>& routes, ApiContext& context);   // admin/mesh_allotment.cpp
 
-void add_pull(std::vector<http::Route>& routes, Context& context);       // supply/pull.cpp
-void add_downloads(std::vector<http::Route>& routes, Context& context);  // supply/downloads.cpp
-void add_removal(std::vector<http::Route>& routes, Context& context);    // supply/removal.cpp
-void add_names(std::vector<http::Route>& routes, Context& context);      // supply/names.cpp
-void add_import(std::vector<http::Route>& routes, Context& context);     // supply/import.cpp
+void add_pull(std::vector<http::Route>& routes, ApiContext& context);       // supply/pull.cpp
+void add_downloads(std::vector<http::Route>& routes, ApiContext& context);  // supply/downloads.cpp
+void add_removal(std::vector<http::Route>& routes, ApiContext& context);    // supply/removal.cpp
+void add_names(std::vector<http::Route>& routes, ApiContext& context);      // supply/names.cpp
+void add_import(std::vector<http::Route>& routes, ApiContext& context);     // supply/import.cpp
 
 // Of POST verify, pull, downloads/control, delete, models/register, /internal/aliases, import.
 const protocol::FieldTable& verify_fields();
@@ -57,6 +57,6 @@ const protocol::FieldTable& import_fields();
 const protocol::FieldTable& named_model_fields();
 const protocol::FieldTable& lookup_fields();
 
-std::unique_ptr<http::Handler> make_api(Context& context);
+std::unique_ptr<http::Handler> make_api(ApiContext& context);
 
 }  // namespace corral::api

@@ -21,7 +21,7 @@ class SharesApiTest : public ApiTest {
       if (lease) into = std::move(*lease);
       co_return lease.has_value();
     };
-    const async::Beside<bool> asking(loop.executor(), "share", keep(router, std::move(load), lease));
+    const async::SpawnedTask<bool> asking(loop.executor(), "share", keep(router, std::move(load), lease));
     settle();
     ASSERT_TRUE(lease);
   }

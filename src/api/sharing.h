@@ -11,11 +11,11 @@ namespace corral::api {
 
 // Others go first: where the key says so (config::KeyTerms), or the request, by the standard header "Priority: u=7"
 // (RFC 9218: the least urgent of eight). No request is more than its key.
-bool in_background(const Context& context, const http::Request& request);
+bool in_background(const ApiContext& context, const http::Request& request);
 
 // A place among its key's requests, to be held to the end of the answer; nullptr: nobody counts them. Errors:
 // too_many_requests.
-Result<std::shared_ptr<const void>> place_of(Context& context, const http::Caller& caller);
+Result<std::shared_ptr<const void>> place_of(ApiContext& context, const http::Caller& caller);
 
 // What agents send to say which requests are of one conversation: the first of x-session-affinity, x-session-id,
 // session-id, session_id, x-conversation-id that has a value. Empty: none does.

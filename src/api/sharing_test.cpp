@@ -85,7 +85,7 @@ TEST_F(SharingTest, AClientThatNeverReadsHoldsItsPlaces) {
     into = co_await by.handle(std::move(asked));
     co_return true;
   };
-  async::Beside<bool> asking(loop.executor(), "unread", take(*handler, std::move(request), unread));
+  async::SpawnedTask<bool> asking(loop.executor(), "unread", take(*handler, std::move(request), unread));
   settle();
   engine().request().begin_stream();
   settle();

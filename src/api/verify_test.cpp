@@ -50,7 +50,7 @@ class VerifyTest : public ApiTest {
   }
 
   async::ThreadPool verify_thread{1};
-  VerifyDesk desk{dir / "seen.json", verify_thread};
+  FileVerifier desk{dir / "seen.json", verify_thread};
   FileWatch watch{router, threads, timers};
 };
 

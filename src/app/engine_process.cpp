@@ -209,8 +209,8 @@ class EngineChild {
     server_options.max_bodies_bytes = 0;
     // Its clients are the router's loops, which hurry their own clients and name their requests.
     server_options.head_timeout = server_options.idle_timeout;
-    server_options.body_pace = http::kNoHurry;
-    server_options.answer_pace = http::kNoHurry;
+    server_options.body_pace = http::kNoMinRate;
+    server_options.answer_pace = http::kNoMinRate;
     server_options.take_request_ids = true;
     engine_server::EngineServer handler(*service, timers_, offload_, std::move(options));
     RequestReports reports(handler,

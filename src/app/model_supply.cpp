@@ -12,7 +12,7 @@ ModelSupply::ModelSupply(async::Timers& timers, config::LiveSettings& live, cons
       teller_(hooks_.tell),
       names_(settings.user_models_file(), settings.aliases_file()),
       desk_(timers, desk_options(settings),
-            [this](api::DownloadTeller::Row row, bool moved) {
+            [this](api::DownloadEventSource::Row row, bool moved) {
               const bool arrived = moved && row->view.state == downloads::DownloadState::done;
               teller_.changed(std::move(row));
               if (arrived) hooks_.arrived();

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <functional>
 
-#include "api/supply/download_teller.h"
+#include "api/supply/download_event_source.h"
 #include "api/supply/supply.h"
 #include "async/timer.h"
 #include "config/live_settings.h"
-#include "downloads/desk.h"
+#include "downloads/download_manager.h"
 #include "models/name_book.h"
 
 namespace corral::app {
@@ -37,9 +37,9 @@ class ModelSupply {
 
  private:
   const SupplyHooks hooks_;
-  api::DownloadTeller teller_;
+  api::DownloadEventSource teller_;
   models::NameBook names_;
-  downloads::DownloadDesk desk_;
+  downloads::DownloadManager desk_;
   async::ThreadPool imports_{1};
   api::Supply supply_;
 };

@@ -30,11 +30,11 @@
 #include "config/known_models.h"
 #include "config/load.h"
 #include "device/memory_monitor.h"
-#include "dialects/error_teller.h"
-#include "fleet/allotment/allot_house.h"
+#include "dialects/error_filter.h"
+#include "fleet/allotment/router_allot_actions.h"
 #include "fleet/announce/announcer.h"
 #include "fleet/announce/speed_probe.h"
-#include "fleet/hosting/group_house.h"
+#include "fleet/hosting/router_group_processes.h"
 #include "fleet/node/join_at_start.h"
 #include "fleet/node/node.h"
 #include "fleet/requests/mesh_gateway.h"
@@ -564,23 +564,23 @@ class Application {
   fleet::Announcer announcer_;
   fleet::RegistryLocalModels shelf_;
   fleet::WeightCaches weights_;
-  fleet::GroupHouse groups_;
+  fleet::RouterGroupProcesses groups_;
   fleet::MeshGateway traffic_;
-  fleet::AllotHouse allotment_;
+  fleet::RouterAllotActions allotment_;
   router::Forwarder forwarder_;
   api::ModelFinder models_;
   api::FileGate gate_;
-  api::VerifyDesk verifier_;
+  api::FileVerifier verifier_;
   api::FileWatch file_watch_;
   ModelSupply supply_;
   std::shared_ptr<void> tells_of_downloads_;
   backends::Voices voices_{spawner_, espeak_program};
   backends::FfmpegConverter sounds_{spawner_, timers_};
-  api::BackgroundDesk background_;
-  api::Context context_;
+  api::BackgroundResponses background_;
+  api::ApiContext context_;
   std::unique_ptr<http::Handler> api_;
   api::AccessFilter access_;
-  dialects::ErrorTeller errors_;
+  dialects::ErrorFilter errors_;
   http::Server server_;
   ConfigWatch watch_;
   ConfigWatch keys_watch_;

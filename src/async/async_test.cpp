@@ -4,11 +4,11 @@
 #include <boost/system/system_error.hpp>
 #include <gtest/gtest.h>
 
+#include "async/cancel_source.h"
 #include "async/event.h"
 #include "async/loop.h"
 #include "async/offload.h"
 #include "async/on_loop.h"
-#include "async/stopper.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 
@@ -146,9 +146,9 @@ TEST(Race, TheOneThatEndsFirstEndsTheOther) {
   EXPECT_EQ(group.running(), 0u);
 }
 
-TEST(Stopper, PassesResultsAndExceptionsThrough) {
+TEST(CancelSource, PassesResultsAndExceptionsThrough) {
   Loop loop;
-  const Stopper stopper;
+  const CancelSource stopper;
   auto seven = []() -> Task<int> { co_return 7; };
   auto fails = []() -> Task<int> { throw std::runtime_error("no"); };
   EXPECT_EQ(run_blocking(loop, stopper.run(seven())), 7);
@@ -157,9 +157,9 @@ TEST(Stopper, PassesResultsAndExceptionsThrough) {
   EXPECT_FALSE(stopper.stopped());
 }
 
-TEST(Stopper, EndsTheTaskThatRunsAndLetsNoneBegin) {
+TEST(CancelSource, EndsTheTaskThatRunsAndLetsNoneBegin) {
   Loop loop;
-  const Stopper stopper;
+  const CancelSource stopper;
   Event never(loop.executor());
   bool began = false;
   auto wait = [&]() -> Task<int> {
@@ -183,9 +183,9 @@ TEST(Stopper, EndsTheTaskThatRunsAndLetsNoneBegin) {
 }
 
 // The order may come from within the task, and end whoever owns the stopper.
-TEST(Stopper, OutlivesItsOwner) {
+TEST(CancelSource, OutlivesItsOwner) {
   Loop loop;
-  auto stopper = std::make_unique<Stopper>();
+  auto stopper = std::make_unique<CancelSource>();
   Event never(loop.executor());
   auto wait = [&]() -> Task<int> {
     co_await never.wait();
@@ -194,16 +194,16 @@ TEST(Stopper, OutlivesItsOwner) {
   auto waiting = wait();
   auto run = stopper->run(std::move(waiting));
   asio::post(loop.executor(), [&] {
-    const Stopper copy = *stopper;
+    const CancelSource copy = *stopper;
     stopper.reset();
     copy.stop();
   });
   EXPECT_FALSE(run_blocking(loop, std::move(run)));
 }
 
-TEST(Stopper, CancellingTheCallerCancelsTheTask) {
+TEST(CancelSource, CancellingTheCallerCancelsTheTask) {
   Loop loop;
-  const Stopper stopper;
+  const CancelSource stopper;
   TaskGroup group(loop.executor());
   Event never(loop.executor());
   bool unwound = false;

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "async/beside.h"
 #include "async/offload.h"
+#include "async/spawned_task.h"
 
 namespace corral::async {
 
@@ -15,7 +15,7 @@ template <typename Work, typename R = std::invoke_result_t<Work>>
 Task<R> run_or_leave(ThreadPool& pool, Timers& timers, Work work) {
   const auto executor = co_await asio::this_coro::executor;
   constexpr Millis kTurn{60'000};
-  Beside<R> running(executor, "work on a thread", pool.run(std::move(work)));
+  SpawnedTask<R> running(executor, "work on a thread", pool.run(std::move(work)));
   while (true) {
     const bool done = co_await running.wait(timers, kTurn);
     if (done) co_return running.take();

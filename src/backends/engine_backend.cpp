@@ -20,9 +20,9 @@ namespace corral::backends {
 namespace {
 
 constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
-constexpr std::size_t kMostAdapters = 64;
+constexpr std::size_t kMaxAdapters = 64;
 constexpr std::size_t kLogBytes = 4 << 20;  // of a child's log, and as much of its older part
-constexpr std::size_t kMostLogs = 32;       // before that of the child to come
+constexpr std::size_t kMaxLogs = 32;        // before that of the child to come
 
 // Host memory that no load of this model exceeds: everything twice (weights that are kept in two layouts), cells of
 // every layer twice as wide as the model, and room for the rest. Only what is above the machine is worth a question.
@@ -315,9 +315,9 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadO
     if (resolved.split_mode == usual) resolved.split_mode.reset();
   if (resolved.tensor_split == "") resolved.tensor_split.reset();
   if (resolved.main_gpu == 0) resolved.main_gpu.reset();
-  if (resolved.lora && resolved.lora->size() > kMostAdapters) {
+  if (resolved.lora && resolved.lora->size() > kMaxAdapters) {
     return fail(errc::invalid_option,
-                fmt::format("'lora' has {} adapters; at most {} are allowed", resolved.lora->size(), kMostAdapters),
+                fmt::format("'lora' has {} adapters; at most {} are allowed", resolved.lora->size(), kMaxAdapters),
                 "lora");
   }
   if (!resolved.speculative) resolved.speculative = kSpeculative;
@@ -455,7 +455,7 @@ async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
     spec.log_file = options_.log_dir / (spec.name + ".log");
     spec.log_file_bytes = kLogBytes;
     if (options_.files.offload)
-      options_.files.offload([dir = options_.log_dir] { proc::keep_newest_logs(dir, kMostLogs); });
+      options_.files.offload([dir = options_.log_dir] { proc::keep_newest_logs(dir, kMaxLogs); });
   }
   auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) co_return std::unexpected(cannot_start(child.error()));

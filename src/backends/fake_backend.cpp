@@ -311,7 +311,7 @@ std::uint64_t FakeBackend::context(const models::ModelInfo& model, const LoadOpt
   const auto tokens = options.ctx_size.value_or(-1);
   if (tokens <= 0) return usual_context;
   const auto trained = model.traits.context_length;
-  const auto most = std::min(most_context, trained == 0 ? most_context : trained);
+  const auto most = std::min(max_context, trained == 0 ? max_context : trained);
   return std::min(static_cast<std::uint64_t>(tokens), most);
 }
 

@@ -163,8 +163,8 @@ class FakeBackend final : public Backend {
   bool askable = true;                    // its servers are
   // What context() says, and its processes have, where no ctx_size is asked for.
   std::uint64_t usual_context = 2048;
-  std::uint64_t most_context = ~0ull;  // that any has
-  std::size_t asked = 0;               // calls of estimate()
+  std::uint64_t max_context = ~0ull;  // that any has
+  std::size_t asked = 0;              // calls of estimate()
   // What device() says to it; to others as the engine would that has whatever the machine has.
   std::map<std::string, Device> devices;
   // create_checker() makes servers, called "checker of NAME".

@@ -15,9 +15,9 @@
 namespace corral::backends {
 namespace {
 
-constexpr std::size_t kMostSeen = 1000;
+constexpr std::size_t kMaxSeen = 1000;
 constexpr std::size_t kLongestPath = 4096;
-constexpr std::size_t kMostNamed = 64;
+constexpr std::size_t kMaxNamed = 64;
 
 bool begins_as_gguf(const std::filesystem::path& path) {
   std::array<char, 4> magic{};
@@ -67,7 +67,7 @@ std::shared_ptr<async::Event> Files::start(const std::filesystem::path& path) {
       if (!state) return;
       state->earlier.erase(path);
       if (found) {
-        if (state->seen.size() >= kMostSeen) state->earlier = std::exchange(state->seen, {});
+        if (state->seen.size() >= kMaxSeen) state->earlier = std::exchange(state->seen, {});
         state->seen[path] = *found;
       } else {
         state->seen.erase(path);
@@ -113,9 +113,9 @@ std::uint64_t Files::state_of(std::span<const std::filesystem::path> paths) cons
 }
 
 async::Task<Result<>> Files::check_places(std::vector<NamedFile> named, std::vector<std::filesystem::path> folders) {
-  if (named.size() > kMostNamed)
+  if (named.size() > kMaxNamed)
     co_return fail(errc::invalid_option,
-                   fmt::format("{} files are given; at most {} are allowed", named.size(), kMostNamed),
+                   fmt::format("{} files are given; at most {} are allowed", named.size(), kMaxNamed),
                    std::string(named.front().option));
   const auto too_long = std::ranges::find_if(named, [](const auto& file) { return file.text.size() > kLongestPath; });
   if (too_long != named.end())

@@ -16,7 +16,7 @@ namespace corral::backends {
 namespace {
 
 constexpr int kCacheVersion = 1;
-constexpr std::size_t kMostAnswers = 512;  // in the file; then it is begun anew
+constexpr std::size_t kMaxAnswers = 512;  // in the file; then it is begun anew
 constexpr Millis kRefusalHolds{60'000};
 constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
 
@@ -89,7 +89,7 @@ bool MemoryPredictor::proven(const models::ModelInfo& model, const LoadOptions& 
 }
 
 void MemoryPredictor::prove(const models::ModelInfo& model, const LoadOptions& options) {
-  if (proven_.size() >= kMostAnswers) proven_.clear();
+  if (proven_.size() >= kMaxAnswers) proven_.clear();
   proven_.insert(files_key(model, options));
   proven_.insert(files_key(model, {}));
 }
@@ -142,13 +142,13 @@ async::Task<void> MemoryPredictor::answer(std::string key, ModelPtr model, LoadO
   if (crashed) question->answer = co_await ask_child(model, options, crashed);  // by the file, if it does so again
   if (!*question->answer) {
     const auto& error = question->answer->error();
-    if (refusals_.size() >= kMostAnswers) refusals_.clear();
+    if (refusals_.size() >= kMaxAnswers) refusals_.clear();
     const bool by_file = error.param == "draft_model" || error.param == "lora";
     if (error.code == errc::file_unusable || (error.code == errc::invalid_option && by_file))
       refusals_.insert_or_assign(key, Refusal{error, timers_.now() + kRefusalHolds});
     co_return;
   }
-  if (answers_.size() >= kMostAnswers) answers_.clear();
+  if (answers_.size() >= kMaxAnswers) answers_.clear();
   answers_[key] = **question->answer;
   prove(*model, options);
   save_cache();

@@ -6,13 +6,13 @@
 namespace corral {
 namespace {
 
-constexpr std::uint64_t kMost = 1u << 30;
+constexpr std::uint64_t kMax = 1u << 30;
 // libllama rounds a pool up to a multiple of this.
 constexpr std::uint64_t kMultiple = 256;
 
 // Tokens for which numerator / denominator of the free memory is enough, the tightest memory deciding.
 std::uint64_t room(std::span<const ContextMemory> memory, std::uint64_t numerator, std::uint64_t denominator) {
-  std::uint64_t tokens = kMost;
+  std::uint64_t tokens = kMax;
   for (const ContextMemory& one : memory) {
     if (one.per_token > 0) tokens = std::min(tokens, one.free / denominator * numerator / one.per_token);
   }
@@ -31,7 +31,7 @@ std::uint64_t rounded_up(std::uint64_t tokens) { return (tokens + kMultiple - 1)
 }  // namespace
 
 std::uint32_t automatic_context(std::uint64_t trained, std::span<const ContextMemory> memory) {
-  const std::uint64_t most = trained == 0 ? kFirstContext : std::min(trained, kMost);
+  const std::uint64_t most = trained == 0 ? kFirstContext : std::min(trained, kMax);
   const std::uint64_t half = room(memory, 1, 2), agent = std::min<std::uint64_t>(kAgentContext, room(memory, 3, 4));
   const std::uint64_t tokens = std::max(half, agent);
   if (memory.empty() || tokens <= kFirstContext)

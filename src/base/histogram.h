@@ -12,11 +12,11 @@ namespace corral {
 
 class Histogram {
  public:
-  static constexpr std::size_t kMostBounds = 16;
+  static constexpr std::size_t kMaxBounds = 16;
 
-  // Ascending, at most kMostBounds; they must outlive the histogram (a constexpr array).
+  // Ascending, at most kMaxBounds; they must outlive the histogram (a constexpr array).
   explicit constexpr Histogram(std::span<const double> bounds)
-      : bounds_(bounds.first(std::min(bounds.size(), kMostBounds))) {}
+      : bounds_(bounds.first(std::min(bounds.size(), kMaxBounds))) {}
 
   void observe(double value) {
     const auto bucket = std::ranges::lower_bound(bounds_, value) - bounds_.begin();
@@ -41,7 +41,7 @@ class Histogram {
 
  private:
   std::span<const double> bounds_;
-  std::array<std::uint64_t, kMostBounds + 1> counts_{};
+  std::array<std::uint64_t, kMaxBounds + 1> counts_{};
   double sum_ = 0;
 };
 

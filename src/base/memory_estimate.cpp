@@ -42,11 +42,11 @@ std::vector<MemoryNeed> never_fits(const MemoryEstimate& estimate, std::uint64_t
   return needs;
 }
 
-std::string in_words(const std::vector<MemoryNeed>& needs, Have have) {
+std::string in_words(const std::vector<MemoryNeed>& needs, MemoryScope have) {
   std::string text;
   for (const auto& need : needs) {
     fmt::format_to(std::back_inserter(text), "{}{} on {}, which has {}{}", text.empty() ? "needs " : "; ",
-                   readable(need.need), need.device, readable(need.have), have == Have::free ? " free" : "");
+                   readable(need.need), need.device, readable(need.have), have == MemoryScope::free ? " free" : "");
   }
   return text;
 }

@@ -55,8 +55,8 @@ std::vector<MemoryNeed> needs_of(const MemoryEstimate& estimate, std::optional<s
 std::vector<MemoryNeed> never_fits(const MemoryEstimate& estimate, std::uint64_t host_total);
 
 // What MemoryNeed::have tells of a device.
-enum class Have { altogether, free };
+enum class MemoryScope { altogether, free };
 // "needs 12.5 GiB on cpu, which has 8.0 GiB", or "... 8.0 GiB free"; for error messages.
-std::string in_words(const std::vector<MemoryNeed>& needs, Have have = Have::altogether);
+std::string in_words(const std::vector<MemoryNeed>& needs, MemoryScope have = MemoryScope::altogether);
 
 }  // namespace corral

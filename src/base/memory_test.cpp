@@ -52,7 +52,7 @@ TEST(MemoryEstimate, NeedsAreToldOfEachDeviceThatIsKnown) {
   EXPECT_EQ(known[0].need, estimate.unreclaimable());
   EXPECT_EQ(known[0].have, kGiB / 2);
   EXPECT_EQ(known[1].need, estimate.devices[1].total());
-  EXPECT_EQ(in_words({known[0]}, Have::free), "needs 5.5 GiB on cpu, which has 512 MiB free");
+  EXPECT_EQ(in_words({known[0]}, MemoryScope::free), "needs 5.5 GiB on cpu, which has 512 MiB free");
   EXPECT_EQ(needs_of(estimate, 0).size(), 2u) << "nothing is something that is known";
   estimate.devices[1].have = 0;
   EXPECT_TRUE(needs_of(estimate, std::nullopt).empty());

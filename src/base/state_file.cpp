@@ -49,7 +49,7 @@ Result<std::optional<std::string>> read_state_file(const fs::path& path) {
   }
 }
 
-Result<> write_state_file(const fs::path& path, std::string_view text, Survives what) {
+Result<> write_state_file(const fs::path& path, std::string_view text, Durability what) {
   std::error_code ignored;  // the open that follows says it better
   fs::create_directories(path.parent_path(), ignored);
   const fs::path fresh = path.native() + ".new";
@@ -62,10 +62,10 @@ Result<> write_state_file(const fs::path& path, std::string_view text, Survives 
       if (put < 0) return refused("can't write", path, errno);
       text.remove_prefix(static_cast<std::size_t>(put));
     }
-    if (what == Survives::power_loss && ::fsync(file.get()) != 0) return refused("can't write", path, errno);
+    if (what == Durability::power_loss && ::fsync(file.get()) != 0) return refused("can't write", path, errno);
   }
   if (::rename(fresh.c_str(), path.c_str()) != 0) return refused("can't write", path, errno);
-  if (what == Survives::crash) return {};
+  if (what == Durability::crash) return {};
   const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!sync_folder(folder)) return refused("can't write", path, errno);
   sync_folders_above(folder);

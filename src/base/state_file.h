@@ -16,11 +16,12 @@ Result<std::optional<std::string>> read_state_file(const std::filesystem::path& 
 
 // What a written file has to survive. A power loss costs waiting for the disk, for the file and all folders above it:
 // milliseconds, on a busy one more.
-enum class Survives { crash, power_loss };
+enum class Durability { crash, power_loss };
 
 // Replaces the file, making its folder if need be: whoever reads sees the old text or the new one, also after a crash
 // of this process. Only the user may read it. Errors: the system's own, with the path in the message.
-Result<> write_state_file(const std::filesystem::path& path, std::string_view text, Survives what = Survives::crash);
+Result<> write_state_file(const std::filesystem::path& path, std::string_view text,
+                          Durability what = Durability::crash);
 
 // Renames a file that nobody can make sense of to PATH.broken (.broken-2, ...), so that nothing of it is lost when the
 // next one is written. Returns the new name; empty when it couldn't be renamed.

@@ -60,7 +60,7 @@ TEST_F(StateFile, IsReplacedAsAWhole) {
 // A new folder's name stands in the one above: a file in it was lost with it.
 TEST_F(StateFile, WhatSurvivesAPowerLossIsOnTheDiskWithItsFolders) {
   const auto path = root_ / "a" / "b" / "state.json";
-  ASSERT_TRUE(write_state_file(path, "text", Survives::power_loss));
+  ASSERT_TRUE(write_state_file(path, "text", Durability::power_loss));
   for (const auto& one : {path, path.parent_path(), root_ / "a", root_}) EXPECT_TRUE(was_synced(one)) << one;
 }
 
@@ -68,7 +68,7 @@ TEST_F(StateFile, WhatSurvivesAPowerLossIsOnTheDiskWithItsFolders) {
 TEST_F(StateFile, FoldersThatAreThereAlreadyMayBeAsNew) {
   ASSERT_TRUE(write_state_file(root_ / "a" / "b" / "other.json", "text"));
   EXPECT_TRUE(synced.empty()) << "a crash costs no waiting";
-  ASSERT_TRUE(write_state_file(root_ / "a" / "b" / "state.json", "text", Survives::power_loss));
+  ASSERT_TRUE(write_state_file(root_ / "a" / "b" / "state.json", "text", Durability::power_loss));
   EXPECT_TRUE(was_synced(root_ / "a"));
   EXPECT_TRUE(was_synced(root_));
 }
@@ -77,7 +77,7 @@ TEST_F(StateFile, APathThatIsRelativeHasFoldersAboveToo) {
   const auto before = fs::current_path();
   fs::create_directory(root_ / "a");
   fs::current_path(root_ / "a");
-  const auto alone = write_state_file("state.json", "text", Survives::power_loss);
+  const auto alone = write_state_file("state.json", "text", Durability::power_loss);
   fs::current_path(before);
   ASSERT_TRUE(alone) << alone.error().message;
   EXPECT_TRUE(was_synced(root_ / "a"));

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/reply_parser.h"
 #include "cli/server_api.h"
 #include "cli/terminal.h"
-#include "cli/wire.h"
 #include "protocol/piece.h"
 
 namespace corral::cli {

@@ -151,18 +151,18 @@ class ProgramTest : public ::testing::Test {
   HandClock clock_;
   Hooks hooks_;
   std::optional<config::ServeSettings> served_;
-  Surroundings surroundings_{.environment = [this](std::string_view name) -> std::optional<std::string> {
-                               const auto found = variables_.find(name);
-                               return found == variables_.end() ? std::nullopt : std::optional(found->second);
-                             },
-                             .terminal = {out_, err_},
-                             .input = input_,
-                             .clock = clock_,
-                             .connect =
-                                 [this](const Address& address) {
-                                   server_.address = address;
-                                   return std::make_unique<ScriptedApi>(server_);
-                                 }};
+  ProgramIo surroundings_{.environment = [this](std::string_view name) -> std::optional<std::string> {
+                            const auto found = variables_.find(name);
+                            return found == variables_.end() ? std::nullopt : std::optional(found->second);
+                          },
+                          .terminal = {out_, err_},
+                          .input = input_,
+                          .clock = clock_,
+                          .connect =
+                              [this](const Address& address) {
+                                server_.address = address;
+                                return std::make_unique<ScriptedApi>(server_);
+                              }};
 };
 
 }  // namespace corral::cli

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Millis kRateWindow{5'000};
 constexpr Millis kShortestRate{500};
-constexpr std::size_t kMostBars = 6;
+constexpr std::size_t kMaxBars = 6;
 constexpr std::size_t kBarCells = 20;
 constexpr std::size_t kWidestName = 34;
 constexpr std::size_t kNarrowestName = 12;
@@ -112,7 +112,7 @@ std::vector<std::string> FileBars::lines_of(const DownloadProgress& download) {
     rates_[file.path].add(now, file.done);
     if (file.whole) {
       ++whole;
-    } else if (moving.size() < kMostBars && (file.done > 0 || file.waiting || download.files.size() <= kMostBars)) {
+    } else if (moving.size() < kMaxBars && (file.done > 0 || file.waiting || download.files.size() <= kMaxBars)) {
       moving.push_back(&file);
     } else {
       ++later;

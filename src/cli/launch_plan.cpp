@@ -12,7 +12,7 @@
 namespace corral::cli {
 namespace {
 
-void add_own(LaunchPlan& plan, const LaunchWish& wish) {
+void add_own(LaunchPlan& plan, const LaunchRequest& wish) {
   plan.arguments.insert(plan.arguments.end(), wish.arguments.begin(), wish.arguments.end());
 }
 
@@ -23,9 +23,9 @@ std::string quoted(std::string_view text) {
 }
 
 // Of one answer: some leave so much of the context free.
-std::int64_t most_said(const LaunchWish& wish) { return std::min<std::int64_t>(wish.context / 4, 16384); }
+std::int64_t most_said(const LaunchRequest& wish) { return std::min<std::int64_t>(wish.context / 4, 16384); }
 
-LaunchPlan claude(const LaunchWish& wish) {
+LaunchPlan claude(const LaunchRequest& wish) {
   LaunchPlan plan{.program = "claude"};
   plan.variables = {{"ANTHROPIC_BASE_URL", wish.url},
                     {"ANTHROPIC_AUTH_TOKEN", wish.key},
@@ -37,7 +37,7 @@ LaunchPlan claude(const LaunchWish& wish) {
 }
 
 // Its settings are TOML; a text in JSON's quotes is one there, too.
-LaunchPlan codex(const LaunchWish& wish) {
+LaunchPlan codex(const LaunchRequest& wish) {
   LaunchPlan plan{.program = "codex"};
   plan.variables = {{"CORRAL_API_KEY_OF_CODEX", wish.key}};
   const auto set = [&](std::string_view name, std::string_view value) {
@@ -58,7 +58,7 @@ LaunchPlan codex(const LaunchWish& wish) {
 }
 
 // Merged over the user's own settings, for this start alone.
-LaunchPlan opencode(const LaunchWish& wish) {
+LaunchPlan opencode(const LaunchRequest& wish) {
   LaunchPlan plan{.program = "opencode"};
   const json::Object limit{{"context", wish.context}, {"output", most_said(wish)}};
   const json::Object provider{
@@ -75,7 +75,7 @@ LaunchPlan opencode(const LaunchWish& wish) {
   return plan;
 }
 
-LaunchPlan qwen(const LaunchWish& wish) {
+LaunchPlan qwen(const LaunchRequest& wish) {
   LaunchPlan plan{.program = "qwen", .arguments = {"--auth-type", "openai"}};
   plan.variables = {{"OPENAI_BASE_URL", wish.url + "/v1"}, {"OPENAI_API_KEY", wish.key}, {"OPENAI_MODEL", wish.model}};
   add_own(plan, wish);
@@ -83,7 +83,7 @@ LaunchPlan qwen(const LaunchWish& wish) {
 }
 
 // It takes providers from extensions, beside whatever else the user has.
-LaunchPlan pi(const LaunchWish& wish) {
+LaunchPlan pi(const LaunchRequest& wish) {
   const auto file = wish.folder + "/pi.js";
   LaunchPlan plan{.program = "pi", .arguments = {"-e", file, "--provider", "corral", "--model", wish.model}};
   plan.variables = {{"CORRAL_API_KEY_OF_PI", wish.key}};

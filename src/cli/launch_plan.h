@@ -10,7 +10,7 @@
 
 namespace corral::cli {
 
-struct LaunchWish {
+struct LaunchRequest {
   std::string url;                          // of the server, without /v1
   std::string model;                        // as the server calls it
   std::string key;                          // "none" where none is asked for
@@ -30,7 +30,7 @@ struct Agent {
   std::string_view name;     // as in `corral launch NAME`
   std::string_view program;  // what is started
   std::string_view install;  // how to get it
-  LaunchPlan (*plan)(const LaunchWish& wish);
+  LaunchPlan (*plan)(const LaunchRequest& wish);
 };
 std::span<const Agent> agents();
 // nullptr: there is none of that name.

@@ -10,7 +10,7 @@ namespace corral::cli {
 
 std::string model_path(const std::string& model) { return "/api/v1/models/" + escaped(model, "/"); }
 
-Result<LoadOutcome> load_with_progress(const Context& context, const LoadOptions& options) {
+Result<LoadOutcome> load_with_progress(const CommandContext& context, const LoadRequest& options) {
   ProgressBar bar(context.terminal, "Loading " + options.model);
   bar.show(0, "");
   std::optional<std::string> failure;
@@ -40,7 +40,7 @@ Result<LoadOutcome> load_with_progress(const Context& context, const LoadOptions
   return outcome;
 }
 
-void warn_if_pinned_full(const Context& context, const std::string& model) {
+void warn_if_pinned_full(const CommandContext& context, const std::string& model) {
   const auto health_text = fetch(context.api, ApiRequest::get("/api/v1/health"));
   const auto model_text = fetch(context.api, ApiRequest::get(model_path(model)));
   if (!health_text || !model_text) return;

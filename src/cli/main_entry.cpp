@@ -42,13 +42,13 @@ int main_entry(int argc, char** argv, const Hooks& hooks) {
   const SystemClock clock;
   if (!arguments.empty() && arguments.front() == "serve") {
     NoInput input;
-    Surroundings surroundings{environment, process_terminal(environment), input, clock, {}};
+    ProgramIo surroundings{environment, process_terminal(environment), input, clock, {}};
     return run_program(arguments, hooks, surroundings);
   }
   SystemInterrupts interrupts;
   StandardInput input(STDIN_FILENO, interrupts);
   const auto connect = [&](const Address& address) { return connect_http(address, interrupts); };
-  Surroundings surroundings{environment, process_terminal(environment), input, clock, connect};
+  ProgramIo surroundings{environment, process_terminal(environment), input, clock, connect};
   return run_program(arguments, hooks, surroundings);
 }
 

@@ -21,7 +21,7 @@ struct Offer {
   bool here = false;
 };
 
-Offer offer_of(const Context& context, const config::KnownModel& model) {
+Offer offer_of(const CommandContext& context, const config::KnownModel& model) {
   Offer offer{.model = &model, .size = config::estimated_size(model)};
   offer.memory = config::estimated_memory(offer.size);
   const auto reply = context.api.call(ApiRequest::get(model_path(model.source())));
@@ -30,7 +30,7 @@ Offer offer_of(const Context& context, const config::KnownModel& model) {
 }
 
 // The hub knows better what it takes than the number of its parameters does.
-void ask_the_hub(const Context& context, Offer& offer) {
+void ask_the_hub(const CommandContext& context, Offer& offer) {
   const auto& repo = offer.model->repository;
   const auto reply = context.api.call(ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(repo, "/")));
   if (!reply || reply->status >= 400) return;
@@ -62,7 +62,7 @@ bool is_yes(std::string_view text) { return text.empty() || text == "y" || text 
 
 }  // namespace
 
-Result<std::string> choose_model(const Context& context) {
+Result<std::string> choose_model(const CommandContext& context) {
   const auto known = known_models(context);
   std::vector<Offer> offers;
   for (const auto* model : config::suggested_models(known, read_host_memory().total))
@@ -90,7 +90,7 @@ Result<std::string> choose_model(const Context& context) {
   }
 }
 
-Result<std::string> see_that_it_is_here(const Context& context, const std::string& model, bool yes) {
+Result<std::string> see_that_it_is_here(const CommandContext& context, const std::string& model, bool yes) {
   const auto target = find_target(context, model);
   if (target.alias.empty() && !names_a_source(model)) return model;  // the load says that there is none
   if (auto here = here_by_full_name(context, target)) return *here;

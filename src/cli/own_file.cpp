@@ -37,13 +37,13 @@ std::unexpected<Error> refused(std::string_view key, std::string_view why) {
 
 }  // namespace
 
-Result<Settings> settings_now(Context& context) {
+Result<Settings> settings_now(CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::get("/internal/config"));
   if (!text) return std::unexpected(text.error());
   return parse_settings(*text);
 }
 
-Result<> set_in_own_file(Context& context, const Settings& now, std::string_view key, const std::string& value) {
+Result<> set_in_own_file(CommandContext& context, const Settings& now, std::string_view key, const std::string& value) {
   if (!is_loopback(context.api.url())) return refused(key, context.api.url() + " is not on this machine");
   const auto paths = config::Paths::from(context.inputs.environment);
   const auto file = config::config_file(context.inputs, paths).path;

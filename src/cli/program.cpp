@@ -10,8 +10,8 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/help_formatter.h"
+#include "cli/reply_parser.h"
 #include "cli/unexpected.h"
-#include "cli/wire.h"
 #include "config/flags.h"
 #include "config/server_flags.h"
 
@@ -86,7 +86,7 @@ int report(const Terminal& terminal, const Error& error, bool json = false) {
   return exit_code_of(error);
 }
 
-int serve(CommandLine& line, const Hooks& hooks, const Surroundings& surroundings) {
+int serve(CommandLine& line, const Hooks& hooks, const ProgramIo& surroundings) {
   const auto settings = config::LiveSettings::open(line.inputs());
   if (!settings) return report(surroundings.terminal, settings.error());
   return hooks.serve(**settings);
@@ -104,12 +104,12 @@ Result<Address> find_address(const CommandLine& line, const config::Inputs& inpu
   return address;
 }
 
-int command(CommandLine& line, const Action& action, const Hooks& hooks, Surroundings& surroundings) {
+int command(CommandLine& line, const Action& action, const Hooks& hooks, ProgramIo& surroundings) {
   const auto address = find_address(line, line.inputs());
   if (!address) return report(surroundings.terminal, address.error(), line.json());
   const auto api = surroundings.connect(*address);
-  Context context{*api,  surroundings.terminal, surroundings.input, surroundings.clock,
-                  hooks, line.inputs(),         line.json()};
+  CommandContext context{*api,  surroundings.terminal, surroundings.input, surroundings.clock,
+                         hooks, line.inputs(),         line.json()};
   const auto outcome = action(context);
   surroundings.terminal.out << std::flush;
   return outcome ? *outcome : report(surroundings.terminal, outcome.error(), line.json());
@@ -137,7 +137,7 @@ Result<std::vector<std::string>> translated(const std::vector<std::string>& argu
 
 }  // namespace
 
-int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, Surroundings& surroundings) {
+int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, ProgramIo& surroundings) {
   const Terminal& terminal = surroundings.terminal;
   CommandLine line;
   line.set_version("corral " + hooks.version);

@@ -17,7 +17,7 @@
 
 namespace corral::cli {
 
-struct Surroundings {
+struct ProgramIo {
   config::Environment environment;
   Terminal terminal;
   LineInput& input;
@@ -26,7 +26,7 @@ struct Surroundings {
 };
 
 // `arguments` without the program's name. Returns the exit code.
-int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, Surroundings& surroundings);
+int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, ProgramIo& surroundings);
 
 // The help of the program ("") or of one command, as the program prints it.
 std::string help_text(const std::string& command);

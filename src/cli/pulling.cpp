@@ -23,14 +23,14 @@ constexpr std::size_t kMaxHints = 3;
 std::string go_on_with(const PullTarget& target) { return fmt::format("resume with: corral pull {}", target.name); }
 
 // Whether the server has the same table of known models.
-bool is_found_by(const Context& context, const std::string& alias, const std::string& model) {
+bool is_found_by(const CommandContext& context, const std::string& alias, const std::string& model) {
   const auto reply = context.api.call(ApiRequest::get(model_path(alias)));
   const auto found = reply && reply->status < 400 ? parse_model(reply->body) : ListedModel();
   return found && found->name == model;
 }
 
 // The short name of a known model is another name of what was fetched. A name that another model has stays as it is.
-void give_alias(const Context& context, const PullTarget& target, const Pulled& pulled) {
+void give_alias(const CommandContext& context, const PullTarget& target, const Pulled& pulled) {
   if (target.alias.empty() || target.alias == pulled.model_name) return;
   if (is_found_by(context, target.alias, pulled.model_name)) return;
   const auto body = text_object({{"alias", target.alias}, {"target", pulled.model_name}});
@@ -45,7 +45,7 @@ void give_alias(const Context& context, const PullTarget& target, const Pulled& 
 // What comes while a model is fetched.
 class PullEvents {
  public:
-  PullEvents(const Context& context, bool told)
+  PullEvents(const CommandContext& context, bool told)
       : context_(context), told_(told), bars_(context.terminal, context.clock) {}
 
   void take(std::string_view event, std::string_view data) {
@@ -83,7 +83,7 @@ class PullEvents {
     if (!told_) context_.terminal.err << printable(plan_text(*plan_)) << std::flush;
   }
 
-  const Context& context_;
+  const CommandContext& context_;
   const bool told_;
   FileBars bars_;
   DownloadProgress last_;
@@ -99,7 +99,7 @@ bool names_a_source(std::string_view name) {
          (name.find('/') != std::string_view::npos);
 }
 
-config::KnownModels known_models(const Context& context) {
+config::KnownModels known_models(const CommandContext& context) {
   const auto paths = config::Paths::from(context.inputs.environment);
   const auto file = config::config_file(context.inputs, paths).path;
   auto known = config::read_known_models(file.empty() ? file : file.parent_path() / "known-models.toml");
@@ -107,7 +107,7 @@ config::KnownModels known_models(const Context& context) {
   return known;
 }
 
-PullTarget find_target(const Context& context, const std::string& name) {
+PullTarget find_target(const CommandContext& context, const std::string& name) {
   PullTarget target{.name = name, .model_name = name, .checkpoint = {}, .alias = {}};
   if (names_a_source(name)) return target;
   const auto known = known_models(context);
@@ -118,14 +118,14 @@ PullTarget find_target(const Context& context, const std::string& name) {
   return target;
 }
 
-std::optional<std::string> here_by_full_name(const Context& context, const PullTarget& target) {
+std::optional<std::string> here_by_full_name(const CommandContext& context, const PullTarget& target) {
   if (target.alias.empty()) return std::nullopt;
   const auto reply = context.api.call(ApiRequest::get(model_path(target.model_name)));
   if (!reply || reply->status >= 400) return std::nullopt;
   return target.model_name;
 }
 
-Error no_such_model(const Context& context, const std::string& name, std::string said) {
+Error no_such_model(const CommandContext& context, const std::string& name, std::string said) {
   std::vector<std::string> names;
   for (const auto& model : known_models(context).models) names.push_back(model.name);
   auto close = close_names(name, names, kMaxHints);
@@ -136,7 +136,7 @@ Error no_such_model(const Context& context, const std::string& name, std::string
   return {errc::request_failed, fmt::format("{} Search for others with: corral search {}", said, words)};
 }
 
-Result<PullPlan> plan_of(const Context& context, const PullTarget& target) {
+Result<PullPlan> plan_of(const CommandContext& context, const PullTarget& target) {
   const PullBody body{.model_name = target.model_name, .checkpoint = target.checkpoint, .dry_run = true};
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));
   if (!text) return std::unexpected(text.error());
@@ -168,7 +168,7 @@ std::string plan_text(const PullPlan& plan) {
   return text;
 }
 
-Result<Pulled> pull_with_progress(const Context& context, const PullTarget& target, bool told) {
+Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarget& target, bool told) {
   PullEvents events(context, told);
   const auto on_event = [&](std::string_view event, std::string_view data) { events.take(event, data); };
   const PullBody body{.model_name = target.model_name, .checkpoint = target.checkpoint, .stream = true};

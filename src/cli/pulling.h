@@ -19,17 +19,17 @@ struct PullTarget {
 };
 
 // A name of the table of known models, or the name as it stands.
-PullTarget find_target(const Context& context, const std::string& name);
+PullTarget find_target(const CommandContext& context, const std::string& name);
 // Whether it looks like something that can be fetched: an address, org/repo, ollama.com/…
 bool names_a_source(std::string_view name);
 
 // The name under which a known model is here: it may have come by its full name alone. Nothing: it is not here.
-std::optional<std::string> here_by_full_name(const Context& context, const PullTarget& target);
+std::optional<std::string> here_by_full_name(const CommandContext& context, const PullTarget& target);
 // What the server says of a name that is neither here nor known, with close known names and the search.
-Error no_such_model(const Context& context, const std::string& name, std::string said);
+Error no_such_model(const CommandContext& context, const std::string& name, std::string said);
 
 // What a pull would take. Errors: those of ServerApi, and request_failed.
-Result<PullPlan> plan_of(const Context& context, const PullTarget& target);
+Result<PullPlan> plan_of(const CommandContext& context, const PullTarget& target);
 // "2 files, 2.5 GiB to fetch; …", in lines.
 std::string plan_text(const PullPlan& plan);
 
@@ -40,9 +40,9 @@ struct Pulled {
 };
 // Fetches it and shows how far it is; `told`: what it takes has been said already. Errors: those of ServerApi, whose
 // messages say how to go on; request_failed.
-Result<Pulled> pull_with_progress(const Context& context, const PullTarget& target, bool told);
+Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarget& target, bool told);
 
 // The table of known models, with the user's own beside the configuration file; says so where that can't be used.
-config::KnownModels known_models(const Context& context);
+config::KnownModels known_models(const CommandContext& context);
 
 }  // namespace corral::cli

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/errors.h"
-#include "cli/wire.h"
+#include "cli/reply_parser.h"
 
 namespace corral::cli {
 

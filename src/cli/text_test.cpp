@@ -7,8 +7,8 @@
 #include "cli/address.h"
 #include "cli/errors.h"
 #include "cli/format.h"
+#include "cli/reply_parser.h"
 #include "cli/terminal.h"
-#include "cli/wire.h"
 
 namespace corral::cli {
 namespace {

@@ -103,7 +103,7 @@ Result<> write_setting(const fs::path& file, std::string_view key, const std::st
     error.message = fmt::format("configuration file {}: {}", file.native(), error.message);
     return std::unexpected(std::move(error));
   }
-  if (const auto written = write_state_file(place, *changed, Survives::power_loss); !written) return written;
+  if (const auto written = write_state_file(place, *changed, Durability::power_loss); !written) return written;
   if (exists) ::chmod(place.c_str(), status.st_mode & 07777);
   return {};
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr int kVersion = 1;
 constexpr std::string_view kStart = "corral-";
 constexpr std::size_t kIdLength = 8, kSecretLength = 52, kSaltLength = 32;
-constexpr std::size_t kMostKeys = 1000, kLongestName = 64;
+constexpr std::size_t kMaxKeys = 1000, kLongestName = 64;
 
 bool is_plain(std::string_view name) {
   return std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
@@ -36,7 +36,7 @@ std::optional<Key> parse_key(const json::Value& row) {
   const auto parsed = parse_scopes(names);
   if (!parsed) return std::nullopt;
   const auto most = json::to_count(json::number_or(row, "max_in_flight", 0));
-  key.terms.max_in_flight = static_cast<std::uint32_t>(std::min<std::uint64_t>(most.value_or(0), kMostInFlight));
+  key.terms.max_in_flight = static_cast<std::uint32_t>(std::min<std::uint64_t>(most.value_or(0), kMaxInFlight));
   key.terms.background = json::text_or(row, "priority", "") == "background";
   key.scopes = *parsed;
   key.digest = *digest;
@@ -72,8 +72,8 @@ Result<NewKey> add_key(KeyList& keys, std::string name, Scopes scopes, std::int6
   if (name.size() > kLongestName || !is_plain(name))
     return fail(errc::invalid_value,
                 fmt::format("the name of a key must be one line of at most {} bytes", kLongestName), "name");
-  if (keys.keys.size() >= kMostKeys)
-    return fail(errc::invalid_value, fmt::format("there are already {} keys: revoke unused ones", kMostKeys), "name");
+  if (keys.keys.size() >= kMaxKeys)
+    return fail(errc::invalid_value, fmt::format("there are already {} keys: revoke unused ones", kMaxKeys), "name");
   if (keys.salt.empty()) keys.salt = random_text(kSaltLength);
   NewKey made;
   do {

@@ -36,7 +36,7 @@ std::string text_of(Scopes scopes);
 Result<Scopes> parse_scopes(const std::vector<std::string>& names);
 
 // How a key's requests share the server with others'.
-inline constexpr std::uint32_t kMostInFlight = 1'000'000;
+inline constexpr std::uint32_t kMaxInFlight = 1'000'000;
 struct KeyTerms {
   std::uint32_t max_in_flight = 0;  // requests under way at a time; 0: what the settings say
   bool background = false;          // others' requests go first

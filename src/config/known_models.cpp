@@ -16,7 +16,7 @@
 namespace corral::config {
 namespace {
 
-constexpr std::size_t kMostKnown = 1'000;
+constexpr std::size_t kMaxKnown = 1'000;
 constexpr double kLargestBillions = 10'000;
 constexpr std::uint64_t kProcessBytes = 256ull << 20;
 
@@ -177,7 +177,7 @@ Result<KnownTable> parse_known_models(std::string_view text, std::string_view wh
   }
   const auto* rows = table.get_as<toml::array>("model");
   if (rows == nullptr) return known;
-  if (rows->size() > kMostKnown) return bad_table(where, fmt::format("more than {} models", kMostKnown));
+  if (rows->size() > kMaxKnown) return bad_table(where, fmt::format("more than {} models", kMaxKnown));
   for (const auto& row : *rows) {
     auto model = read_row(*row.as_table(), where, known.models.size() + 1);
     if (!model) return std::unexpected(model.error());

@@ -21,7 +21,7 @@ constexpr double kLongestIdle = 365.0 * 24 * 3600;
 constexpr std::string_view kToggle[] = {"auto", "on", "off"};
 constexpr std::string_view kSplitModes[] = {"auto", "none", "layer", "row"};
 constexpr std::string_view kPoolings[] = {"auto", "mean", "cls", "last"};
-constexpr std::size_t kMostTemplate = 1 << 20;
+constexpr std::size_t kMaxTemplate = 1 << 20;
 // Formats that libllama knows by name; the engine makes them itself, without Jinja. chatml is Jinja.
 constexpr std::string_view kTemplateNames[] = {
     "chatml",      "llama2",        "llama2-sys",        "llama2-sys-bos", "llama2-sys-strip",
@@ -35,7 +35,7 @@ constexpr std::string_view kTemplateNames[] = {
     "bailing",     "bailing-think", "bailing2",          "llama4",         "smolvlm",
     "hunyuan-moe", "gpt-oss",       "hunyuan-dense",     "hunyuan-vl",     "kimi-k2",
     "seed_oss",    "grok-2",        "pangu-embedded",    "solar-open"};
-constexpr std::size_t kMostShares = 16;  // devices that libllama knows
+constexpr std::size_t kMaxShares = 16;  // devices that libllama knows
 constexpr std::string_view kCacheTypes[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "iq4_nl", "q5_1"};
 
 const std::array kOptions = {
@@ -95,7 +95,7 @@ const std::array kOptions = {
     LoadOption{.key = "main_gpu",
                .field = &L::main_gpu,
                .min = 0,
-               .max = kMostShares - 1,
+               .max = kMaxShares - 1,
                .value_name = "N",
                .help = "The GPU for split_mode none, counted from 0"},
     LoadOption{.key = "lora",
@@ -311,7 +311,7 @@ Result<std::vector<float>> parse_tensor_split(std::string_view text) {
     return fail(
         errc::invalid_value,
         fmt::format("'tensor_split' must be up to {} numbers of at least 0, as in \"3,1\", and not all 0; not '{}'",
-                    kMostShares, text),
+                    kMaxShares, text),
         "tensor_split");
   };
   std::vector<float> shares;
@@ -322,7 +322,7 @@ Result<std::vector<float>> parse_tensor_split(std::string_view text) {
     const auto [stop, error] = std::from_chars(rest.data(), rest.data() + comma, share);
     // A comma at the end has nothing behind it.
     if (error != std::errc() || stop != rest.data() + comma || comma + 1 == rest.size()) return wrong();
-    if (!std::isfinite(share) || share < 0 || shares.size() == kMostShares) return wrong();
+    if (!std::isfinite(share) || share < 0 || shares.size() == kMaxShares) return wrong();
     shares.push_back(share);
     sum += share;
     rest.remove_prefix(std::min(comma + 1, rest.size()));
@@ -335,7 +335,7 @@ Result<> check_template(const std::string& text) {
   const auto wrong = [](std::string_view why) {
     return fail(errc::invalid_value, fmt::format("'chat_template' {}", why), "chat_template");
   };
-  if (text.size() > kMostTemplate) return wrong("is longer than 1 MiB");
+  if (text.size() > kMaxTemplate) return wrong("is longer than 1 MiB");
   if (text.empty() || text.find_first_of("{ \n") != std::string::npos) return {};
   if (std::ranges::find(kTemplateNames, text) != std::end(kTemplateNames)) return {};
   return wrong(fmt::format("must be a Jinja template, or one of the names {}; not '{}'",

@@ -11,12 +11,12 @@
 namespace corral::config {
 namespace {
 
-constexpr std::size_t kMostEndpoints = 8;
-constexpr std::size_t kMostPeers = 32;
+constexpr std::size_t kMaxEndpoints = 8;
+constexpr std::size_t kMaxPeers = 32;
 constexpr std::size_t kIdDigits = 64;
 constexpr std::size_t kLongestHost = 253;
 constexpr std::size_t kLongestName = 63;
-constexpr std::size_t kMostModels = 64;
+constexpr std::size_t kMaxModels = 64;
 constexpr std::size_t kLongestModel = 256;
 
 bool is_name_character(unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_'; }
@@ -55,8 +55,8 @@ Result<> check_endpoint(std::string_view text) {
 
 Result<> check_endpoints(std::string_view text) {
   const auto words = words_of(text);
-  if (words.size() > kMostEndpoints) {
-    return fail(errc::invalid_value, fmt::format("{} addresses are more than {}", words.size(), kMostEndpoints));
+  if (words.size() > kMaxEndpoints) {
+    return fail(errc::invalid_value, fmt::format("{} addresses are more than {}", words.size(), kMaxEndpoints));
   }
   for (const auto& word : words) {
     if (auto fine = check_endpoint(word); !fine) return fine;
@@ -67,8 +67,8 @@ Result<> check_endpoints(std::string_view text) {
 
 Result<> check_mesh_peers(std::string_view text) {
   const auto words = words_of(text);
-  if (words.size() > kMostPeers) {
-    return fail(errc::invalid_value, fmt::format("{} nodes are more than {}", words.size(), kMostPeers));
+  if (words.size() > kMaxPeers) {
+    return fail(errc::invalid_value, fmt::format("{} nodes are more than {}", words.size(), kMaxPeers));
   }
   for (const auto& word : words) {
     const auto at = word.find('@');
@@ -86,8 +86,8 @@ Result<> check_mesh_peers(std::string_view text) {
 
 Result<> check_mesh_models(std::string_view text) {
   const auto words = words_of(text);
-  if (words.size() > kMostModels)
-    return fail(errc::invalid_value, fmt::format("{} models are more than {}", words.size(), kMostModels));
+  if (words.size() > kMaxModels)
+    return fail(errc::invalid_value, fmt::format("{} models are more than {}", words.size(), kMaxModels));
   for (const auto& word : words) {
     const bool printable = std::ranges::all_of(word, [](unsigned char c) { return c > ' ' && c != 0x7f; });
     if (word.size() > kLongestModel || !printable) {

@@ -580,18 +580,18 @@ std::string what_it_is(const Row& row) {
 }  // namespace
 
 Result<std::string> read_text_file(const fs::path& path) {
-  constexpr std::size_t kMost = 1 << 20;
+  constexpr std::size_t kMax = 1 << 20;
   std::ifstream stream(path, std::ios::binary);
-  std::string text(kMost + 1, '\0');
+  std::string text(kMax + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   if (stream.bad() || (text.empty() && !stream.eof()))
     return fail(errc::unreadable_file, fmt::format("'{}' cannot be read", path.native()));
-  if (text.size() > kMost) return fail(errc::unreadable_file, fmt::format("'{}' is larger than 1 MiB", path.native()));
+  if (text.size() > kMax) return fail(errc::unreadable_file, fmt::format("'{}' is larger than 1 MiB", path.native()));
   return text;
 }
 
-Result<ServerWords> translate_server_flags(const std::vector<std::string>& words, const FileText& file) {
+Result<ServeArguments> translate_server_flags(const std::vector<std::string>& words, const FileText& file) {
   Built built{file};
   for (std::size_t at = 0; at < words.size(); ++at) {
     const std::string& word = words[at];
@@ -618,7 +618,7 @@ Result<ServerWords> translate_server_flags(const std::vector<std::string>& words
     if (needed) value = alone ? words[++at] : word.substr(equals + 1);
     if (auto done = apply(*row, name, value, built); !done) return wrong(done.error().message);
   }
-  ServerWords translated{built.words, std::move(built.without_effect)};
+  ServeArguments translated{built.words, std::move(built.without_effect)};
   if (auto done = finish(built, translated.words); !done) return std::unexpected(done.error());
   return translated;
 }

@@ -16,14 +16,14 @@ namespace corral::config {
 using FileText = std::function<Result<std::string>(const std::filesystem::path&)>;
 Result<std::string> read_text_file(const std::filesystem::path& path);  // of 1 MiB at most
 
-struct ServerWords {
+struct ServeArguments {
   std::vector<std::string> words;           // for add_serve_flags()
   std::vector<std::string> without_effect;  // flags that were given and change nothing here
 };
 
 // `words`: all behind `serve`. Errors: invalid_value: a flag that nobody knows (with a close one), that has no equal
 // (with the reason), or whose value is none.
-Result<ServerWords> translate_server_flags(const std::vector<std::string>& words, const FileText& file);
+Result<ServeArguments> translate_server_flags(const std::vector<std::string>& words, const FileText& file);
 
 std::string server_flags_help();  // for --help
 std::string server_flags_page();  // a section of docs/configuration.md

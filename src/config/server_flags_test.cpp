@@ -14,11 +14,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-ServerWords translated(const std::vector<std::string>& words, const std::string& text = "") {
+ServeArguments translated(const std::vector<std::string>& words, const std::string& text = "") {
   const auto all =
       translate_server_flags(words, [&](const std::filesystem::path&) { return Result<std::string>(text); });
   EXPECT_TRUE(all) << (all ? "" : all.error().message);
-  return all.value_or(ServerWords());
+  return all.value_or(ServeArguments());
 }
 std::string refused(const std::vector<std::string>& words) {
   const auto all =

@@ -54,7 +54,7 @@ struct Canonical {
   bool modest_context = false;
   // None: its endpoint knows nothing of keeping. Where it looks back, and nobody has looked yet (Before::found), the
   // rest isn't made: it is to be read again.
-  std::shared_ptr<const Wish> wish = {};
+  std::shared_ptr<const StorageRequest> wish = {};
   // How errors about it name its fields. None: the client's names are the canonical ones.
   std::shared_ptr<const OwnNames> names = {};
   Begun begun = {};  // streams hold what comes behind it; of whole answers, which repeat it, told() takes it away
@@ -66,9 +66,9 @@ struct Canonical {
 // Says one answer in a dialect. What it was told before is all it knows: no clock, no I/O. Each call appends what the
 // client gets then, which may be nothing. A stream is ping() and piece() any number of times, then end() or failure().
 // Before end() and whole() it hears by took() how long the request has taken.
-class AnswerTeller {
+class ResponseTranslator {
  public:
-  virtual ~AnswerTeller() = default;
+  virtual ~ResponseTranslator() = default;
   virtual std::string_view stream_type() const { return "text/event-stream"; }
   virtual void ping(std::string& out) = 0;  // nothing has come for a while
   virtual void piece(std::string& out, const protocol::AnswerPiece& piece) = 0;
@@ -85,7 +85,7 @@ struct Endpoint {
   // The body to a canonical request. Errors: those of protocol::check().
   Result<Canonical> (*read)(std::string body) = nullptr;
   bool streams = false;  // where the request says so
-  std::unique_ptr<AnswerTeller> (*tell)(const Canonical& request) = nullptr;
+  std::unique_ptr<ResponseTranslator> (*tell)(const Canonical& request) = nullptr;
   // Instead of both, where bodies are forms with files (form.h). Nothing has waited for whole answers yet; events that
   // a backend answers pass untouched.
   Result<Canonical> (*read_form)(Form form) = nullptr;

@@ -29,18 +29,19 @@ class Pieces final : public http::BodySource {
 };
 
 // A stream of these pieces, told.
-inline http::Response told_stream(std::vector<std::string> pieces, std::unique_ptr<AnswerTeller> teller,
+inline http::Response told_stream(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> teller,
                                   AtEnd at_end = {}, int* reads = nullptr) {
   return told(http::Response::event_stream(std::make_unique<Pieces>(std::move(pieces), reads)), std::move(teller),
               std::move(at_end));
 }
-inline std::string told_text(std::vector<std::string> pieces, std::unique_ptr<AnswerTeller> teller, AtEnd at_end = {}) {
+inline std::string told_text(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> teller,
+                             AtEnd at_end = {}) {
   async::Loop loop;
   auto response = told_stream(std::move(pieces), std::move(teller), std::move(at_end));
   return async::run_blocking(loop, response.body.read_all(64 << 20)).value();
 }
 
-class Lines final : public AnswerTeller {
+class Lines final : public ResponseTranslator {
  public:
   std::string_view stream_type() const override { return "text/x-lines"; }
   void ping(std::string& out) override { out += "~\n"; }

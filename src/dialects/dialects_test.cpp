@@ -6,7 +6,7 @@
 
 #include "dialects/canonical_body.h"
 #include "dialects/dialect_fixture.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/form.h"
 #include "dialects/own_names.h"
 #include "dialects/paths.h"
@@ -50,13 +50,13 @@ class Fixed final : public http::Handler {
 http::Response asked(std::string target, std::function<http::Response()> make) {
   async::Loop loop;
   Fixed inside(std::move(make));
-  ErrorTeller teller(inside);
+  ErrorFilter teller(inside);
   http::Request request;
   request.head.target = std::move(target);
   return async::run_blocking(loop, teller.handle(std::move(request)));
 }
 
-TEST(ErrorTeller, TellsOneErrorInTheStyleOfThePath) {
+TEST(ErrorFilter, TellsOneErrorInTheStyleOfThePath) {
   const auto refuse = [] {
     Error error(make_error_code(protocol::errc::remote_unavailable), "no room", "model");
     error.retry_after = std::chrono::seconds(7);
@@ -77,7 +77,7 @@ TEST(ErrorTeller, TellsOneErrorInTheStyleOfThePath) {
   }
 }
 
-TEST(ErrorTeller, ReadsWhatABackendSaid) {
+TEST(ErrorFilter, ReadsWhatABackendSaid) {
   const auto said = [] {
     return http::Response::json(
         400, R"({"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}})");
@@ -88,9 +88,9 @@ TEST(ErrorTeller, ReadsWhatABackendSaid) {
   EXPECT_THAT(asked("/v1/chat/completions", said).body.text(), HasSubstr("context_length_exceeded"));
 }
 
-TEST(ErrorTeller, TellsWhatTheServerRefusedByItself) {
+TEST(ErrorFilter, TellsWhatTheServerRefusedByItself) {
   Fixed inside([] { return http::Response(); });
-  ErrorTeller teller(inside);
+  ErrorFilter teller(inside);
   const auto told = [&](std::string_view path) {
     const std::string said =
         R"({"error":{"message":"no Host","type":"invalid_request_error","code":"bad_request","param":null}})";
@@ -114,10 +114,10 @@ TEST(ErrorTeller, TellsWhatTheServerRefusedByItself) {
             R"("request_id":"req-7"})");
 }
 
-TEST(ErrorTeller, WhoSpeaksAnthropicsApiIsToldSoOnSharedPaths) {
+TEST(ErrorFilter, WhoSpeaksAnthropicsApiIsToldSoOnSharedPaths) {
   async::Loop loop;
   Fixed inside([] { return error_response({make_error_code(protocol::errc::unknown_path), "no such thing"}); });
-  ErrorTeller teller(inside);
+  ErrorFilter teller(inside);
   const auto ask = [&](std::string target, bool version) {
     http::Request request;
     request.head.target = std::move(target);
@@ -133,7 +133,7 @@ TEST(ErrorTeller, WhoSpeaksAnthropicsApiIsToldSoOnSharedPaths) {
   EXPECT_EQ(ask("/api/tags", true).body.text(), R"({"error":"no such thing"})");
 }
 
-TEST(ErrorTeller, LeavesGoodAnswersAlone) {
+TEST(ErrorFilter, LeavesGoodAnswersAlone) {
   const auto fine = [] { return http::Response::json(200, R"({"error":"none"})"); };
   EXPECT_EQ(asked("/api/chat", fine).body.text(), R"({"error":"none"})");
 }

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 
 namespace corral::dialects {
 
@@ -42,7 +42,7 @@ inline http::Response refused_with(const Error& error, std::string target) {
   };
   async::Loop loop;
   Refusing inside(error);
-  ErrorTeller teller(inside);
+  ErrorFilter teller(inside);
   http::Request request;
   request.head.target = std::move(target);
   request.id = RequestId("req-7");

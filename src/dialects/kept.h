@@ -18,7 +18,7 @@ struct Before {
 };
 
 // What a body says of keeping.
-struct Wish {
+struct StorageRequest {
   std::string previous = {};                 // the answer that it goes on from; empty: none
   std::string conversation = {};             // that it is a turn of; empty: none
   std::vector<std::string> references = {};  // ids of items, each once

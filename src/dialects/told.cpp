@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/own_names.h"
 #include "http/sse.h"
 #include "protocol/errors.h"
@@ -30,7 +30,7 @@ Error renamed(Error error, const OwnNames* names) {
 
 class ToldStream final : public http::BodySource {
  public:
-  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end,
+  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<ResponseTranslator> teller, AtEnd at_end,
              std::shared_ptr<const OwnNames> names)
       : canonical_(std::move(canonical)),
         teller_(std::move(teller)),
@@ -91,7 +91,7 @@ class ToldStream final : public http::BodySource {
   }
 
   const std::unique_ptr<http::BodySource> canonical_;
-  const std::unique_ptr<AnswerTeller> teller_;
+  const std::unique_ptr<ResponseTranslator> teller_;
   const AtEnd at_end_;
   const std::shared_ptr<const OwnNames> names_;
   http::SseParser parser_{[this](std::string_view, std::string_view data) { event(data); },
@@ -107,8 +107,8 @@ class ToldStream final : public http::BodySource {
 
 }  // namespace
 
-http::Response told(http::Response canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end, const Begun& begun,
-                    std::shared_ptr<const OwnNames> names) {
+http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator> teller, AtEnd at_end,
+                    const Begun& begun, std::shared_ptr<const OwnNames> names) {
   if (!teller || canonical.head.status >= 400) return canonical;
   auto& headers = canonical.head.headers;
   headers.remove("Content-Length");

@@ -18,9 +18,9 @@ namespace corral::dialects {
 // Called once when the answer has come to a good end, on the thread that tells it: how long the request has taken.
 using AtEnd = std::function<std::chrono::nanoseconds()>;
 
-// Answers that say no stay as they are: ErrorTeller tells them. No teller: the answer as it is. `begun`: the request's,
+// Answers that say no stay as they are: ErrorFilter tells them. No teller: the answer as it is. `begun`: the request's,
 // which whole answers repeat and clients don't get. `names`: the request's, for errors in an answer that has begun.
-http::Response told(http::Response canonical, std::unique_ptr<AnswerTeller> teller, AtEnd at_end = {},
+http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator> teller, AtEnd at_end = {},
                     const Begun& begun = {}, std::shared_ptr<const OwnNames> names = {});
 
 }  // namespace corral::dialects

@@ -178,7 +178,7 @@ Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint6
 }
 
 Decision Attempts::again(const Asked&, const Outcome& outcome, std::uint64_t dice, Error last) {
-  if (++in_vain_ >= rules_.most_tries) {
+  if (++in_vain_ >= rules_.max_tries) {
     if (in_vain_ > 1) last.message += fmt::format("; gave up after {} tries", in_vain_);
     return {.step = Step::fail, .error = std::move(last)};
   }

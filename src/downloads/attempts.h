@@ -67,7 +67,7 @@ struct Decision {
 };
 
 struct RetryRules {
-  int most_tries = 8;       // in a row without a byte
+  int max_tries = 8;        // in a row without a byte
   Millis first_pause{500};  // doubled each time
   Millis longest_pause{30'000};
   std::chrono::seconds longest_rest{300};  // that a server may ask for

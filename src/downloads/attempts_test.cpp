@@ -103,7 +103,7 @@ TEST(Attempts, BeyondTheEndIsDoneOnlyWhereNothingIsMissing) {
   outcome.total = 100;
   EXPECT_EQ(decide(behind, outcome).step, Step::done);
   EXPECT_EQ(decide(kRange, outcome).step, Step::again);
-  Attempts attempts({.most_tries = 1});
+  Attempts attempts({.max_tries = 1});
   EXPECT_EQ(attempts.decide(kRange, outcome, 1).error->code, errc::wrong_content);
 }
 
@@ -176,7 +176,7 @@ TEST(Attempts, RefusalsNameTheWayOn) {
 
 TEST(Attempts, OfAnAddressNothingAboutTheHubIsSaid) {
   const auto said = [](Outcome outcome) {
-    Attempts attempts({.most_tries = 1});
+    Attempts attempts({.max_tries = 1});
     return attempts.decide(kAddress, outcome, 1).error->message;
   };
   for (const Outcome& outcome : {Outcome{.fault = Fault::no_connect, .detail = "no route"}, answer(401), answer(403),
@@ -195,7 +195,7 @@ TEST(Attempts, WhatNoOtherTryChangesFailsAtOnce) {
 }
 
 TEST(Attempts, AFileOfAnotherSizeOrAnotherRangeIsNotTaken) {
-  Attempts attempts({.most_tries = 2});
+  Attempts attempts({.max_tries = 2});
   Outcome other = answer(206, 0);
   other.total = 99;
   EXPECT_EQ(attempts.decide(kRange, other, 1).step, Step::again);
@@ -219,7 +219,7 @@ TEST(Attempts, AThousandRandomFaultsOverTwoHundredDownloads) {
     while (!ended && !parts.complete(0)) {
       auto part = parts.next();
       ASSERT_TRUE(part) << "seed " << seed;
-      Attempts attempts({.most_tries = 6});
+      Attempts attempts({.max_tries = 6});
       while (true) {
         ASSERT_LT(++steps, 100'000) << "seed " << seed;
         Asked asked = kRange;

@@ -17,7 +17,7 @@ namespace corral::downloads {
 namespace {
 
 constexpr std::string_view kSuffix = ".gguf";
-constexpr std::size_t kMostNamed = 12;  // variants in a message
+constexpr std::size_t kMaxNamed = 12;  // variants in a message
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -134,8 +134,8 @@ const Variant* find_tag(std::span<const Variant> variants, std::string_view tag)
 
 std::string listed(std::span<const Variant> variants) {
   std::vector<std::string_view> tags;
-  for (const Variant& variant : variants.first(std::min(variants.size(), kMostNamed))) tags.push_back(variant.tag);
-  return fmt::format("{}{}", fmt::join(tags, ", "), variants.size() > kMostNamed ? ", …" : "");
+  for (const Variant& variant : variants.first(std::min(variants.size(), kMaxNamed))) tags.push_back(variant.tag);
+  return fmt::format("{}{}", fmt::join(tags, ", "), variants.size() > kMaxNamed ? ", …" : "");
 }
 
 }  // namespace

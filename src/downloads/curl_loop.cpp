@@ -19,9 +19,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t kMostHead = 64 << 10;   // bytes of the fields of one answer
-constexpr std::size_t kMostError = 16 << 10;  // bytes of the body of a failure that are kept
-constexpr long kMostRedirects = 8;
+constexpr std::size_t kMaxHead = 64 << 10;   // bytes of the fields of one answer
+constexpr std::size_t kMaxError = 16 << 10;  // bytes of the body of a failure that are kept
+constexpr long kMaxRedirects = 8;
 constexpr long kReadBuffer = 256 << 10;
 
 struct Transfer {
@@ -56,7 +56,7 @@ std::size_t on_header(const char* data, std::size_t, std::size_t size, void* con
     transfer.head_bytes = 0;
   }
   transfer.head_bytes += size;
-  if (transfer.head_bytes > kMostHead) {
+  if (transfer.head_bytes > kMaxHead) {
     transfer.too_large = true;
     return 0;
   }
@@ -188,10 +188,10 @@ struct CurlLoop::Impl {
       return taken == Take::more ? size : 0;
     }
     if (!good) {
-      answer.body.append(bytes.substr(0, kMostError - std::min(kMostError, answer.body.size())));
+      answer.body.append(bytes.substr(0, kMaxError - std::min(kMaxError, answer.body.size())));
       return size;
     }
-    if (answer.body.size() + size > transfer.request.most_body) {
+    if (answer.body.size() + size > transfer.request.max_body) {
       transfer.too_large = true;
       return 0;
     }
@@ -284,7 +284,7 @@ void prepare(Handle& handle, Transfer& transfer, const CurlOptions& options) {
   handle.set(CURLOPT_PROTOCOLS_STR, "http,https");
   handle.set(CURLOPT_REDIR_PROTOCOLS_STR, request.url.starts_with("https:") ? "https" : "http,https");
   handle.set(CURLOPT_FOLLOWLOCATION, 1L);
-  handle.set(CURLOPT_MAXREDIRS, kMostRedirects);
+  handle.set(CURLOPT_MAXREDIRS, kMaxRedirects);
   handle.set(CURLOPT_NOSIGNAL, 1L);
   handle.set(CURLOPT_QUICK_EXIT, 1L);  // nobody waits for the resolver when a transfer is cancelled
   // Ranges side by side have connections of their own, each with its share of the line.
@@ -372,7 +372,7 @@ async::Task<FetchAnswer> CurlLoop::fetch(FetchRequest request) {
     answer.fault = Fault::not_taken;
   } else if (transfer.too_large) {
     answer.fault = Fault::too_large;
-    answer.detail = fmt::format("more than {} bytes", request.most_body);
+    answer.detail = fmt::format("more than {} bytes", request.max_body);
   } else if (!transfer.enough) {
     answer.fault = fault_of(transfer.result);
     answer.detail = transfer.text[0] ? transfer.text.data() : curl_easy_strerror(transfer.result);

@@ -13,7 +13,7 @@
 namespace corral::downloads {
 namespace {
 
-constexpr int kMostFetches = 2;  // of a file whose content is wrong
+constexpr int kMaxFetches = 2;  // of a file whose content is wrong
 
 // Files of repositories are held to their hashes; what an address gives may be a page that says why there is no file.
 bool begins_as_model(const TreeFile& file, std::string_view bytes) {
@@ -242,7 +242,7 @@ async::Task<Result<>> Download::bring(File& file) {
     Result<bool> right = co_await check(file);
     if (!right) co_return std::unexpected(std::move(right.error()));
     if (*right) break;
-    const bool last = fetches == kMostFetches;
+    const bool last = fetches == kMaxFetches;
     if (last) parts_.drop(*file.number);
     parts_.discard(*file.number);
     file.saved = 0;

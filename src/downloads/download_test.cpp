@@ -53,7 +53,7 @@ class Downloading : public testing::Test {
  public:
   Downloading() {
     options_.parts = {.smallest = 1000, .largest = 1000, .at_once = 4};
-    options_.retries = {.most_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
+    options_.retries = {.max_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
     options_.save_every = Millis(5);
     options_.ask_for_lock_every = Millis(5);
     options_.keep_free = 0;

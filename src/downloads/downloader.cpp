@@ -26,7 +26,7 @@ struct Downloader::Job {
   const SourceName source;
   DownloadState state = DownloadState::queued;
   DownloadState wish = DownloadState::paused;  // what a stopped one becomes
-  async::Stopper stopper;                      // of the current run
+  async::CancelSource stopper;                 // of the current run
   // It doesn't run. Each run has its own: who waits for the end of one isn't overtaken by the beginning of the next.
   std::shared_ptr<async::Event> rested;
   std::unique_ptr<Download> download;

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "async/stopper.h"
+#include "async/cancel_source.h"
 #include "async/task_group.h"
 #include "downloads/download.h"
 #include "downloads/download_view.h"

@@ -55,17 +55,17 @@ std::optional<std::uint64_t> FetchHead::total() const {
 }
 
 std::optional<std::chrono::seconds> FetchHead::retry_after() const {
-  constexpr std::uint64_t kMost = 1'000'000;
+  constexpr std::uint64_t kMax = 1'000'000;
   // A date instead of a number is as good as nothing: clocks differ.
   std::string_view text = field("retry-after");
-  if (const auto number = take_number(text)) return std::chrono::seconds(std::min(*number, kMost));
+  if (const auto number = take_number(text)) return std::chrono::seconds(std::min(*number, kMax));
   // RateLimit: "api";r=0;t=55
   text = field("ratelimit");
   const auto at = text.find("t=");
   if (status != 429 || at == text.npos) return std::nullopt;
   text.remove_prefix(at + 2);
   const auto number = take_number(text);
-  return number ? std::optional(std::chrono::seconds(std::min(*number, kMost))) : std::nullopt;
+  return number ? std::optional(std::chrono::seconds(std::min(*number, kMax))) : std::nullopt;
 }
 
 Outcome FetchAnswer::outcome(const FetchRequest& request) const {

@@ -40,7 +40,7 @@ struct FetchRequest {
   std::optional<std::string> accept = {};
   bool head_only = false;
   bool fresh_connection = false;
-  std::size_t most_body = 16 << 20;  // bytes of an answer that is kept
+  std::size_t max_body = 16 << 20;  // bytes of an answer that is kept
   // Gets the body of a 200 or 206 as it comes, on the loop; it mustn't throw. Without it the body is kept.
   std::function<Take(const FetchHead&, std::string_view)> sink = {};
 };

@@ -13,8 +13,8 @@
 namespace corral::downloads {
 namespace {
 
-constexpr std::size_t kMostPages = 1000;
-constexpr std::size_t kMostFiles = 100'000;
+constexpr std::size_t kMaxPages = 1000;
+constexpr std::size_t kMaxTreeFiles = 100'000;
 constexpr std::size_t kAddressDigits = 16, kCommitDigits = 40;
 
 }  // namespace
@@ -89,7 +89,7 @@ async::Task<Result<Listing>> Hub::list(std::string repo, std::string revision) {
 
   std::string page = fmt::format("{}/tree/{}?recursive=true", base, listing.at.commit);
   for (std::size_t pages = 0; !page.empty(); ++pages) {
-    if (pages == kMostPages || listing.tree.size() > kMostFiles)
+    if (pages == kMaxPages || listing.tree.size() > kMaxTreeFiles)
       co_return fail(errc::upstream_malformed, fmt::format("'{}' has more files than corral can list", repo));
     FetchRequest next{.url = page};
     auto part = co_await ask(std::move(next), asked);

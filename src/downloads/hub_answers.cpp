@@ -20,8 +20,8 @@ std::uint64_t count_of(const json::View& value) {
 
 // Of a file, in bytes. What no disk has room for isn't one.
 std::optional<std::uint64_t> size_of(const json::View& value) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;
-  if (value.kind() != json::Kind::integer || value.as_integer() < 0 || value.as_integer() > kMost) return std::nullopt;
+  constexpr std::int64_t kMax = std::int64_t{1} << 50;
+  if (value.kind() != json::Kind::integer || value.as_integer() < 0 || value.as_integer() > kMax) return std::nullopt;
   return static_cast<std::uint64_t>(value.as_integer());
 }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kManifest = "application/vnd.docker.distribution.manifest.v2+json";
 constexpr std::string_view kLayer = "application/vnd.ollama.image.";
 constexpr std::string_view kDigest = "sha256:";
-constexpr std::int64_t kMostSize = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 50;
 
 // Kinds of layers, and what their files are called: before and behind the model's own stem.
 struct LayerRow {
@@ -70,7 +70,7 @@ Result<std::vector<TreeFile>> read_manifest(std::string_view text, std::string_v
     const json::View size = layer.find("size");
     const std::string_view oid = digest.starts_with(kDigest) ? std::string_view(digest).substr(kDigest.size()) : "";
     if (oid.size() != 64 || !is_safe_oid(oid) || size.kind() != json::Kind::integer || size.as_integer() < 0 ||
-        size.as_integer() > kMostSize) {
+        size.as_integer() > kMaxSize) {
       wrong = fmt::format("its layer '{}' has no hash or no size", kind);
       return;
     }

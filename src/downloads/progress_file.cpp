@@ -10,7 +10,7 @@ namespace corral::downloads {
 namespace {
 
 constexpr int kVersion = 1;
-constexpr std::size_t kMostBytes = 4 << 20;
+constexpr std::size_t kMaxBytes = 4 << 20;
 
 std::optional<std::uint64_t> count_of(const json::Value& value) {
   if (!value.is_number()) return std::nullopt;
@@ -29,7 +29,7 @@ std::string write_progress(const Progress& progress) {
 }
 
 std::optional<Progress> read_progress(std::string_view text, std::uint64_t size) {
-  if (text.size() > kMostBytes) return std::nullopt;
+  if (text.size() > kMaxBytes) return std::nullopt;
   const auto root = json::parse(text);
   if (!root || json::number_or(*root, "version", 0) != kVersion) return std::nullopt;
   const json::Value* const recorded = json::find(*root, "size");
@@ -54,7 +54,7 @@ Progress load_progress(const std::filesystem::path& path, std::uint64_t size) {
 }
 
 Result<> save_progress(const std::filesystem::path& path, const Progress& progress) {
-  auto written = write_state_file(path, write_progress(progress), Survives::power_loss);
+  auto written = write_state_file(path, write_progress(progress), Durability::power_loss);
   if (!written) return std::unexpected(disk_error(written.error().code.value(), "writing", path));
   return {};
 }

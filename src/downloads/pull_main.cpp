@@ -30,7 +30,7 @@ std::uint64_t number(std::string_view name, std::uint64_t otherwise) {
   return value.empty() ? otherwise : std::strtoull(value.c_str(), nullptr, 10);
 }
 
-constexpr RetryRules kRetries{.most_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
+constexpr RetryRules kRetries{.max_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
 
 DownloadOptions options() {
   DownloadOptions options;

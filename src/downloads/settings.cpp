@@ -13,7 +13,7 @@ namespace corral::downloads {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kMostToken = 4096;
+constexpr std::size_t kMaxToken = 4096;
 
 std::string trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
@@ -24,7 +24,7 @@ std::string trimmed(std::string_view text) {
 
 std::string sound_token(std::string_view text) {
   std::string token = trimmed(text);
-  const bool sound = token.size() <= kMostToken &&
+  const bool sound = token.size() <= kMaxToken &&
                      std::ranges::all_of(token, [](char c) { return c > ' ' && static_cast<unsigned char>(c) < 0x7f; });
   return sound ? token : std::string();
 }
@@ -50,7 +50,7 @@ fs::path at_home(const std::string& text, const std::string& home) {
 
 std::string read_token(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  std::string text(kMostToken + 1, '\0');
+  std::string text(kMaxToken + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
   return sound_token(text);

@@ -65,7 +65,7 @@ class DecodeStatuses : public ::testing::Test {
     auto model = Model::load(options_, {});
     ASSERT_TRUE(model);
     model_ = std::move(*model);
-    auto made = Context::make(model_, options_, abort_);
+    auto made = LlamaContext::make(model_, options_, abort_);
     ASSERT_TRUE(made);
     context_ = std::move(*made);
   }
@@ -85,7 +85,7 @@ class DecodeStatuses : public ::testing::Test {
   std::shared_ptr<Model> model_;
 
   std::atomic<bool> abort_ = false;
-  std::unique_ptr<Context> context_;
+  std::unique_ptr<LlamaContext> context_;
   Batch batch_{300};
 };
 
@@ -109,7 +109,7 @@ TEST_F(DecodeStatuses, ABadBatchChangesNothing) {
 TEST_F(DecodeStatuses, ABatchAboveTheLimitIsRefusedWhereLibllamaWouldAbort) {
   EngineLoadOptions options = load_options("tiny-llama");
   options.n_batch = 16;
-  const auto context = Context::make(*Model::load(options, {}), options, abort_);
+  const auto context = LlamaContext::make(*Model::load(options, {}), options, abort_);
   ASSERT_TRUE(context);
   batch_.clear();
   for (std::uint32_t i = 0; i < 17; ++i) batch_.add(100, i, 0, i == 16);
@@ -142,7 +142,7 @@ TEST_F(DecodeStatuses, AFatalErrorIsRolledBackAndCanBeRepeated) {
 // tokens of both, then the rest of the longer one.
 TEST_F(DecodeStatuses, WhatWasFinishedBeforeAPassEndedStays) {
   for (const bool aborted : {false, true}) {
-    const auto parts = Context::make(model_, options_, abort_, {.streams = 2});
+    const auto parts = LlamaContext::make(model_, options_, abort_, {.streams = 2});
     ASSERT_TRUE(parts);
     batch_.clear();
     for (std::uint32_t i = 0; i < 5; ++i) batch_.add(kToken, i, 0, i == 4);

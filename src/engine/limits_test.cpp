@@ -94,7 +94,7 @@ TEST(Limits, AbortedPassRollsBackAndCanBeRepeated) {
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   std::atomic<bool> abort = false;
-  const auto context = Context::make(*model, options, abort);
+  const auto context = LlamaContext::make(*model, options, abort);
   ASSERT_TRUE(context);
   Batch batch(64);
   const std::vector<Token> prompt = some_tokens(20);
@@ -123,7 +123,7 @@ TEST(Limits, RecurrentMemoryRefusesAPartialCut) {
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   const std::atomic<bool> abort = false;
-  const auto context = Context::make(*model, options, abort);
+  const auto context = LlamaContext::make(*model, options, abort);
   ASSERT_TRUE(context);
   EXPECT_FALSE((*model)->memory_rules().divisible);
   Batch batch(64);
@@ -232,7 +232,7 @@ TEST(Limits, AppendInFlightCannotPushASessionBeyondItsContext) {
 TEST(Limits, AQueueWithoutALimitTakesGenerations) {
   EngineLoadOptions options = load_options("tiny-llama");
   options.max_queue = 0xFFFFFFFF;
-  EXPECT_EQ(options.most_under_way(), 0xFFFFFFFF);
+  EXPECT_EQ(options.max_under_way(), 0xFFFFFFFF);
   const auto service = load(options);
   EXPECT_EQ(generate(*service, session_with(*service, some_tokens(10)), endless(3)).tokens.size(), 3u);
 }

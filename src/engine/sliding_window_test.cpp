@@ -137,7 +137,7 @@ TEST_P(Sliding, CuttingBackKeepsTheTextRight) {
   EXPECT_TRUE(reference.is_greedy(history, last.tokens, true));
 }
 
-Token best_behind(Context& context, std::span<const Token> tokens, std::uint32_t position, std::int32_t sequence) {
+Token best_behind(LlamaContext& context, std::span<const Token> tokens, std::uint32_t position, std::int32_t sequence) {
   Batch batch(context.n_batch());
   std::int32_t row = -1;
   for (std::size_t i = 0; i < tokens.size(); ++i)
@@ -156,9 +156,9 @@ TEST_P(Sliding, TheContextKnowsHowFarItCanBeCut) {
   EXPECT_EQ(memory_kind((*model)->memory_facts()), MemoryKind::windowed);
   const std::uint32_t window = (*model)->facts().window;
   const std::atomic<bool> never = false;
-  const auto made = Context::make(*model, options, never);
+  const auto made = LlamaContext::make(*model, options, never);
   ASSERT_TRUE(made);
-  Context& context = **made;
+  LlamaContext& context = **made;
   EXPECT_EQ(context.sequence_ids(), 2u);
   const std::vector<Token> tokens = some_tokens(640);
   for (std::uint32_t at = 0; at < 640; at += 64) best_behind(context, std::span(tokens).subspan(at, 64), at, 0);
@@ -202,7 +202,7 @@ TEST_P(LaneOf, APromptThatWasComputedElsewhereGoesOn) {
   ASSERT_TRUE(model);
   const std::atomic<bool> never = false;
   const std::atomic<std::int32_t> one = 1;
-  const auto context = Context::make(*model, options, never);
+  const auto context = LlamaContext::make(*model, options, never);
   ASSERT_TRUE(context);
   const std::int32_t here = (*context)->first_sequence(), beside = here + 1;
   const std::vector<Token> tokens = some_tokens(402);
@@ -211,7 +211,7 @@ TEST_P(LaneOf, APromptThatWasComputedElsewhereGoesOn) {
     EngineLoadOptions lane = options;
     lane.max_sequences = 1;
     lane.n_ctx = size;
-    return Context::make(*model, lane, abort);
+    return LlamaContext::make(*model, lane, abort);
   };
   PrefillResult first =
       run_prefill({.tokens = {tokens.begin(), tokens.begin() + 200}, .cached = 0, .bytes = {}}, make, {never, one});

@@ -142,11 +142,11 @@ struct ChatTemplate::Impl {
   // Made when first needed.
   const common_chat_templates* library() const;
   // How many calls and answers of tools a conversation may have; measured when one has many.
-  std::size_t most_calls() const;
+  std::size_t max_calls() const;
 
  private:
   mutable std::once_flag measured_;
-  mutable std::size_t most_calls_ = kAnyCalls;
+  mutable std::size_t max_calls_ = kAnyCalls;
   mutable std::once_flag made_;
   mutable std::atomic<bool> by_parameter_ = false;  // the format of tool calls has no schema for all parameters
   mutable common_chat_templates_ptr templates_;
@@ -157,7 +157,7 @@ const common_chat_templates* ChatTemplate::Impl::library() const {
   return templates_.get();
 }
 
-std::size_t ChatTemplate::Impl::most_calls() const {
+std::size_t ChatTemplate::Impl::max_calls() const {
   std::call_once(measured_, [this] {
     for (const bool user_last : {true, false}) {
       try {
@@ -165,14 +165,14 @@ std::size_t ChatTemplate::Impl::most_calls() const {
           const auto inputs = probe(calls, user_last);
           return seconds_of([&] { apply(inputs); });
         };
-        most_calls_ = engine_server::most_calls(seconds_for, kCallsBudget);
+        max_calls_ = engine_server::max_calls(seconds_for, kCallsBudget);
         return;
       } catch (const std::exception&) {  // it takes no such conversation
-        most_calls_ = kProbedCalls;
+        max_calls_ = kProbedCalls;
       }
     }
   });
-  return most_calls_;
+  return max_calls_;
 }
 
 common_chat_params ChatTemplate::Impl::apply(const common_chat_templates_inputs& inputs) const {
@@ -302,11 +302,11 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
 Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) const {
   try {
     const auto inputs = impl_->inputs_of(request);
-    if (const auto calls = calls_of(inputs.messages); calls > kProbedCalls && calls > impl_->most_calls()) {
+    if (const auto calls = calls_of(inputs.messages); calls > kProbedCalls && calls > impl_->max_calls()) {
       return fail(errc::render_failed,
                   fmt::format("'messages' have {} tool calls and results, but at most {} are allowed for this model: "
                               "its chat template takes too long for more, so omit old ones",
-                              calls, impl_->most_calls()),
+                              calls, impl_->max_calls()),
                   "messages");
     }
     if (impl_->named && !inputs.tools.empty()) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "engine/threads/client_quota.h"
 #include "engine_server/engine_server.h"
 #include "engine_server/generation.h"
@@ -88,12 +88,12 @@ struct EngineServer::Impl {
   enum class Parsing { by_size, heavy };
   // Runs `work(body, stop)` where there is room for it, or here if the body is small. `work` must be callable on any
   // thread.
-  template <typename Work, typename R = std::invoke_result_t<Work&, const std::string&, const Stop&>>
+  template <typename Work, typename R = std::invoke_result_t<Work&, const std::string&, const CancelToken&>>
   async::Task<R> parse(std::string body, std::string client, Parsing parsing, Work work) {
-    if (parsing == Parsing::by_size && body.size() <= options.offload_bytes) co_return work(body, Stop());
+    if (parsing == Parsing::by_size && body.size() <= options.offload_bytes) co_return work(body, CancelToken());
     Preparation::Cause cause{std::move(client), body.size()};
     const auto lane = lane_of(cause.bytes);
-    auto job = [running = jobs, body = std::move(body), work = std::move(work)](const Stop& stop) mutable -> R {
+    auto job = [running = jobs, body = std::move(body), work = std::move(work)](const CancelToken& stop) mutable -> R {
       const std::shared_lock lock(running->running);
       if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is shutting down");
       return work(body, stop);
@@ -104,12 +104,12 @@ struct EngineServer::Impl {
 
   // Reads a body and starts what it asks for. A small body whose request takes long moves to the other lane.
   template <typename Request, typename Read, typename Start,
-            typename R = std::invoke_result_t<Start&, Request, const Stop&>>
+            typename R = std::invoke_result_t<Start&, Request, const CancelToken&>>
   async::Task<R> make_ready(std::string body, std::string client, Read read, Start start) {
     using Either = std::variant<Request, typename R::value_type>;
     Preparation::Cause cause{client, body.size()};
     const bool quick = lane_of(cause.bytes) == Lane::quick;
-    auto both = [read, start, quick](const std::string& text, const Stop& stop) mutable -> Result<Either> {
+    auto both = [read, start, quick](const std::string& text, const CancelToken& stop) mutable -> Result<Either> {
       auto request = read(text);
       if (!request) return std::unexpected(std::move(request.error()));
       if (quick && takes_long(*request)) return Either(std::move(*request));
@@ -121,7 +121,7 @@ struct EngineServer::Impl {
     if (!either) co_return std::unexpected(std::move(either.error()));
     if (auto* made = std::get_if<typename R::value_type>(&*either)) co_return std::move(*made);
     auto job = [running = jobs, start = std::move(start),
-                request = std::get<Request>(std::move(*either))](const Stop& stop) mutable -> R {
+                request = std::get<Request>(std::move(*either))](const CancelToken& stop) mutable -> R {
       const std::shared_lock lock(running->running);
       if (running->closed) return fail(engine::errc::worker_shutdown, "the engine is shutting down");
       return start(std::move(request), stop);

@@ -32,7 +32,7 @@ struct Asker {
 
 template <typename Request>
 Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& service, Request request,
-                             std::vector<Prepared> prompts, const Asker& asker, const Stop& stop) {
+                             std::vector<Prepared> prompts, const Asker& asker, const CancelToken& stop) {
   const auto at = MonoClock::now();
   for (auto& prompt : prompts) {
     prompt.options.client = asker.client;
@@ -183,7 +183,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
 
   const bool background = in_background(request);
   auto start = [this, client, background](protocol::ChatRequest asked,
-                                          const Stop& stop) -> Result<Begun<protocol::ChatRequest>> {
+                                          const CancelToken& stop) -> Result<Begun<protocol::ChatRequest>> {
     auto share = enter(client, asked.n);
     if (!share) return std::unexpected(std::move(share.error()));
     auto prepared = prepare_chat(prompt_tokens, **chat_template, asked, stop);
@@ -250,7 +250,7 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
 
   const bool background = in_background(request);
   auto start = [this, client, background](protocol::CompletionRequest asked,
-                                          const Stop& stop) -> Result<Begun<protocol::CompletionRequest>> {
+                                          const CancelToken& stop) -> Result<Begun<protocol::CompletionRequest>> {
     auto share = enter(client, std::uint64_t(asked.n) * std::max<std::size_t>(1, asked.prompts.size()));
     if (!share) return std::unexpected(std::move(share.error()));
     auto prompts = prepare_completion(prompt_tokens, asked, stop);

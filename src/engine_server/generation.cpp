@@ -259,7 +259,7 @@ Result<> share_grammar(const InferenceEngine& service, engine::GenerateOptions& 
 }
 
 Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& chat_template,
-                              const protocol::ChatRequest& request, const Stop& stop) {
+                              const protocol::ChatRequest& request, const CancelToken& stop) {
   const auto& service = tokens.service();
   if (auto fits = tokens.check_bytes(request.text_bytes, "messages"); !fits)
     return std::unexpected(std::move(fits.error()));
@@ -301,7 +301,7 @@ Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& ch
 }
 
 Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, const protocol::CompletionRequest& request,
-                                                 const Stop& stop) {
+                                                 const CancelToken& stop) {
   const auto& service = tokens.service();
   engine::GenerateOptions following;
   auto grammar = request.grammar;
@@ -367,7 +367,7 @@ Result<Generation> Generation::start(const std::shared_ptr<InferenceEngine>& ser
 }
 
 Result<std::vector<Choice>> start_choices(const std::shared_ptr<InferenceEngine>& service,
-                                          std::vector<Prepared> prompts, std::uint32_t n, const Stop& stop) {
+                                          std::vector<Prepared> prompts, std::uint32_t n, const CancelToken& stop) {
   std::vector<Choice> choices;
   for (auto& prompt : prompts) {
     for (std::uint32_t i = 0; i < n; ++i) {

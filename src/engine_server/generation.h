@@ -43,10 +43,10 @@ Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protoc
 // Errors: context_length_exceeded, bad_value, no_media, render_failed, those of grammars and of tokenising;
 // remote_cancelled once `stop` is wanted.
 Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& chat_template,
-                              const protocol::ChatRequest& request, const Stop& stop);
+                              const protocol::ChatRequest& request, const CancelToken& stop);
 // One per prompt.
 Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, const protocol::CompletionRequest& request,
-                                                 const Stop& stop);
+                                                 const CancelToken& stop);
 // Making it ready takes more than a few milliseconds.
 bool takes_long(const protocol::ChatRequest& request);
 bool takes_long(const protocol::CompletionRequest& request);
@@ -90,6 +90,6 @@ struct Choice {
 // Starts n answers to each prompt, those of one prompt side by side; a given seed counts up. Builds grammars and
 // samplers, so not for loops. If one can't be started none is. Errors: those of the engine (queue_full, ...).
 Result<std::vector<Choice>> start_choices(const std::shared_ptr<engine::InferenceEngine>& service,
-                                          std::vector<Prepared> prompts, std::uint32_t n, const Stop& stop);
+                                          std::vector<Prepared> prompts, std::uint32_t n, const CancelToken& stop);
 
 }  // namespace corral::engine_server

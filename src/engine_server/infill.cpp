@@ -40,7 +40,7 @@ std::string_view cut_text(std::string_view text, std::size_t tokens, Keep keep) 
 
 class Builder {
  public:
-  Builder(const PromptTokens& tokens, const protocol::Infill& gap, const Stop& stop)
+  Builder(const PromptTokens& tokens, const protocol::Infill& gap, const CancelToken& stop)
       : tokens_(tokens), facts_(tokens.service().facts()), gap_(gap), stop_(stop) {}
 
   Result<Tokens> make() {
@@ -125,12 +125,13 @@ class Builder {
   const PromptTokens& tokens_;
   const engine::ModelFacts& facts_;
   const protocol::Infill& gap_;
-  const Stop& stop_;
+  const CancelToken& stop_;
 };
 
 }  // namespace
 
-Result<std::vector<Token>> infill_tokens(const PromptTokens& tokens, const protocol::Infill& gap, const Stop& stop) {
+Result<std::vector<Token>> infill_tokens(const PromptTokens& tokens, const protocol::Infill& gap,
+                                         const CancelToken& stop) {
   const auto& facts = tokens.service().facts();
   if (!facts.gap.complete()) {
     return fail(errc::no_infill,

@@ -14,6 +14,6 @@ namespace corral::engine_server {
 // Errors: no_infill; those of tokenising; context_length_exceeded of one that is whole; remote_cancelled once `stop` is
 // wanted.
 Result<std::vector<engine::Token>> infill_tokens(const PromptTokens& tokens, const protocol::Infill& gap,
-                                                 const Stop& stop);
+                                                 const CancelToken& stop);
 
 }  // namespace corral::engine_server

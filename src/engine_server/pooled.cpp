@@ -48,9 +48,9 @@ void normalize(std::vector<float>& values, std::int32_t norm) {
 }
 
 // Numbers of an answer: 4 bytes each, and about 11 more as text.
-constexpr std::size_t kMostValues = 1 << 24;
+constexpr std::size_t kMaxValues = 1 << 24;
 // Of queries and documents: the query is read again with each document.
-constexpr std::size_t kMostPairBytes = 16 << 20;
+constexpr std::size_t kMaxPairBytes = 16 << 20;
 
 // What is too long for a model has one code, with numbers, wherever that is found out.
 Error with_numbers(Error error) {
@@ -63,11 +63,11 @@ Error with_numbers(Error error) {
 Result<> check_pairs(const protocol::RerankRequest& asked) {
   std::size_t bytes = asked.query.size() * asked.documents.size();
   for (const auto& document : asked.documents) bytes += document.size();
-  if (bytes <= kMostPairBytes) return {};
+  if (bytes <= kMaxPairBytes) return {};
   return fail(engine::errc::input_too_long,
               fmt::format("'query' and 'documents' have {} bytes, because each document is read with the query, at "
                           "most {} are allowed: send several requests",
-                          bytes, kMostPairBytes),
+                          bytes, kMaxPairBytes),
               "documents");
 }
 
@@ -82,7 +82,7 @@ struct BegunReranking {
 };
 
 Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std::string& text, bool native_shape,
-                                            const Stop& stop) {
+                                            const CancelToken& stop) {
   const auto& service = texts.service();
   auto request =
       native_shape ? protocol::parse_native_embedding_request(text) : protocol::parse_embedding_request(text);
@@ -94,7 +94,7 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
                             *request->dimensions, native),
                 "dimensions");
   }
-  if (const auto most = kMostValues / std::max<std::size_t>(1, native); request->inputs.size() > most) {
+  if (const auto most = kMaxValues / std::max<std::size_t>(1, native); request->inputs.size() > most) {
     return fail(protocol::errc::bad_value,
                 fmt::format("'input' has {} texts, at most {} are allowed for this model, whose embeddings have {} "
                             "numbers: send several requests",
@@ -143,7 +143,7 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto work = [this, native](const std::string& text, const Stop& stop) {
+  auto work = [this, native](const std::string& text, const CancelToken& stop) {
     return prepare_embedding(prompt_tokens, text, native, stop);
   };
   auto prepared = co_await parse(std::move(*body), client, Parsing::by_size, std::move(work));
@@ -174,7 +174,7 @@ async::Task<Response> EngineServer::Impl::rerank(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto start = [this, client](protocol::RerankRequest asked, const Stop& stop) -> Result<BegunReranking> {
+  auto start = [this, client](protocol::RerankRequest asked, const CancelToken& stop) -> Result<BegunReranking> {
     if (stop.wanted()) return stopped();
     for (const auto& document : asked.documents) {
       if (auto fits = prompt_tokens.check_bytes(asked.query.size() + document.size(), "documents"); !fits)

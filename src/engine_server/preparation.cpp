@@ -111,7 +111,7 @@ Result<Preparation::Place> Preparation::enter(Lane lane, const Cause& cause, Cal
       taken = std::exchange(next->call, nullptr);
     }
     if (lane == Lane::heavy) yield_to_others();
-    if (taken) taken(Stop(next->stop));  // else the server is going away
+    if (taken) taken(CancelToken(next->stop));  // else the server is going away
     taken = nullptr;
     bool trim = next->bytes >= state->limits.trim_bytes;
     {

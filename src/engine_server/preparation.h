@@ -3,8 +3,8 @@
 // lower priority. In both lanes clients take turns (fair_queue.h); of a client's large ones smaller and older ones come
 // first.
 //
-// A job whose client has left doesn't start, and one that runs is told to stop (Stop). What waits is bounded, in number
-// and bytes, for all and for each client.
+// A job whose client has left doesn't start, and one that runs is told to stop (CancelToken). What waits is bounded, in
+// number and bytes, for all and for each client.
 #pragma once
 
 #include <atomic>
@@ -28,10 +28,10 @@
 namespace corral::engine_server {
 
 // Long work looks at this between its pieces.
-class Stop {
+class CancelToken {
  public:
-  Stop() = default;  // never
-  explicit Stop(const std::atomic<bool>& flag) : flag_(&flag) {}
+  CancelToken() = default;  // never
+  explicit CancelToken(const std::atomic<bool>& flag) : flag_(&flag) {}
   bool wanted() const { return flag_ && flag_->load(std::memory_order_relaxed); }
 
  private:
@@ -61,7 +61,7 @@ class Preparation {
   // Runs `work(stop)`, which returns a Result and owns what it uses, and gives its result on the caller's loop.
   // Cancelling the task leaves the lane: work that hasn't begun is dropped at once. Errors: engine::errc::queue_full;
   // those of `work`.
-  template <typename Work, typename R = std::invoke_result_t<Work&, const Stop&>>
+  template <typename Work, typename R = std::invoke_result_t<Work&, const CancelToken&>>
   async::Task<R> run(Lane lane, Cause cause, Work work) {
     const auto executor = co_await async::asio::this_coro::executor;
     const auto signal = std::make_shared<Signal>(executor);
@@ -70,7 +70,7 @@ class Preparation {
       std::exception_ptr failure;
     };
     const auto outcome = std::make_shared<Outcome>();
-    auto call = [outcome, wake = waker_of(signal), work = std::move(work)](const Stop& stop) mutable {
+    auto call = [outcome, wake = waker_of(signal), work = std::move(work)](const CancelToken& stop) mutable {
       try {
         outcome->result.emplace(work(stop));
       } catch (...) {
@@ -88,7 +88,7 @@ class Preparation {
   FairQueue::Numbers numbers() const;
 
  private:
-  using Call = std::move_only_function<void(const Stop&)>;
+  using Call = std::move_only_function<void(const CancelToken&)>;
   struct Job;
   struct State;
   // Leaves the lane.

@@ -52,11 +52,11 @@ class PreparationTest : public ::testing::Test {
 };
 
 auto answer(int value) {
-  return [value](const Stop&) -> Result<int> { return value; };
+  return [value](const CancelToken&) -> Result<int> { return value; };
 }
 
 auto behind(Gate& gate, int value) {
-  return [&gate, value](const Stop&) -> Result<int> {
+  return [&gate, value](const CancelToken&) -> Result<int> {
     gate.pass();
     return value;
   };
@@ -116,7 +116,7 @@ TEST_F(PreparationTest, WhoLeavesIsDroppedAndTellsWorkToStop) {
   Gate gate;
   std::atomic<bool> told = false, ran = false;
   async::TaskGroup running(loop.executor());
-  running.spawn("runs", note(Lane::heavy, 5, [&](const Stop& stop) -> Result<int> {
+  running.spawn("runs", note(Lane::heavy, 5, [&](const CancelToken& stop) -> Result<int> {
                   gate.pass();
                   told = stop.wanted();
                   return 0;
@@ -124,7 +124,7 @@ TEST_F(PreparationTest, WhoLeavesIsDroppedAndTellsWorkToStop) {
   run_until([&] { return gate.entered.load(); });
   const auto held = std::make_shared<int>();
   async::TaskGroup waiting(loop.executor());
-  waiting.spawn("waits", note(Lane::heavy, 7, [&ran, held](const Stop&) -> Result<int> {
+  waiting.spawn("waits", note(Lane::heavy, 7, [&ran, held](const CancelToken&) -> Result<int> {
                   ran = true;
                   return 0;
                 }));
@@ -169,13 +169,14 @@ TEST_F(PreparationTest, WhatWaitsIsBounded) {
 
 TEST_F(PreparationTest, ExceptionsAndErrorsComeBack) {
   make({});
-  EXPECT_THROW(
-      async::run_blocking(loop, preparation->run(Lane::quick, {.client = {}, .bytes = 1},
-                                                 [](const Stop&) -> Result<int> { throw std::runtime_error("no"); })),
-      std::runtime_error);
+  EXPECT_THROW(async::run_blocking(
+                   loop, preparation->run(Lane::quick, {.client = {}, .bytes = 1},
+                                          [](const CancelToken&) -> Result<int> { throw std::runtime_error("no"); })),
+               std::runtime_error);
   const auto failed = async::run_blocking(
-      loop, preparation->run(Lane::quick, {.client = {}, .bytes = 1},
-                             [](const Stop&) -> Result<int> { return fail(engine::errc::invalid_argument, "wrong"); }));
+      loop, preparation->run(Lane::quick, {.client = {}, .bytes = 1}, [](const CancelToken&) -> Result<int> {
+        return fail(engine::errc::invalid_argument, "wrong");
+      }));
   EXPECT_FALSE(failed);
 }
 

@@ -63,7 +63,7 @@ Result<> PromptTokens::check_bytes(std::size_t bytes, std::size_t most, const st
 }
 
 Result<std::vector<engine::Token>> PromptTokens::tokenize(std::string_view text, const Reading& reading,
-                                                          const std::string& param, const Stop& stop) const {
+                                                          const std::string& param, const CancelToken& stop) const {
   if (stop.wanted()) return stopped();
   if (reading.most == 0) return plain(text, reading.add_special, reading.parse_special, param);
   if (auto fits = check_bytes(text.size(), reading.most, param); !fits) return std::unexpected(std::move(fits.error()));
@@ -106,7 +106,7 @@ Result<> PromptTokens::check_tokens(std::span<const engine::Token> given, const 
 }
 
 Result<std::vector<engine::Token>> PromptTokens::read(const protocol::Input& input, const Reading& reading,
-                                                      const std::string& param, const Stop& stop) const {
+                                                      const std::string& param, const CancelToken& stop) const {
   if (const auto* text = std::get_if<std::string>(&input)) return tokenize(*text, reading, param, stop);
   if (const auto* given = std::get_if<std::vector<engine::Token>>(&input)) {
     if (auto fine = check_tokens(*given, param); !fine) return std::unexpected(std::move(fine.error()));
@@ -131,7 +131,7 @@ Result<std::vector<engine::Token>> PromptTokens::read(const protocol::Input& inp
 }
 
 Result<std::vector<engine::Token>> PromptTokens::read_cut(const protocol::Input& input, std::size_t most,
-                                                          const std::string& param, const Stop& stop) const {
+                                                          const std::string& param, const CancelToken& stop) const {
   const auto* text = std::get_if<std::string>(&input);
   // More bytes than these come to more tokens than fit.
   const auto longest = text != nullptr && text->size() / kUsualToken > most ? most * longest_token() : 0;
@@ -150,7 +150,8 @@ Result<std::vector<engine::Token>> PromptTokens::read_cut(const protocol::Input&
   return tokens;
 }
 
-Result<std::size_t> PromptTokens::count(std::string_view text, const std::string& param, const Stop& stop) const {
+Result<std::size_t> PromptTokens::count(std::string_view text, const std::string& param,
+                                        const CancelToken& stop) const {
   std::size_t tokens = 0, begin = 0;
   do {
     if (stop.wanted()) return stopped();

@@ -26,7 +26,7 @@ class PromptTokens {
   // With special tokens parsed and added; `most` tokens fit.
   // Errors: context_length_exceeded; those of Model::tokenize; remote_cancelled once `stop` is wanted.
   Result<std::vector<engine::Token>> tokenize(std::string_view text, std::size_t most, const std::string& param,
-                                              const Stop& stop) const {
+                                              const CancelToken& stop) const {
     return tokenize(text, Reading{.most = most}, param, stop);
   }
   struct Reading {
@@ -37,14 +37,14 @@ class PromptTokens {
   // What was given: tokens, which are checked, and texts, of which the first may get special tokens added if nothing
   // stands before it. Errors: as tokenize; bad_value (a token that the vocabulary doesn't have).
   Result<std::vector<engine::Token>> read(const protocol::Input& input, const Reading& reading,
-                                          const std::string& param, const Stop& stop) const;
+                                          const std::string& param, const CancelToken& stop) const;
   // The first `most` tokens of what was given; a special token at the end stays there. Errors: as read, but for
   // context_length_exceeded.
   Result<std::vector<engine::Token>> read_cut(const protocol::Input& input, std::size_t most, const std::string& param,
-                                              const Stop& stop) const;
+                                              const CancelToken& stop) const;
   // How many there are, however many fit. A text above 128 KiB is counted in pieces, which may make a few more.
   // Errors: those of Model::tokenize; remote_cancelled once `stop` is wanted.
-  Result<std::size_t> count(std::string_view text, const std::string& param, const Stop& stop) const;
+  Result<std::size_t> count(std::string_view text, const std::string& param, const CancelToken& stop) const;
   // As they come, however many fit. Errors: those of Model::tokenize, which name `param`.
   Result<std::vector<engine::Token>> plain(std::string_view text, bool add_special, bool parse_special,
                                            const std::string& param) const;
@@ -52,7 +52,7 @@ class PromptTokens {
 
  private:
   Result<std::vector<engine::Token>> tokenize(std::string_view text, const Reading& reading, const std::string& param,
-                                              const Stop& stop) const;
+                                              const CancelToken& stop) const;
   Result<> check_tokens(std::span<const engine::Token> given, const std::string& param) const;
   Result<> check_bytes(std::size_t bytes, std::size_t most, const std::string& param) const;
   std::size_t longest_token() const;

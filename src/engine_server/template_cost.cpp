@@ -16,12 +16,12 @@ double thread_seconds() {
 
 }  // namespace
 
-std::size_t most_calls(const std::function<double(std::size_t)>& seconds_for, double budget) {
+std::size_t max_calls(const std::function<double(std::size_t)>& seconds_for, double budget) {
   std::size_t calls = kProbedCalls;
   double before = seconds_for(calls / 2), now = seconds_for(calls);
   // Less than this may be other work, which hides how the calls' grows. A step takes 16 times its last one at most.
   constexpr double kEnough = 0.1;
-  while (now < kEnough && calls < kMostProbed) {
+  while (now < kEnough && calls < kMaxProbed) {
     calls *= 2;
     before = std::exchange(now, seconds_for(calls));
   }

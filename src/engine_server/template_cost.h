@@ -10,12 +10,12 @@
 namespace corral::engine_server {
 
 inline constexpr std::size_t kAnyCalls = std::numeric_limits<std::size_t>::max();
-inline constexpr std::size_t kProbedCalls = 64;    // so many nobody needs to ask about
-inline constexpr std::size_t kMostProbed = 4'096;  // as many as a conversation has messages
+inline constexpr std::size_t kProbedCalls = 64;   // so many nobody needs to ask about
+inline constexpr std::size_t kMaxProbed = 4'096;  // as many as a conversation has messages
 
 // The most calls that stay within `budget` seconds, from what conversations of 32, 64, 128, ... calls take: until one
 // takes long enough to tell how it grows. kAnyCalls: none does.
-std::size_t most_calls(const std::function<double(std::size_t)>& seconds_for, double budget);
+std::size_t max_calls(const std::function<double(std::size_t)>& seconds_for, double budget);
 // Processor seconds of this thread.
 double seconds_of(const std::function<void()>& work);
 

@@ -14,7 +14,7 @@ using http::Response;
 namespace {
 
 // Of text in messages, to be counted: rendering it takes some times as much memory.
-constexpr std::size_t kMostCounted = 8 << 20;
+constexpr std::size_t kMaxCounted = 8 << 20;
 
 std::string tokens_with_pieces(const engine::InferenceEngine& service, const std::vector<engine::Token>& tokens) {
   std::string text;
@@ -51,7 +51,7 @@ async::Task<Response> EngineServer::Impl::tokenize(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
+  auto work = [this](const std::string& text, const CancelToken& stop) -> Result<std::string> {
     const auto asked = protocol::parse_tokenize_request(text);
     if (!asked) return std::unexpected(asked.error());
     if (stop.wanted()) return stopped();
@@ -69,7 +69,7 @@ async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
+  auto work = [this](const std::string& text, const CancelToken& stop) -> Result<std::string> {
     auto asked = protocol::parse_detokenize_request(text);
     if (!asked) return std::unexpected(std::move(asked.error()));
     const auto tokens = prompt_tokens.read(protocol::Input(std::move(asked->tokens)), {}, "tokens", stop);
@@ -92,7 +92,7 @@ async::Task<Response> EngineServer::Impl::apply_template(http::Request request) 
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto work = [this](const std::string& text, const Stop&) -> Result<std::string> {
+  auto work = [this](const std::string& text, const CancelToken&) -> Result<std::string> {
     const auto asked = protocol::parse_chat_request(text);
     if (!asked) return std::unexpected(asked.error());
     if (auto fits = prompt_tokens.check_bytes(asked->text_bytes, "messages"); !fits)
@@ -117,13 +117,13 @@ async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
   auto body = co_await request.body.read_all(options.max_body_bytes);
   if (!body) co_return error_response(body.error());
   auto client = client_of(request);
-  auto work = [this](const std::string& text, const Stop& stop) -> Result<std::string> {
+  auto work = [this](const std::string& text, const CancelToken& stop) -> Result<std::string> {
     const auto asked = protocol::parse_chat_request(text);
     if (!asked) return std::unexpected(asked.error());
-    if (asked->text_bytes > kMostCounted) {
+    if (asked->text_bytes > kMaxCounted) {
       return fail(protocol::errc::bad_value,
                   fmt::format("'messages' have {} bytes of text, at most {} are allowed: count them in parts",
-                              asked->text_bytes, kMostCounted),
+                              asked->text_bytes, kMaxCounted),
                   "messages");
     }
     const auto chat = render_chat(**chat_template, *asked);

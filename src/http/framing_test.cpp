@@ -8,7 +8,7 @@
 #include <boost/asio/read_until.hpp>
 #include <fmt/format.h>
 
-#include "http/beast/wire.h"
+#include "http/beast/buffered_socket.h"
 #include "http/http_fixture.h"
 #include "http/request_id.h"
 
@@ -276,7 +276,7 @@ class WireTest : public ::testing::Test {
 
   async::Loop loop;
   Local left_, right;
-  std::optional<Wire> wire;
+  std::optional<BufferedSocket> wire;
 };
 
 TEST_F(WireTest, BufferThatGrewIsGivenBack) {

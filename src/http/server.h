@@ -22,7 +22,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "http/handler.h"
-#include "http/pace.h"
+#include "http/min_rate.h"
 
 namespace corral::http {
 
@@ -37,8 +37,8 @@ struct ServerOptions {
   std::size_t max_connections_per_address = 0;      // of TCP, the same; 0: no limit
   std::chrono::milliseconds head_timeout{10'000};   // a head in all, from its first byte on
   std::chrono::milliseconds idle_timeout{120'000};  // between requests
-  PaceRule body_pace{std::chrono::milliseconds(20'000), 1024};
-  PaceRule answer_pace{std::chrono::milliseconds(30'000), 1024};  // counted while the client takes nothing
+  MinRate body_pace{std::chrono::milliseconds(20'000), 1024};
+  MinRate answer_pace{std::chrono::milliseconds(30'000), 1024};  // counted while the client takes nothing
   // Requests are named by those who send them (X-Request-Id): only where those are trusted, since who knows the name of
   // a request can end it. Otherwise a sent id comes back as X-Client-Request-Id and is nothing but that.
   bool take_request_ids = false;

@@ -147,20 +147,20 @@ void read_template(const GgufMetadata& metadata, ModelTraits& traits) {
 // Keys and values of each layer. A bound: layers that look back only a little, or that share a smaller state, have
 // less.
 std::uint64_t cache_values_of(const GgufMetadata& metadata, const ModelTraits& traits) {
-  constexpr std::uint64_t kMost = 1 << 20;  // of anything here; more is nonsense
+  constexpr std::uint64_t kMax = 1 << 20;  // of anything here; more is nonsense
   const auto key = [&](std::string_view name) { return fmt::format("{}.attention.{}", traits.architecture, name); };
-  const auto number = [&](std::string_view name) { return std::min(metadata.integer(key(name)).value_or(0), kMost); };
-  const std::uint64_t layers = std::min(traits.layers, kMost), heads = number("head_count");
+  const auto number = [&](std::string_view name) { return std::min(metadata.integer(key(name)).value_or(0), kMax); };
+  const std::uint64_t layers = std::min(traits.layers, kMax), heads = number("head_count");
   std::uint64_t kv_heads = layers * heads;  // of all layers
   if (const auto same = metadata.integer(key("head_count_kv"))) {
-    kv_heads = layers * std::min(*same, kMost);
+    kv_heads = layers * std::min(*same, kMax);
   } else if (const auto* each = metadata.array(key("head_count_kv")); each != nullptr && !each->integers.empty()) {
     kv_heads = 0;
-    for (const std::int64_t one : each->integers) kv_heads += std::clamp<std::int64_t>(one, 0, kMost);
+    for (const std::int64_t one : each->integers) kv_heads += std::clamp<std::int64_t>(one, 0, kMax);
   }
-  const std::uint64_t width = heads == 0 ? 0 : std::min(traits.embedding_length, kMost) / heads;
+  const std::uint64_t width = heads == 0 ? 0 : std::min(traits.embedding_length, kMax) / heads;
   const auto length = [&](std::string_view name) { return number(name) > 0 ? number(name) : width; };
-  return std::min(kv_heads, kMost) * std::min(length("key_length") + length("value_length"), kMost);
+  return std::min(kv_heads, kMax) * std::min(length("key_length") + length("value_length"), kMax);
 }
 
 std::string quantisation_of(const GgufMetadata& metadata, const TensorSums& tensors) {

@@ -5,10 +5,10 @@
 namespace corral::models {
 
 std::vector<std::filesystem::path> files_of_set(const std::filesystem::path& file) {
-  constexpr std::uint64_t kMostShards = 10'000;
+  constexpr std::uint64_t kMaxShardsOfFile = 10'000;
   const std::string stem = file.stem();
   const auto shard = parse_shard(stem);
-  if (!shard || shard->count > kMostShards) return {file};
+  if (!shard || shard->count > kMaxShardsOfFile) return {file};
   std::vector<std::filesystem::path> files;
   for (std::uint64_t number = 1; number <= shard->count; ++number) {
     const auto name = shard_stem(shard->set, number, shard->count) + file.extension().native();

@@ -116,7 +116,7 @@ bool may_link(const fs::path& from, const fs::path& folder) {
   return may;
 }
 
-Result<std::string> stem_for(const ImportWish& wish) {
+Result<std::string> stem_for(const ImportRequest& wish) {
   std::string stem = wish.file.stem();
   if (const auto shard = parse_shard(stem)) stem = std::string(shard->set);
   std::string name = wish.name.empty() ? stem : wish.name;
@@ -131,7 +131,7 @@ Result<std::string> stem_for(const ImportWish& wish) {
 
 }  // namespace
 
-Result<ImportedModel> import_file(const ImportWish& wish, const ImportProgress& progress) {
+Result<ImportedModel> import_file(const ImportRequest& wish, const ImportProgress& progress) {
   const auto stem = stem_for(wish);
   if (!stem) return std::unexpected(stem.error());
   if (auto there = size_of(wish.file); !there) return std::unexpected(std::move(there.error()));

@@ -12,7 +12,7 @@
 
 namespace corral::models {
 
-struct ImportWish {
+struct ImportRequest {
   std::filesystem::path file = {};    // of a split set any part
   std::filesystem::path folder = {};  // made if need be
   std::string name = {};              // what the file is called there, without ".gguf"; empty: as it is
@@ -32,6 +32,6 @@ using ImportProgress = std::function<bool(std::uint64_t done, std::uint64_t tota
 // Blocks, for a copy as long as that takes. Nothing is there under its name before it is whole. Errors: those of
 // read_facts() for what is no model; missing_shard; name_in_use where the folder has another file of that name; the
 // system's own; operation_canceled.
-Result<ImportedModel> import_file(const ImportWish& wish, const ImportProgress& progress = {});
+Result<ImportedModel> import_file(const ImportRequest& wish, const ImportProgress& progress = {});
 
 }  // namespace corral::models

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFiles = 16'384;
+constexpr std::size_t kMaxKeptFiles = 16'384;
 
 // Inodes of some file systems use all 64 bits.
 template <typename Number>
@@ -78,7 +78,7 @@ std::vector<Sha256> read_steps(std::string_view text, std::uint64_t bytes, const
 
 // Only where there is no room for them: a disk may be unmounted for a while.
 void make_room(KeptHashes& hashes, const std::set<fs::path>& wanted) {
-  for (auto at = hashes.begin(); at != hashes.end() && hashes.size() > kMostFiles;)
+  for (auto at = hashes.begin(); at != hashes.end() && hashes.size() > kMaxKeptFiles;)
     at = wanted.contains(at->first) ? std::next(at) : hashes.erase(at);
 }
 
@@ -88,7 +88,7 @@ std::string to_text(const KeptHashes& hashes) {
   out.begin_object().key("files").begin_array();
   std::size_t count = 0;
   for (const auto& [path, kept] : hashes) {
-    if (++count > kMostFiles) break;
+    if (++count > kMaxKeptFiles) break;
     out.begin_object();
     put_path(out, path.native());
     out.field("size", kept.stamp.size).field("mtime_ns", kept.stamp.modified).field("inode", kept.stamp.inode);

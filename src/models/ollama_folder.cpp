@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostManifest = 1 << 20;
+constexpr std::size_t kMaxManifest = 1 << 20;
 constexpr std::string_view kOwnHost = "registry.ollama.ai";
 constexpr std::string_view kOwnUser = "library";
 
@@ -63,7 +63,7 @@ class Listed {
 
 std::string read_small(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
-  std::string text(kMostManifest, '\0');
+  std::string text(kMaxManifest, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
   return text;

@@ -119,8 +119,8 @@ Result<fs::path> quarantine(const fs::path& path) {
     return std::unexpected(Error(code, fmt::format("'{}' cannot be renamed: {}", path.native(), code.message())));
   };
   if (error) return refuse(error);
-  constexpr int kMostNames = 100;
-  for (int number = 1; number <= kMostNames; ++number) {
+  constexpr int kMaxNames = 100;
+  for (int number = 1; number <= kMaxNames; ++number) {
     fs::path away = target;
     away += number == 1 ? std::string(".damaged") : fmt::format(".damaged-{}", number);
     // Never over another file.

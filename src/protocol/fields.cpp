@@ -237,8 +237,8 @@ Result<> FieldTable::check(json::View object, const Path& path) const {
 
 std::optional<Millis> ping_interval(json::View seconds) {
   if (seconds.is_null()) return std::nullopt;
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  return std::chrono::seconds(std::clamp<std::int64_t>(seconds.as_integer(), 0, kMost));
+  constexpr std::int64_t kMax = std::numeric_limits<std::int32_t>::max();
+  return std::chrono::seconds(std::clamp<std::int64_t>(seconds.as_integer(), 0, kMax));
 }
 
 Result<Peeked> check(json::View body, const FieldTable& table) {

@@ -12,8 +12,8 @@ namespace {
 using json::View;
 
 std::uint32_t small(View number) {
-  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number.as_integer(), 0, kMost));
+  constexpr std::int64_t kMax = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number.as_integer(), 0, kMax));
 }
 
 std::string text_of(View object, std::string_view name) { return std::string(object.find(name).as_string()); }

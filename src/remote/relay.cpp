@@ -74,7 +74,7 @@ Task<void> Relay::run() {
       co_await timers_.sleep_for(kBetween);  // no descriptor is free, say
       continue;
     }
-    if (connections_.running() < kMostRelayed) {
+    if (connections_.running() < kMaxRelayed) {
       connections_.spawn("relay", pass_on(std::move(socket)));
     } else {
       refuse();
@@ -87,7 +87,7 @@ void Relay::refuse() {
   ++refused_;
   const auto now = timers_.now();
   if (told_at_ && now - *told_at_ < kBetweenComplaints) return;
-  log::warning("worker", "{} connections are open, as many as there may be: {} more were closed", kMostRelayed,
+  log::warning("worker", "{} connections are open, as many as there may be: {} more were closed", kMaxRelayed,
                refused_ - told_);
   told_ = refused_;
   told_at_ = now;

@@ -14,7 +14,7 @@
 
 namespace corral::remote {
 
-inline constexpr std::size_t kMostRelayed = 32;  // connections at a time; a load makes some fourteen, one after another
+inline constexpr std::size_t kMaxRelayed = 32;  // connections at a time; a load makes some fourteen, one after another
 
 // On one loop.
 class Relay {
@@ -23,7 +23,7 @@ class Relay {
   Relay(async::Executor executor, async::Timers& timers, UniqueFd listener, std::uint16_t port);
 
   // Accepts until it is destroyed or cancelled. A connection waits for the port to answer for up to five seconds; one
-  // above kMostRelayed is closed, which is logged once a minute.
+  // above kMaxRelayed is closed, which is logged once a minute.
   async::Task<void> run();
 
   std::size_t connections() const { return connections_.running(); }

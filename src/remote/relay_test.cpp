@@ -185,13 +185,13 @@ TEST_F(RelayTest, WhoIsOneTooManyIsClosedAndToldOfOnceAMinute) {
   auto run = [&]() -> Task<void> {
     std::vector<Unix> open;
     std::vector<Tcp> behind;
-    for (std::size_t i = 0; i < kMostRelayed; ++i) {
+    for (std::size_t i = 0; i < kMaxRelayed; ++i) {
       Unix socket = co_await connect();
       open.push_back(std::move(socket));
       Tcp far = co_await server_.async_accept(async::use_task);
       behind.push_back(std::move(far));
     }
-    EXPECT_EQ(relay.connections(), kMostRelayed);
+    EXPECT_EQ(relay.connections(), kMaxRelayed);
     EXPECT_EQ(relay.complaints(), 0u);
     for (int i = 0; i < 3; ++i) co_await refused();
     EXPECT_EQ(relay.refused(), 3u);

@@ -26,8 +26,8 @@ void count(std::optional<Failure>& failure, const Settings& settings, int tolera
                     .cause = std::move(cause)};
   if (failure->in_a_row < tolerated) return;
   Millis wait = settings.cooldown_first;
-  for (int i = tolerated; i < failure->in_a_row && wait < settings.cooldown_most; ++i) wait *= 2;
-  failure->cool_until = now + std::min(wait, settings.cooldown_most);
+  for (int i = tolerated; i < failure->in_a_row && wait < settings.cooldown_max; ++i) wait *= 2;
+  failure->cool_until = now + std::min(wait, settings.cooldown_max);
 }
 
 Error cooling(const std::string& what, Millis left) {

@@ -29,7 +29,7 @@ MemoryUse sum_of(const State& state, const auto& counts) {
   return sum;
 }
 
-std::int64_t most_lent(const State& state, std::size_t pool) {
+std::int64_t max_lent(const State& state, std::size_t pool) {
   return static_cast<std::int64_t>(static_cast<double>(state.memory.pools()[pool].total) * state.settings.lend_share);
 }
 
@@ -121,7 +121,7 @@ class LentRule {
     const MemoryLedger& books = state_.memory;
     PoolBytes over = need;
     add(over, books.bytes(lent_memory(state_), MemoryPart::all));
-    for (std::size_t i = 0; i < over.size(); ++i) over[i] = need[i] == 0 ? 0 : over[i] - most_lent(state_, i);
+    for (std::size_t i = 0; i < over.size(); ++i) over[i] = need[i] == 0 ? 0 : over[i] - max_lent(state_, i);
     if (none_left(over)) return;
     room_.settles = true;
     std::vector<Instance*> idle;
@@ -222,7 +222,7 @@ bool is_too_much_lent(const State& state) {
   };
   const PoolBytes lent = state.memory.bytes(sum_of(state, stays), MemoryPart::all);
   for (std::size_t i = 0; i < lent.size(); ++i) {
-    if (lent[i] > most_lent(state, i)) return true;
+    if (lent[i] > max_lent(state, i)) return true;
   }
   return false;
 }

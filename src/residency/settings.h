@@ -21,7 +21,7 @@ struct Settings {
   // A model cools down after this many failed loads in a row, for `cooldown_first`, doubled by each further one.
   int cooldown_after = 2;
   Millis cooldown_first{10'000};
-  Millis cooldown_most{300'000};
+  Millis cooldown_max{300'000};
   // The same for one whose processes end under requests, from this many on, each within `crash_calm` of its load. One
   // request alone may take two with it, since it is sent again once.
   int cooldown_after_crashes = 3;

@@ -145,7 +145,7 @@ TEST_F(ContextTest, AModelThatGotLittleIsGivenMoreWhenThereIsMore) {
 
 TEST_F(ContextTest, AModelThatStaysSmallerIsToldAndNotLoadedForEver) {
   backend.usual_context = 2048;
-  backend.most_context = 4096;
+  backend.max_context = 4096;
   auto lease = acquire("a", 8192);
   for (int i = 0; i < 10 && !lease.done(); ++i) {
     server("a").finish_load();

@@ -171,7 +171,7 @@ TEST_F(GroupLoadTest, WhatIsHeldIsLoadedByNoRequestButServedByItsGroup) {
 TEST_F(GroupLoadTest, NoRequestForMoreContextReloadsWhatIsHeld) {
   router->hold(ModelName("a"), true);
   const auto of = made(300);
-  of->most_context = 2048;
+  of->max_context = 2048;
   auto lease = have_group(split("a", of));
   auto more = run(router->acquire(model("a"), LeaseRequest{.context = {4096}}));
   ASSERT_TRUE(more.refused());

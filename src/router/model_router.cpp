@@ -66,8 +66,9 @@ async::Task<Result<Lease>> ModelRouter::acquire_here(backends::ModelPtr model, L
   if (request.context.tokens > 0) {
     // Of some programs of others nobody knows what context they have: they say themselves what is too much.
     const auto resolved = wishes_.resolve(*model, backends::LoadOptions());
-    const bool known =
-        !resolved || dynamic_cast<const backends::Stranger*>(resolved->backend) == nullptr || contexts_.most(model) > 0;
+    const bool known = !resolved ||
+                       dynamic_cast<const backends::ExternalBackendTraits*>(resolved->backend) == nullptr ||
+                       contexts_.most(model) > 0;
     if (known) co_return co_await acquire_with(std::move(model), std::move(request));
   }
   co_return co_await acquire_new(std::move(model), OptionPatch(), std::move(request.asked));

@@ -10,7 +10,7 @@ namespace {
 constexpr Millis kPatience{60'000};
 constexpr Millis kLook{250};
 // Whoever waits has one of the places that a node has here, which its other requests need as well.
-constexpr std::size_t kMostWaiting = 8;
+constexpr std::size_t kMaxWaiting = 8;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ class PeerLeaseProvider::Waiting {
  public:
   Waiting(PeerLeaseProvider& lender, NodeRef peer) : lender_(lender), peer_(std::move(peer)) {
     const std::scoped_lock lock(lender_.mutex_);
-    may_ = lender_.waiting_[peer_] < kMostWaiting;
+    may_ = lender_.waiting_[peer_] < kMaxWaiting;
     if (may_) ++lender_.waiting_[peer_];
   }
   ~Waiting() {

@@ -16,7 +16,7 @@ namespace corral::router {
 namespace {
 
 constexpr int kSteps = 1500;
-constexpr std::size_t kMostRequests = 24;
+constexpr std::size_t kMaxRequests = 24;
 
 class RandomTest : public RouterTest, public testing::WithParamInterface<int> {
  protected:
@@ -86,7 +86,7 @@ class RandomTest : public RouterTest, public testing::WithParamInterface<int> {
   }
 
   void begin_request() {
-    if (requests_.size() >= kMostRequests) return;
+    if (requests_.size() >= kMaxRequests) return;
     const auto name = any_model();
     // Few are copies of others: those that end processes are kept off.
     auto body = chance(10) ? std::string("{}") : std::to_string(++bodies_);
@@ -228,7 +228,7 @@ TEST_P(RandomTest, EveryRequestGetsOneOutcomeAndNothingIsLeft) {
   auto options = slots(2);
   options.residency.limits.set(ModelType::embedding, 1);
   options.residency.cooldown_first = 1000ms;
-  options.residency.cooldown_most = 2000ms;
+  options.residency.cooldown_max = 2000ms;
   options.load_timeout = 20'000ms;
   start(options);
   for (const auto* name : {"e", "f"}) model(name, ModelType::embedding);

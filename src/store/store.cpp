@@ -10,7 +10,7 @@
 #include "store/database.h"
 #include "store/journal.h"
 #include "store/schema.h"
-#include "store/shelf.h"
+#include "store/tables.h"
 
 namespace corral::store {
 namespace {
@@ -44,7 +44,7 @@ struct Store::File {
   }
 
   std::unique_ptr<Database> database;
-  Shelf shelf;
+  Tables shelf;
   Journal journal;
 };
 

@@ -33,7 +33,7 @@
 
 namespace corral::store {
 
-class Shelf;
+class Tables;
 class Journal;
 
 struct StoreOptions {
@@ -95,7 +95,7 @@ class Store {
   void capture(std::string request, std::int64_t ended, std::uint64_t bytes,
                std::move_only_function<std::string()> doc);
 
-  // Errors of all: busy, unavailable, and those of Shelf.
+  // Errors of all: busy, unavailable, and those of Tables.
   async::Task<Result<>> put_now(ResponseRow row);
   async::Task<Result<ResponseRow>> response(std::string owner, std::string id);
   async::Task<Result<std::vector<ResponseRow>>> chain(std::string owner, std::string id, ReadLimits limits);

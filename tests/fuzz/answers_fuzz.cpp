@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   asio::write(server, asio::buffer(data, size), ignored);
   server.close();
   auto read = [&]() -> async::Task<void> {
-    http::Wire wire(http::Socket(std::move(client)));
+    http::BufferedSocket wire(http::Socket(std::move(client)));
     http::MessageReader<false> reader(wire, {});
     const auto head = co_await reader.read_head();
     if (!head) co_return;

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "dialects/anthropic/count_teller.h"
-#include "dialects/anthropic/message_teller.h"
+#include "dialects/anthropic/count_translator.h"
+#include "dialects/anthropic/message_translator.h"
 #include "dialects/anthropic/read.h"
 #include "http/sse.h"
 #include "json/peek.h"

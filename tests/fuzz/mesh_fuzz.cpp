@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "async/loop.h"
-#include "fleet/allotment/allot_errands.h"
+#include "fleet/allotment/allot_control.h"
 #include "fleet/membership/probe.h"
 #include "fleet/tunnels/tunnel.h"
 #include "mesh/catalog/choice.h"
@@ -27,7 +27,7 @@ void must(bool holds) {
 }
 
 void read_payload(const Frame& frame) {
-  must(frame.payload.size() <= most_bytes(frame.kind));
+  must(frame.payload.size() <= max_bytes(frame.kind));
   switch (frame.kind) {
     case FrameKind::hello:
       (void)decode_hello(frame.payload);
@@ -104,7 +104,7 @@ void read_heads(std::string_view bytes) {
     std::string again;
     encode(*head, again);
     must(again == before.substr(0, again.size()) && again.size() == encoded_size(*head));
-    must(head->page_bytes() <= kMostStatementBytes);
+    must(head->page_bytes() <= kMaxStatementBytes);
   }
 }
 
@@ -159,18 +159,18 @@ void gossip_with(std::string_view bytes) {
     air.under_way.clear();
   }
   (void)gossip.catalog();
-  must(gossip.book().bytes() <= 8 * kMostStatementBytes);
+  must(gossip.book().bytes() <= 8 * kMaxStatementBytes);
 }
 
 // The first words of a split's stream, and the answer to them.
 void read_tunnel(std::string_view bytes) {
   using namespace corral::fleet;
-  const auto length = tunnel_length(bytes, kMostTunnelAsk);
-  must(!length || (*length > 0 && *length <= kMostTunnelAsk));
+  const auto length = tunnel_length(bytes, kMaxTunnelAsk);
+  must(!length || (*length > 0 && *length <= kMaxTunnelAsk));
   const auto ask = decode_tunnel_ask(bytes);
   must(!ask || decode_tunnel_ask(std::string_view(encode(*ask)).substr(kTunnelHead)) == *ask);
   const auto answer = decode_tunnel_answer(bytes);
-  must(answer || answer.error().message.size() <= kMostTunnelAnswer);
+  must(answer || answer.error().message.size() <= kMaxTunnelAnswer);
 }
 
 // Two members, one of which says anything at all: whoever has this node's memory has a lease that ends.

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "dialects/responses/answer_teller.h"
 #include "dialects/responses/kept_items.h"
 #include "dialects/responses/read.h"
+#include "dialects/responses/response_translator.h"
 #include "http/sse.h"
 #include "json/peek.h"
 #include "protocol/errors.h"

@@ -9,7 +9,7 @@ import { interrupted, servedAgain, toldByOneError } from "../support/splitting.m
 
 // ms besides the load until it is served again. The goal is 5,000 (a cut lasts once it has lasted for 5 s, so a bit more
 // there): what it was stands in the log, as on a machine that is busy with other things it may take longer.
-const kMostBesides = 60_000;
+const kMaxBesides = 60_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -72,7 +72,7 @@ async function lost(mesh, texts, what, act, { gone = [], cutOff } = {}) {
   if (cutOff) assert.equal((await mesh.at(roles[cutOff]).chat(one, "hi")).body.error.code, "node_out_of_reach");
   return { before, now, besides: whole - load };
 }
-const soon = (besides) => assert.ok(besides < kMostBesides, `served again ${besides} ms after it, besides the load`);
+const soon = (besides) => assert.ok(besides < kMaxBesides, `served again ${besides} ms after it, besides the load`);
 const kill = (role) => (mesh, roles) => mesh.at(roles[role]).child.kill("SIGKILL");
 
 test("its host is killed: another one that has the file hosts it", { skip: missing }, () =>

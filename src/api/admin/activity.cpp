@@ -6,15 +6,15 @@
 #include "api/query.h"
 #include "api/rights.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "fleet/node/node.h"
 #include "json/writer.h"
 
 namespace corral::api {
 namespace {
 
-constexpr std::int64_t kMost = 1'000, kUsual = 100;
-constexpr int kMostPages = 20;
+constexpr std::int64_t kMax = 1'000, kUsual = 100;
+constexpr int kMaxPages = 20;
 constexpr std::size_t kLongestFilter = 256;
 
 // What is asked for; the store knows all but how a request ended.
@@ -50,7 +50,7 @@ std::string text_of(std::string_view query, std::string_view name) {
 
 // By identifier, as people call them.
 using Names = std::map<std::string, std::string, std::less<>>;
-Names key_names(const Context& context) {
+Names key_names(const ApiContext& context) {
   Names names;
   if (context.keys == nullptr) return names;
   if (const auto keys = context.keys->list()) {
@@ -59,7 +59,7 @@ Names key_names(const Context& context) {
   return names;
 }
 
-Names node_names(const Context& context) {
+Names node_names(const ApiContext& context) {
   Names names;
   if (context.node == nullptr) return names;
   for (const auto& node : context.node->view()->nodes) names[mesh::to_text(node.id)] = node.name;
@@ -76,14 +76,14 @@ Result<Wanted> wanted_of(std::string_view query, const http::Caller& caller, con
   wanted.code = text_of(query, "code");
   if (const auto read = read_status(query, wanted); !read) return std::unexpected(read.error());
   const auto since = query_number(query, "since", 0, INT64_MAX), before = query_number(query, "before", 0, INT64_MAX),
-             limit = query_number(query, "limit", 0, kMost);
+             limit = query_number(query, "limit", 0, kMax);
   for (const auto* read : {&since, &before, &limit}) {
     if (!*read) return std::unexpected(read->error());
   }
   wanted.filter.since = since->value_or(0);
   wanted.filter.before = *before;
   wanted.limit = static_cast<std::size_t>(limit->value_or(kUsual));
-  wanted.filter.limit = wanted.by_end() ? static_cast<std::size_t>(kMost) : wanted.limit;
+  wanted.filter.limit = wanted.by_end() ? static_cast<std::size_t>(kMax) : wanted.limit;
   return wanted;
 }
 
@@ -96,7 +96,7 @@ struct Found {
 async::Task<Result<Found>> find(store::Store& store, Wanted wanted) {
   Found found;
   if (wanted.limit == 0) co_return found;
-  for (int page = 0; page < kMostPages; ++page) {
+  for (int page = 0; page < kMaxPages; ++page) {
     auto filter = wanted.filter;
     auto finding = store.activity(std::move(filter));
     auto rows = co_await std::move(finding);
@@ -138,7 +138,7 @@ void write(json::Writer& out, const store::ActivityRow& row, const Names& names,
   out.end_object();
 }
 
-async::Task<http::Response> list(Context& context, http::Request request) {
+async::Task<http::Response> list(ApiContext& context, http::Request request) {
   const auto names = key_names(context), nodes = node_names(context);
   auto wanted = wanted_of(request.head.query(), request.caller, names);
   if (!wanted) co_return dialects::error_response(wanted.error());
@@ -156,7 +156,7 @@ async::Task<http::Response> list(Context& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> capture(Context& context, std::string id) {
+async::Task<http::Response> capture(ApiContext& context, std::string id) {
   auto finding = context.store->captured(std::move(id));
   auto row = co_await std::move(finding);
   if (!row) co_return dialects::error_response(row.error());
@@ -168,7 +168,7 @@ async::Task<http::Response> capture(Context& context, std::string id) {
 
 }  // namespace
 
-void add_activity(std::vector<http::Route>& routes, Context& context) {
+void add_activity(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "GET", "activity",
            [&context](http::Request request, http::PathParams) { return list(context, std::move(request)); });
   add_core(routes, "GET", "activity/{id}/capture",

@@ -107,7 +107,7 @@ void write_group(json::Writer& out, const fleet::MeshView& view, const mesh::Nod
 }
 
 void write_foretold(json::Writer& out, const fleet::MeshView& view, const mesh::AllocationModel& model) {
-  const auto told = fleet::foretell(view.allotment->situation, model, view.allotment->rules.most_wait);
+  const auto told = fleet::foretell(view.allotment->situation, model, view.allotment->rules.max_wait);
   out.begin_object().field("need_bytes", told.need).field("have_bytes", told.have).key("alone");
   told.alone ? out.value(node_name(view, *told.alone)) : out.null();
   out.key("split");

@@ -15,14 +15,15 @@ struct ChildAnswer {
 
 // GET `path` of each, in the order of their loading. Takes no longer than the slowest answer or `patience`, however
 // many hang; loads, wakes and keeps nothing.
-async::Task<std::vector<ChildAnswer>> ask_children(Context& context, std::string path, Millis patience);
+async::Task<std::vector<ChildAnswer>> ask_children(ApiContext& context, std::string path, Millis patience);
 
 // The same of one; nothing: it isn't in memory.
-async::Task<std::optional<ChildAnswer>> ask_child(Context& context, ModelName model, std::string path, Millis patience);
+async::Task<std::optional<ChildAnswer>> ask_child(ApiContext& context, ModelName model, std::string path,
+                                                  Millis patience);
 
 // Sends one of them a request, and gives whatever it answers. Errors: residency::errc::not_loaded,
 // router::errc::backend_unreachable (also where it takes longer than `patience`).
-async::Task<Result<http::Response>> send_child(Context& context, ModelName model, http::RequestHead head,
+async::Task<Result<http::Response>> send_child(ApiContext& context, ModelName model, http::RequestHead head,
                                                std::string body, Millis patience);
 
 }  // namespace corral::api

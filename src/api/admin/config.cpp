@@ -8,7 +8,7 @@
 #include "api/routes.h"
 #include "config/errors.h"
 #include "config/flat_values.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "json/byte_order_mark.h"
 #include "json/value.h"
 #include "protocol/errors.h"
@@ -72,7 +72,7 @@ Result<> check_rights(const http::Caller& caller, const config::SetValues& value
   return {};
 }
 
-async::Task<http::Response> set(Context& context, http::Request request) {
+async::Task<http::Response> set(ApiContext& context, http::Request request) {
   auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
   if (!body) co_return dialects::error_response(body.error());
   *body = json::without_byte_order_mark(std::move(*body));
@@ -111,7 +111,7 @@ async::Task<http::Response> set(Context& context, http::Request request) {
 
 }  // namespace
 
-void add_config(std::vector<http::Route>& routes, Context& context) {
+void add_config(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back(
       {"GET", "/internal/config", [&context](http::Request, http::PathParams) { return show(*context.settings); }});
   routes.push_back({"GET", "/internal/config/defaults", [](http::Request, http::PathParams) { return defaults(); }});

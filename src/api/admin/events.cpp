@@ -20,7 +20,7 @@
 #include "api/errors.h"
 #include "api/reader_places.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/sse.h"
 #include "residency/instance_state.h"
 
@@ -71,7 +71,7 @@ struct EventWriter {
   }
 };
 
-void append_snapshot(std::string& text, const Context& context, const router::Update& update) {
+void append_snapshot(std::string& text, const ApiContext& context, const router::Update& update) {
   std::string payload;
   json::Writer out(payload);
   out.begin_object().field("time", epoch_millis(context.timers.wall_now()));
@@ -87,7 +87,7 @@ void append_snapshot(std::string& text, const Context& context, const router::Up
 
 class EventFeed final : public http::BodySource {
  public:
-  EventFeed(Context& context, std::shared_ptr<void> place)
+  EventFeed(ApiContext& context, std::shared_ptr<void> place)
       : context_(context), place_(std::move(place)), reader_(context.router) {}
 
   async::Task<Result<std::string_view>> read() override {
@@ -111,7 +111,7 @@ class EventFeed final : public http::BodySource {
     http::append_sse_event(text_, event.number, name, payload_);
   }
 
-  Context& context_;
+  ApiContext& context_;
   const std::shared_ptr<void> place_;
   router::EventReader reader_;
   std::string text_;
@@ -122,7 +122,7 @@ class EventFeed final : public http::BodySource {
 // Snapshots, whenever something changed and now and then.
 class SnapshotFeed final : public http::BodySource {
  public:
-  SnapshotFeed(Context& context, std::shared_ptr<void> place)
+  SnapshotFeed(ApiContext& context, std::shared_ptr<void> place)
       : context_(context), place_(std::move(place)), reader_(context.router) {}
 
   async::Task<Result<std::string_view>> read() override {
@@ -138,7 +138,7 @@ class SnapshotFeed final : public http::BodySource {
   }
 
  private:
-  Context& context_;
+  ApiContext& context_;
   const std::shared_ptr<void> place_;
   router::EventReader reader_;
   std::optional<MonoTime> last_;
@@ -146,7 +146,7 @@ class SnapshotFeed final : public http::BodySource {
   bool ended_ = false;
 };
 
-async::Task<http::Response> events(Context& context, std::shared_ptr<ReaderPlaces> places, http::Request request) {
+async::Task<http::Response> events(ApiContext& context, std::shared_ptr<ReaderPlaces> places, http::Request request) {
   const auto view = http::query_value(request.head.query(), "view").value_or("changes");
   if (view != "changes" && view != "snapshots") {
     const Error error(make_error_code(errc::unknown_view), "'view' is 'changes' or 'snapshots', not '" + view + "'",
@@ -162,7 +162,7 @@ async::Task<http::Response> events(Context& context, std::shared_ptr<ReaderPlace
 
 }  // namespace
 
-void add_events(std::vector<http::Route>& routes, Context& context) {
+void add_events(std::vector<http::Route>& routes, ApiContext& context) {
   const auto places = std::make_shared<ReaderPlaces>(context.max_event_readers);
   add_core(routes, "GET", "events", [&context, places](http::Request request, http::PathParams) {
     return events(context, places, std::move(request));

@@ -145,7 +145,7 @@ void write_mesh_of(json::Writer& out, const fleet::MeshView& view) {
   out.end_object();
 }
 
-async::Task<http::Response> health(Context& context) {
+async::Task<http::Response> health(ApiContext& context) {
   const auto report = co_await context.router.report();
   std::string body;
   json::Writer out(body);
@@ -166,7 +166,7 @@ async::Task<http::Response> still_loading() {
 
 async::Task<http::Response> live() { co_return http::Response::json(200, R"({"status":"ok"})"); }
 
-async::Task<http::Response> stats(Context& context) {
+async::Task<http::Response> stats(ApiContext& context) {
   const auto totals = co_await context.router.totals();
   const auto last = totals.last.value_or(backends::RequestStats{});
   std::string body;
@@ -186,7 +186,7 @@ async::Task<http::Response> stats(Context& context) {
 
 }  // namespace
 
-void add_health(std::vector<http::Route>& routes, Context& context) {
+void add_health(std::vector<http::Route>& routes, ApiContext& context) {
   const http::RouteHandler on_health = [&context](http::Request, http::PathParams) { return health(context); };
   // As llama-server tells it, for who waits until that has its model.
   const http::RouteHandler on_root = [&context, on_health](http::Request request, http::PathParams params) {

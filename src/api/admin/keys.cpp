@@ -2,7 +2,7 @@
 // DELETE /internal/keys/{id}. Only for an admin who has shown a key; the first one is made by `corral key create`.
 #include "api/load_body.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "json/value.h"
 
 namespace corral::api {
@@ -13,7 +13,7 @@ using protocol::Field;
 constexpr Field kKeyFields[] = {
     {.name = "name", .kinds = protocol::kString},
     {.name = "scopes", .kinds = protocol::kArray, .required = true, .elements = protocol::kString},
-    {.name = "max_in_flight", .kinds = protocol::kInteger, .min = 0, .max = config::kMostInFlight},
+    {.name = "max_in_flight", .kinds = protocol::kInteger, .min = 0, .max = config::kMaxInFlight},
     {.name = "priority", .kinds = protocol::kString, .choices = "interactive|background"},
 };
 
@@ -38,7 +38,7 @@ async::Task<http::Response> list(KeyStore& store) {
   co_return answer({{"keys", std::move(rows)}});
 }
 
-async::Task<http::Response> create(Context& context, http::Request request) {
+async::Task<http::Response> create(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, key_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = json::parse(peek->root().text());
@@ -65,7 +65,7 @@ async::Task<http::Response> revoke(KeyStore& store, std::string id) {
 
 }  // namespace
 
-void add_keys(std::vector<http::Route>& routes, Context& context) {
+void add_keys(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back(
       {"GET", "/internal/keys", [&context](http::Request, http::PathParams) { return list(*context.keys); }});
   routes.push_back({"POST", "/internal/keys", [&context](http::Request request, http::PathParams) {

@@ -8,9 +8,9 @@
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "api/supply/auto_pull.h"
-#include "async/beside.h"
+#include "async/spawned_task.h"
 #include "backends/engine_protocol.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -50,9 +50,9 @@ std::string model_name(json::View body) {
   return std::string(name.found() && name.is_string() ? name.as_string() : body.find("model").as_string());
 }
 
-using Find = async::Task<Result<backends::ModelPtr>> (*)(Context&, std::string);
+using Find = async::Task<Result<backends::ModelPtr>> (*)(ApiContext&, std::string);
 
-async::Task<Result<backends::ModelPtr>> named_model(Context& context, json::View body, Find find) {
+async::Task<Result<backends::ModelPtr>> named_model(ApiContext& context, json::View body, Find find) {
   auto name = model_name(body);
   if (name.empty())
     co_return fail(protocol::errc::missing_field, "'model_name' is required: the name of a model, see /v1/models",
@@ -74,7 +74,7 @@ std::string far_body(const fleet::RemoteModel& model, const std::vector<std::str
 }
 
 // With what it has come to, which may not be what somebody thought who asked for it.
-async::Task<std::string> loaded_body(Context& context, backends::ModelPtr model) {
+async::Task<std::string> loaded_body(ApiContext& context, backends::ModelPtr model) {
   if (const auto* far = fleet::as_remote_model(*model)) co_return far_body(*far, {});
   const std::vector<backends::ModelPtr> one = {model};
   const auto windows = co_await context.router.contexts(one);
@@ -105,13 +105,13 @@ const protocol::FieldTable& fields_with_split() {
   return table;
 }
 
-using Loading = async::Beside<Result<bool>>;
+using Loading = async::SpawnedTask<Result<bool>>;
 
 // The load as events: progress until it ends, then complete or error. Dropping them gives the load up.
 class LoadEvents final : public http::BodySource {
  public:
   // `split`: the load is one over several nodes.
-  LoadEvents(Context& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
+  LoadEvents(ApiContext& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
              std::unique_ptr<Loading> loading)
       : context_(context), model_(std::move(model)), split_(std::move(split)), loading_(std::move(loading)) {}
 
@@ -148,7 +148,7 @@ class LoadEvents final : public http::BodySource {
     return http::sse_event("progress", payload);
   }
 
-  Context& context_;
+  ApiContext& context_;
   const backends::ModelPtr model_;
   const std::shared_ptr<SplitLoad> split_;
   std::unique_ptr<Loading> loading_;
@@ -157,7 +157,7 @@ class LoadEvents final : public http::BodySource {
 };
 
 // The load as one of the requests under way, which can be cancelled by their id.
-async::Task<Result<bool>> cancellable(Context& context, RequestId id, std::string owner, backends::ModelPtr model,
+async::Task<Result<bool>> cancellable(ApiContext& context, RequestId id, std::string owner, backends::ModelPtr model,
                                       bool streams, async::Task<Result<bool>> load) {
   const auto executor = co_await async::asio::this_coro::executor;
   router::RequestView about{.id = std::move(id),
@@ -172,8 +172,8 @@ async::Task<Result<bool>> cancellable(Context& context, RequestId id, std::strin
 }
 
 // A load that is refused at once has a status; one that takes its time is told as it goes.
-async::Task<http::Response> load_streamed(Context& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
-                                          async::Task<Result<bool>> task) {
+async::Task<http::Response> load_streamed(ApiContext& context, backends::ModelPtr model,
+                                          std::shared_ptr<SplitLoad> split, async::Task<Result<bool>> task) {
   const auto executor = co_await async::asio::this_coro::executor;
   auto loading = std::make_unique<Loading>(executor, "load", std::move(task));
   const bool done = co_await loading->wait(context.timers, kProgressInterval);
@@ -212,7 +212,7 @@ http::Response load_far(const fleet::RemoteModel& model, bool wishes, bool strea
 async::Task<Result<bool>> run_split(std::shared_ptr<SplitLoad> split) { co_return co_await split->run(); }
 
 // Over several nodes. How each loads its part is up to the one that hosts it.
-async::Task<http::Response> load_split(Context& context, http::Request& request, json::View body,
+async::Task<http::Response> load_split(ApiContext& context, http::Request& request, json::View body,
                                        backends::ModelPtr model, bool wishes) {
   if (wishes) {
     const Error error =
@@ -236,7 +236,7 @@ async::Task<http::Response> load_split(Context& context, http::Request& request,
   co_return http::Response::json(200, std::move(done));
 }
 
-async::Task<http::Response> load_found(Context& context, http::Request request, json::Peek peek,
+async::Task<http::Response> load_found(ApiContext& context, http::Request request, json::Peek peek,
                                        backends::ModelPtr model) {
   const auto body = peek.root();
   auto options = co_await allowed_wish_of(context, request.caller, body);
@@ -260,7 +260,7 @@ async::Task<http::Response> load_found(Context& context, http::Request request, 
   co_return http::Response::json(200, std::move(done));
 }
 
-async::Task<http::Response> load(Context& context, http::Request request) {
+async::Task<http::Response> load(ApiContext& context, http::Request request) {
   auto peek = co_await checked_body(context, request, fields_with_split());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto spelling = check_members(peek->root(), fields_with_split());
@@ -281,7 +281,7 @@ async::Task<http::Response> load(Context& context, http::Request request) {
 }
 
 // What load with this body would take; nothing is loaded.
-async::Task<http::Response> estimate(Context& context, http::Request request) {
+async::Task<http::Response> estimate(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto spelling = check_members(peek->root(), load_fields());
@@ -319,7 +319,7 @@ Result<> means_all(json::View body) {
   return fine;
 }
 
-async::Task<http::Response> unload(Context& context, http::Request request) {
+async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kUnloadFields>(), true);
   if (!peek) co_return dialects::error_response(peek.error());
   auto name = model_name(peek->root());
@@ -356,7 +356,7 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> pin(Context& context, http::Request request) {
+async::Task<http::Response> pin(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kPinFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   auto name = model_name(peek->root());
@@ -377,7 +377,7 @@ async::Task<http::Response> pin(Context& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> simulate_pressure(Context& context, http::Request request) {
+async::Task<http::Response> simulate_pressure(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kPressureFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto done = co_await context.router.simulate_pressure(peek->root().find("pct").as_number());
@@ -393,7 +393,7 @@ async::Task<http::Response> simulate_pressure(Context& context, http::Request re
 
 }  // namespace
 
-void add_load(std::vector<http::Route>& routes, Context& context) {
+void add_load(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "POST", "load",
            [&context](http::Request request, http::PathParams) { return load(context, std::move(request)); });
   add_core(routes, "POST", "estimate",

@@ -24,7 +24,7 @@ class SplitLoad {
   static constexpr Millis kForgotten{5'000};   // that its host doesn't say that it was told
   static constexpr Millis kFirstWords{5'000};  // of its nodes
 
-  SplitLoad(Context& context, backends::ModelPtr model, std::vector<std::string> nodes)
+  SplitLoad(ApiContext& context, backends::ModelPtr model, std::vector<std::string> nodes)
       : context_(context), model_(std::move(model)), nodes_(std::move(nodes)) {}
 
   // True, once it serves. One that can't be is given up; who goes away leaves it to be. Errors: those of Node::split();
@@ -37,7 +37,7 @@ class SplitLoad {
   // Nothing: not yet.
   std::optional<Result<bool>> look(const fleet::Node::Split& split);
 
-  Context& context_;
+  ApiContext& context_;
   const backends::ModelPtr model_;
   const std::vector<std::string> nodes_;
   SplitProgress progress_;

@@ -12,8 +12,8 @@
 #include "api/admin/mesh_json.h"
 #include "api/load_body.h"
 #include "api/routes.h"
-#include "async/beside.h"
-#include "dialects/error_teller.h"
+#include "async/spawned_task.h"
+#include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/not_found.h"
 #include "fleet/node/node.h"
@@ -88,7 +88,7 @@ async::Task<http::Response> create(fleet::Node& node) {
   co_return answer(mesh_body(**view));
 }
 
-using Joining = async::Beside<Result<fleet::MeshViewPtr>>;
+using Joining = async::SpawnedTask<Result<fleet::MeshViewPtr>>;
 
 // What the mesh tells while a node is let in, from its loop to the request's.
 struct Steps {
@@ -99,7 +99,7 @@ struct Steps {
 // The join as events: a step each, then complete or error. Dropping them gives it up.
 class JoinEvents final : public http::BodySource {
  public:
-  JoinEvents(Context& context, std::shared_ptr<Steps> steps, std::unique_ptr<Joining> joining)
+  JoinEvents(ApiContext& context, std::shared_ptr<Steps> steps, std::unique_ptr<Joining> joining)
       : context_(context), steps_(std::move(steps)), joining_(std::move(joining)) {}
 
   async::Task<Result<std::string_view>> read() override {
@@ -132,13 +132,13 @@ class JoinEvents final : public http::BodySource {
                     : http::sse_event("error", protocol::error_body(result.error()));
   }
 
-  Context& context_;
+  ApiContext& context_;
   const std::shared_ptr<Steps> steps_;
   std::unique_ptr<Joining> joining_;
   std::string text_;
 };
 
-async::Task<http::Response> join(Context& context, http::Request request) {
+async::Task<http::Response> join(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kJoinFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   auto token = mesh::parse_token(peek->root().find("token").as_string());
@@ -169,7 +169,7 @@ async::Task<http::Response> leave(fleet::Node& node) {
   co_return answer(mesh_body(*node.view()));
 }
 
-async::Task<http::Response> tokens(Context& context) {
+async::Task<http::Response> tokens(ApiContext& context) {
   const auto listed = co_await context.node->tokens();
   if (!listed) co_return dialects::error_response(listed.error());
   std::string body;
@@ -184,7 +184,7 @@ async::Task<http::Response> tokens(Context& context) {
   co_return answer(std::move(body));
 }
 
-async::Task<http::Response> make_token(Context& context, http::Request request) {
+async::Task<http::Response> make_token(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kTokenFields>(), true);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto wanted = peek->root().find("expires_in");
@@ -210,7 +210,7 @@ async::Task<http::Response> withdraw(fleet::Node& node, std::string id) {
   co_return answer(std::move(body));
 }
 
-async::Task<http::Response> revoke(Context& context, http::Request request) {
+async::Task<http::Response> revoke(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kRevokeFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto all = peek->root().find("with_admitted");
@@ -245,7 +245,7 @@ void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
 }
 
 // Where a request for that model would go that came now, and why not elsewhere.
-async::Task<http::Response> why(Context& context, std::string model) {
+async::Task<http::Response> why(ApiContext& context, std::string model) {
   const auto view = context.node->view();
   // One that looks for its mesh knows of others that may speak soon, and isn't with them yet.
   const bool outside = view->phase == fleet::MeshPhase::none || view->phase == fleet::MeshPhase::joining;
@@ -299,7 +299,7 @@ std::string copy_body(const fleet::MeshView& view, const fleet::CopyView& copy) 
 // A copy as events: progress now and then, then complete or error. Nobody has to listen for it to go on.
 class CopyEvents final : public http::BodySource {
  public:
-  CopyEvents(Context& context, fleet::CopyView copy) : context_(context), copy_(std::move(copy)) {}
+  CopyEvents(ApiContext& context, fleet::CopyView copy) : context_(context), copy_(std::move(copy)) {}
 
   async::Task<Result<std::string_view>> read() override {
     if (ended_) co_return std::string_view();
@@ -334,14 +334,14 @@ class CopyEvents final : public http::BodySource {
     return text_;
   }
 
-  Context& context_;
+  ApiContext& context_;
   fleet::CopyView copy_;  // as it was told last
   bool told_ = false, ended_ = false;
   std::string text_;
 };
 
 // Orders it. Without events the answer comes at once, and mesh/copies tells how it goes.
-async::Task<http::Response> pull(Context& context, http::Request request) {
+async::Task<http::Response> pull(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kPullFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   std::string model(peek->root().find("model").as_string());
@@ -364,7 +364,7 @@ async::Task<http::Response> cancel_copy(fleet::Node& node, std::string model) {
 
 }  // namespace
 
-void add_mesh(std::vector<http::Route>& routes, Context& context) {
+void add_mesh(std::vector<http::Route>& routes, ApiContext& context) {
   const auto add = [&](const char* method, std::string_view path, auto handle) {
     add_core(routes, method, path, [&context, handle](http::Request request, http::PathParams params) {
       return handle(context, std::move(request), std::move(params));
@@ -372,25 +372,26 @@ void add_mesh(std::vector<http::Route>& routes, Context& context) {
   };
   using Request = http::Request;
   using Params = http::PathParams;
-  add("GET", "mesh", [](Context& with, Request, Params) { return status(*with.node); });
-  add("POST", "mesh/create", [](Context& with, Request, Params) { return create(*with.node); });
-  add("POST", "mesh/join", [](Context& with, Request request, Params) { return join(with, std::move(request)); });
-  add("POST", "mesh/leave", [](Context& with, Request, Params) { return leave(*with.node); });
-  add("GET", "mesh/tokens", [](Context& with, Request, Params) { return tokens(with); });
+  add("GET", "mesh", [](ApiContext& with, Request, Params) { return status(*with.node); });
+  add("POST", "mesh/create", [](ApiContext& with, Request, Params) { return create(*with.node); });
+  add("POST", "mesh/join", [](ApiContext& with, Request request, Params) { return join(with, std::move(request)); });
+  add("POST", "mesh/leave", [](ApiContext& with, Request, Params) { return leave(*with.node); });
+  add("GET", "mesh/tokens", [](ApiContext& with, Request, Params) { return tokens(with); });
   add("POST", "mesh/tokens",
-      [](Context& with, Request request, Params) { return make_token(with, std::move(request)); });
+      [](ApiContext& with, Request request, Params) { return make_token(with, std::move(request)); });
   add("DELETE", "mesh/tokens/{id}",
-      [](Context& with, Request, Params params) { return withdraw(*with.node, std::move(params["id"])); });
-  add("POST", "mesh/revoke", [](Context& with, Request request, Params) { return revoke(with, std::move(request)); });
-  add("POST", "mesh/pull", [](Context& with, Request request, Params) { return pull(with, std::move(request)); });
-  add("GET", "mesh/copies", [](Context& with, Request, Params) { return show(*with.node, write_copies_here); });
+      [](ApiContext& with, Request, Params params) { return withdraw(*with.node, std::move(params["id"])); });
+  add("POST", "mesh/revoke",
+      [](ApiContext& with, Request request, Params) { return revoke(with, std::move(request)); });
+  add("POST", "mesh/pull", [](ApiContext& with, Request request, Params) { return pull(with, std::move(request)); });
+  add("GET", "mesh/copies", [](ApiContext& with, Request, Params) { return show(*with.node, write_copies_here); });
   add("DELETE", "mesh/copies/{model...}",
-      [](Context& with, Request, Params params) { return cancel_copy(*with.node, std::move(params["model"])); });
-  add("GET", "mesh/nodes", [](Context& with, Request, Params) { return show(*with.node, write_nodes); });
-  add("GET", "mesh/doctor", [](Context& with, Request, Params) { return doctor(*with.node); });
+      [](ApiContext& with, Request, Params params) { return cancel_copy(*with.node, std::move(params["model"])); });
+  add("GET", "mesh/nodes", [](ApiContext& with, Request, Params) { return show(*with.node, write_nodes); });
+  add("GET", "mesh/doctor", [](ApiContext& with, Request, Params) { return doctor(*with.node); });
   add("GET", "mesh/why/{model...}",
-      [](Context& with, Request, Params params) { return why(with, std::move(params["model"])); });
-  add("GET", "mesh/models", [](Context& with, Request, Params) { return show(*with.node, write_mesh_models); });
+      [](ApiContext& with, Request, Params params) { return why(with, std::move(params["model"])); });
+  add("GET", "mesh/models", [](ApiContext& with, Request, Params) { return show(*with.node, write_mesh_models); });
 }
 
 }  // namespace corral::api

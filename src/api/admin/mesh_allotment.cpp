@@ -5,7 +5,7 @@
 #include "api/admin/allotment_json.h"
 #include "api/load_body.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/not_found.h"
 #include "fleet/node/node.h"
@@ -46,7 +46,7 @@ async::Task<http::Response> plan(fleet::Node& node) {
   co_return answer(std::move(body));
 }
 
-async::Task<http::Response> plan_of(Context& context, std::string model) {
+async::Task<http::Response> plan_of(ApiContext& context, std::string model) {
   const auto view = context.node->view();
   if (!view->catalog || !view->in_mesh()) {
     const Error error(make_error_code(fleet::errc::no_mesh), "this node is in no mesh");
@@ -72,7 +72,7 @@ bool flag(json::View body, std::string_view name) {
 }
 
 // One of the three is said.
-Result<fleet::AllotWish> wish_of(json::View body) {
+Result<fleet::AllotCommand> wish_of(json::View body) {
   const auto model = body.find("model");
   const bool named = model.found() && !model.is_null(), nothing = flag(body, "nothing"), any = flag(body, "auto");
   if (named + nothing + any != 1) {
@@ -81,10 +81,10 @@ Result<fleet::AllotWish> wish_of(json::View body) {
                 "\"auto\": true, for the model of the plan",
                 "model");
   }
-  return named ? fleet::AllotWish::assign : nothing ? fleet::AllotWish::nothing : fleet::AllotWish::release;
+  return named ? fleet::AllotCommand::assign : nothing ? fleet::AllotCommand::nothing : fleet::AllotCommand::release;
 }
 
-async::Task<http::Response> assign(Context& context, http::Request request) {
+async::Task<http::Response> assign(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kAssignFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
@@ -92,7 +92,7 @@ async::Task<http::Response> assign(Context& context, http::Request request) {
   if (!wish) co_return dialects::error_response(wish.error());
   std::string node(body.find("node").as_string());
   std::string model;
-  if (*wish == fleet::AllotWish::assign) model = body.find("model").as_string();
+  if (*wish == fleet::AllotCommand::assign) model = body.find("model").as_string();
   auto assigning = context.node->assign(node, *wish, model);
   const auto assigned = co_await std::move(assigning);
   if (!assigned) co_return dialects::error_response(assigned.error());
@@ -100,12 +100,12 @@ async::Task<http::Response> assign(Context& context, http::Request request) {
   json::Writer out(text);
   out.begin_object().field("status", "success").field("node", node).key("model");
   model.empty() ? out.null() : out.value(model);
-  out.field("auto", *wish == fleet::AllotWish::release).end_object();
+  out.field("auto", *wish == fleet::AllotCommand::release).end_object();
   co_return answer(std::move(text));
 }
 
 // Nodes that refuse are told of; only where all do is it an error.
-async::Task<http::Response> unload(Context& context, http::Request request) {
+async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kUnloadFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   std::string model(peek->root().find("model").as_string());
@@ -125,7 +125,7 @@ async::Task<http::Response> unload(Context& context, http::Request request) {
 
 }  // namespace
 
-void add_mesh_allotment(std::vector<http::Route>& routes, Context& context) {
+void add_mesh_allotment(std::vector<http::Route>& routes, ApiContext& context) {
   const auto add = [&](const char* method, std::string_view path, auto handle) {
     add_core(routes, method, path, [&context, handle](http::Request request, http::PathParams params) {
       return handle(context, std::move(request), std::move(params));
@@ -133,11 +133,13 @@ void add_mesh_allotment(std::vector<http::Route>& routes, Context& context) {
   };
   using Request = http::Request;
   using Params = http::PathParams;
-  add("GET", "mesh/plan", [](Context& with, Request, Params) { return plan(*with.node); });
+  add("GET", "mesh/plan", [](ApiContext& with, Request, Params) { return plan(*with.node); });
   add("GET", "mesh/plan/{model...}",
-      [](Context& with, Request, Params params) { return plan_of(with, std::move(params["model"])); });
-  add("POST", "mesh/assign", [](Context& with, Request request, Params) { return assign(with, std::move(request)); });
-  add("POST", "mesh/unload", [](Context& with, Request request, Params) { return unload(with, std::move(request)); });
+      [](ApiContext& with, Request, Params params) { return plan_of(with, std::move(params["model"])); });
+  add("POST", "mesh/assign",
+      [](ApiContext& with, Request request, Params) { return assign(with, std::move(request)); });
+  add("POST", "mesh/unload",
+      [](ApiContext& with, Request request, Params) { return unload(with, std::move(request)); });
 }
 
 }  // namespace corral::api

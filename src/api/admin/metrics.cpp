@@ -146,7 +146,7 @@ double open_descriptors() {
   return static_cast<double>(std::distance(begin(descriptors), end(descriptors)));
 }
 
-void write_process(MetricsText& out, const Context& context, Millis uptime) {
+void write_process(MetricsText& out, const ApiContext& context, Millis uptime) {
   out.family("corral_info", MetricType::gauge, "1, with the version of the program");
   const MetricLabel version[] = {{"version", context.version}};
   out.sample(version, 1);
@@ -158,7 +158,7 @@ void write_process(MetricsText& out, const Context& context, Millis uptime) {
   write_gauge(out, "process_open_fds", "File descriptors of the router", open_descriptors());
 }
 
-void write_house(MetricsText& out, Context& context, const router::Report& report) {
+void write_house(MetricsText& out, ApiContext& context, const router::Report& report) {
   const auto& snapshot = report.snapshot;
   for (const auto& family : kTypes) {
     out.family(family.name, MetricType::gauge, family.help);
@@ -224,7 +224,7 @@ constexpr StoreFamily kStore[] = {
     {"corral_store_failures_total", MetricType::counter, "Size of the file", &store::StoreCounts::failures},
 };
 
-void write_downloads(MetricsText& out, const downloads::DownloadDesk& desk,
+void write_downloads(MetricsText& out, const downloads::DownloadManager& desk,
                      const std::vector<downloads::DownloadRow>& rows) {
   using downloads::DownloadState;
   out.family("corral_downloads", MetricType::gauge, "Downloads in the list, by status");
@@ -348,7 +348,7 @@ void unlabel(std::string& text, std::size_t from) {
   }
 }
 
-async::Task<http::Response> metrics(Context& context) {
+async::Task<http::Response> metrics(ApiContext& context) {
   const auto answers = co_await ask_children(context, "/metrics", kPatience);
   const auto report = co_await context.router.metrics();
   std::string text;
@@ -377,7 +377,7 @@ async::Task<http::Response> metrics(Context& context) {
 
 }  // namespace
 
-void add_metrics(std::vector<http::Route>& routes, Context& context) {
+void add_metrics(std::vector<http::Route>& routes, ApiContext& context) {
   const http::RouteHandler on_metrics = [&context](http::Request, http::PathParams) { return metrics(context); };
   add_core(routes, "GET", "metrics", on_metrics);
   routes.push_back({"GET", "/metrics", on_metrics});

@@ -4,7 +4,7 @@
 #include "api/routes.h"
 #include "config/default_options.h"
 #include "config/llama_args.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 
@@ -51,7 +51,7 @@ json::Object load_body_of(const models::ModelInfo& model, const config::LoadOpti
   return body;
 }
 
-http::Response answer(const Context& context, const models::ModelInfo& model, const router::OptionReport& report) {
+http::Response answer(const ApiContext& context, const models::ModelInfo& model, const router::OptionReport& report) {
   const json::Object body{{"model_name", model.name.value()},
                           {"recipe", model.recipe},
                           {"saved", object_of(report.saved)},
@@ -69,7 +69,7 @@ http::Response answer(const Context& context, const models::ModelInfo& model, co
   return http::Response::json(200, json::serialize(body));
 }
 
-async::Task<http::Response> change(Context& context, std::string id, router::OptionChange wanted) {
+async::Task<http::Response> change(ApiContext& context, std::string id, router::OptionChange wanted) {
   const auto model = co_await find_own_model(context, std::move(id));
   if (!model) co_return dialects::error_response(model.error());
   const auto report = co_await context.router.options(*model, std::move(wanted));
@@ -103,7 +103,7 @@ Result<router::OptionChange> read_change(json::View body) {
   return router::OptionChange{.wish = std::move(*wish), .dry_run = dry_run.found() && dry_run.as_bool()};
 }
 
-async::Task<http::Response> post(Context& context, http::Request request, std::string id) {
+async::Task<http::Response> post(ApiContext& context, http::Request request, std::string id) {
   const auto peek = co_await checked_body(context, request, option_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   auto wanted = read_change(peek->root());
@@ -117,7 +117,7 @@ async::Task<http::Response> post(Context& context, http::Request request, std::s
 
 }  // namespace
 
-void add_options(std::vector<http::Route>& routes, Context& context) {
+void add_options(std::vector<http::Route>& routes, ApiContext& context) {
   constexpr std::string_view kPath = "models/{id...}/options";
   add_core(routes, "GET", kPath, [&context](http::Request, http::PathParams params) {
     return change(context, std::move(params["id"]), {.dry_run = true, .only_tell = true});

@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 
+#include "api/file_verifier.h"
 #include "api/find_model.h"
 #include "api/load_body.h"
 #include "api/routes.h"
-#include "api/verify_desk.h"
-#include "async/beside.h"
+#include "async/spawned_task.h"
 #include "base/secret.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "protocol/fields.h"
@@ -36,7 +36,7 @@ constexpr Field kVerifyFields[] = {
 };
 
 using Verified = Result<std::vector<VerifiedModel>>;
-using Verifying = async::Beside<Verified>;
+using Verifying = async::SpawnedTask<Verified>;
 
 // What to do about it.
 std::string advice(const models::FileCheck& file, bool from_hub) {
@@ -89,13 +89,13 @@ std::string verified_body(const std::vector<VerifiedModel>& models) {
 }
 
 // Moved files aren't listed any more.
-async::Task<void> look_again(Context& context, const Verified& verified) {
+async::Task<void> look_again(ApiContext& context, const Verified& verified) {
   const auto moved = [](const models::FileCheck& file) { return !file.moved_to.empty(); };
   const auto has_moved = [&](const VerifiedModel& model) { return std::ranges::any_of(model.files, moved); };
   if (verified && std::ranges::any_of(*verified, has_moved)) co_await context.models.rescan();
 }
 
-async::Task<Verified> verified_and_seen(Context& context, async::Task<Verified> work) {
+async::Task<Verified> verified_and_seen(ApiContext& context, async::Task<Verified> work) {
   auto verified = co_await std::move(work);
   co_await look_again(context, verified);
   co_return verified;
@@ -104,7 +104,7 @@ async::Task<Verified> verified_and_seen(Context& context, async::Task<Verified> 
 // Dropping them ends the work.
 class VerifyEvents final : public http::BodySource {
  public:
-  VerifyEvents(Context& context, std::shared_ptr<VerifyProgress> progress, std::unique_ptr<Verifying> work)
+  VerifyEvents(ApiContext& context, std::shared_ptr<VerifyProgress> progress, std::unique_ptr<Verifying> work)
       : context_(context), progress_(std::move(progress)), work_(std::move(work)) {}
 
   async::Task<Result<std::string_view>> read() override {
@@ -131,13 +131,13 @@ class VerifyEvents final : public http::BodySource {
     return http::sse_event("progress", payload);
   }
 
-  Context& context_;
+  ApiContext& context_;
   const std::shared_ptr<VerifyProgress> progress_;
   std::unique_ptr<Verifying> work_;
   std::string text_;
 };
 
-async::Task<http::Response> verify(Context& context, http::Request request) {
+async::Task<http::Response> verify(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, verify_fields(), true);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
@@ -189,7 +189,7 @@ const protocol::FieldTable& verify_fields() {
   return table;
 }
 
-void add_verify(std::vector<http::Route>& routes, Context& context) {
+void add_verify(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "POST", "verify",
            [&context](http::Request request, http::PathParams) { return verify(context, std::move(request)); });
 }

@@ -8,7 +8,7 @@
 #include "api/errors.h"
 #include "async/event.h"
 #include "async/task_group.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 
 namespace corral::api {
 namespace {

@@ -5,7 +5,7 @@
 #include "api/model_status.h"
 #include "api/reader_places.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -17,14 +17,14 @@ constexpr Millis kFeedSilence{15'000};
 
 http::Response success() { return http::Response::json(200, R"({"success":true})"); }
 
-async::Task<Result<std::string>> asked_name(Context& context, http::Request& request) {
+async::Task<Result<std::string>> asked_name(ApiContext& context, http::Request& request) {
   const auto peek = co_await checked_body(context, request, named_model_fields());
   if (!peek) co_return std::unexpected(peek.error());
   co_return std::string(peek->root().find("model").as_string());
 }
 
 // Answers when the model is there, or can't be.
-async::Task<http::Response> load_by_name(Context& context, http::Request request) {
+async::Task<http::Response> load_by_name(ApiContext& context, http::Request request) {
   auto name = co_await asked_name(context, request);
   if (!name) co_return dialects::error_response(name.error());
   const auto model = co_await find_model(context, std::move(*name));
@@ -35,7 +35,7 @@ async::Task<http::Response> load_by_name(Context& context, http::Request request
   co_return success();
 }
 
-async::Task<http::Response> unload_by_name(Context& context, http::Request request) {
+async::Task<http::Response> unload_by_name(ApiContext& context, http::Request request) {
   auto name = co_await asked_name(context, request);
   if (!name) co_return dialects::error_response(name.error());
   // One that is on no disk any more is still known by the name that it was loaded as.
@@ -52,7 +52,7 @@ async::Task<http::Response> unload_by_name(Context& context, http::Request reque
 // {"model","event","data"} for each change of a model's status.
 class StatusFeed final : public http::BodySource {
  public:
-  StatusFeed(Context& context, std::shared_ptr<void> place) : place_(std::move(place)), reader_(context.router) {}
+  StatusFeed(ApiContext& context, std::shared_ptr<void> place) : place_(std::move(place)), reader_(context.router) {}
 
   async::Task<Result<std::string_view>> read() override {
     text_.clear();
@@ -109,7 +109,7 @@ class StatusFeed final : public http::BodySource {
   bool begun_ = false, ended_ = false;
 };
 
-async::Task<http::Response> status_feed(Context& context, std::shared_ptr<ReaderPlaces> places) {
+async::Task<http::Response> status_feed(ApiContext& context, std::shared_ptr<ReaderPlaces> places) {
   auto place = ReaderPlaces::take(places);
   if (!place) co_return dialects::error_response(place.error());
   co_return http::Response::event_stream(std::make_unique<StatusFeed>(context, std::move(*place)));
@@ -124,7 +124,7 @@ const protocol::FieldTable& named_model_fields() {
   return table;
 }
 
-void add_llama_models(std::vector<http::Route>& routes, Context& context) {
+void add_llama_models(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back({"POST", "/models/load", [&context](http::Request request, http::PathParams) {
                       return load_by_name(context, std::move(request));
                     }});

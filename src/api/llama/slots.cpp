@@ -7,7 +7,7 @@
 #include "api/admin/children.h"
 #include "api/loaded_model.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "json/count.h"
 #include "json/value.h"
 #include "json/writer.h"
@@ -17,7 +17,7 @@ namespace corral::api {
 namespace {
 
 constexpr Millis kSlotsPatience{1'000};
-constexpr std::uint64_t kMostPlaces = 64 * 256;  // workers, and requests of each
+constexpr std::uint64_t kMaxPlaces = 64 * 256;  // workers, and requests of each
 
 std::uint64_t count_in(const json::Value& object, std::string_view name) {
   return json::to_count(json::number_or(object, name, 0)).value_or(0);
@@ -27,7 +27,7 @@ std::uint64_t count_in(const json::Value& object, std::string_view name) {
 void write_idle(json::Writer& out, const ModelName& model, const json::Value& props, std::set<std::uint64_t> numbers) {
   const auto* const settings = json::find(props, "default_generation_settings");
   const auto n_ctx = settings != nullptr ? count_in(*settings, "n_ctx") : 0;
-  const auto total = std::min(count_in(props, "total_slots"), kMostPlaces);
+  const auto total = std::min(count_in(props, "total_slots"), kMaxPlaces);
   for (std::uint64_t number = 0; numbers.size() < total; ++number) {
     if (!numbers.insert(number).second) continue;
     out.begin_object().field("model", model.value()).field("id", number).field("state", "idle");
@@ -53,7 +53,7 @@ std::optional<std::set<std::uint64_t>> write_slots(json::Writer& out, const Chil
   return numbers;
 }
 
-async::Task<http::Response> all_slots(Context& context) {
+async::Task<http::Response> all_slots(ApiContext& context) {
   const auto answers = co_await ask_children(context, "/slots", kSlotsPatience);
   std::string body;
   json::Writer out(body);
@@ -91,7 +91,7 @@ std::vector<SlotPlace> places_in(const json::Value& sessions, std::uint64_t tota
       places.push_back({true, count_in(session, "tokens"), count_in(session, "generated")});
     }
   }
-  places.resize(std::min(total, kMostPlaces));
+  places.resize(std::min(total, kMaxPlaces));
   return places;
 }
 
@@ -106,7 +106,7 @@ void write_place(json::Writer& out, const SlotPlace& place, std::size_t number, 
   out.end_object();
 }
 
-async::Task<http::Response> slots_of_one(Context& context) {
+async::Task<http::Response> slots_of_one(ApiContext& context) {
   const auto model = co_await model_of_request(context, "", std::nullopt);
   if (!model) co_return dialects::error_response(model.error());
   const auto props = co_await ask_child(context, (*model)->name, "/props", kSlotsPatience);
@@ -131,7 +131,7 @@ async::Task<http::Response> slots_of_one(Context& context) {
 
 }  // namespace
 
-void add_llama_slots(std::vector<http::Route>& routes, Context& context) {
+void add_llama_slots(std::vector<http::Route>& routes, ApiContext& context) {
   const http::RouteHandler on_slots = [&context](http::Request, http::PathParams) { return all_slots(context); };
   const http::RouteHandler on_theirs = [&context](http::Request, http::PathParams) { return slots_of_one(context); };
   add_core(routes, "GET", "slots", on_slots);

@@ -4,14 +4,14 @@
 
 #include "api/load_body.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
 
 namespace corral::api {
 namespace {
 
-constexpr std::size_t kMostLookedUp = 1024;
+constexpr std::size_t kMaxLookedUp = 1024;
 
 Result<KeptStreams::Name> asked_stream(const http::Request& request) {
   auto id = http::query_value(request.head.query(), "conv_id").value_or("");
@@ -28,7 +28,7 @@ Result<std::uint64_t> asked_byte(const http::Request& request) {
   return fail(protocol::errc::bad_value, "'from' must be a number of bytes, not '" + text.substr(0, 100) + "'", "from");
 }
 
-async::Task<http::Response> read_stream(Context& context, http::Request request) {
+async::Task<http::Response> read_stream(ApiContext& context, http::Request request) {
   const auto name = asked_stream(request);
   if (!name) co_return dialects::error_response(name.error());
   const auto from = asked_byte(request);
@@ -38,14 +38,14 @@ async::Task<http::Response> read_stream(Context& context, http::Request request)
   co_return std::move(*response);
 }
 
-async::Task<http::Response> drop_stream(Context& context, http::Request request) {
+async::Task<http::Response> drop_stream(ApiContext& context, http::Request request) {
   const auto name = asked_stream(request);
   if (!name) co_return dialects::error_response(name.error());
   context.kept_streams.drop(*name);
   co_return http::Response{http::ResponseHead{204, {}}, {}};
 }
 
-async::Task<http::Response> look_up_streams(Context& context, http::Request request) {
+async::Task<http::Response> look_up_streams(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, lookup_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   std::vector<std::string> ids;
@@ -71,14 +71,14 @@ const protocol::FieldTable& lookup_fields() {
       {.name = "conversation_ids",
        .kinds = protocol::kArray,
        .required = true,
-       .max_size = kMostLookedUp,
+       .max_size = kMaxLookedUp,
        .elements = protocol::kString,
        .about = "values of X-Conversation-Id; a value without its `::` suffix matches all suffixes"}};
   static const protocol::FieldTable table(kFields);
   return table;
 }
 
-void add_streams(std::vector<http::Route>& routes, Context& context) {
+void add_streams(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back({"GET", "/v1/stream", [&context](http::Request request, http::PathParams) {
                       return read_stream(context, std::move(request));
                     }});

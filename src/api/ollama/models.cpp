@@ -9,7 +9,7 @@
 #include "api/ollama/facts.h"
 #include "api/openai/mesh_models.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/ollama/answers.h"
 #include "protocol/errors.h"
 #include "residency/instance_state.h"
@@ -33,7 +33,7 @@ void write_known(json::Writer& out, const Facts& facts) {
   out.field("modified_at", time_text(facts.modified)).end_object();
 }
 
-async::Task<http::Response> tags(Context& context) {
+async::Task<http::Response> tags(ApiContext& context) {
   const auto catalog = co_await context.models.catalog();
   const MeshModels mesh(context.node != nullptr ? context.node->view() : nullptr);
   std::string body;
@@ -69,7 +69,7 @@ void write_loaded(json::Writer& out, const router::InstanceReport& instance, Wal
   out.field("context_length", instance.facts.context_window).end_object();
 }
 
-async::Task<http::Response> loaded(Context& context) {
+async::Task<http::Response> loaded(ApiContext& context) {
   const auto report = co_await context.router.report();
   std::string body;
   json::Writer out(body);
@@ -89,7 +89,7 @@ constexpr protocol::Field kNameFields[] = {
     {.name = "name", .kinds = protocol::kString, .min_size = 1},
 };
 
-async::Task<Result<backends::ModelPtr>> named(Context& context, json::View body) {
+async::Task<Result<backends::ModelPtr>> named(ApiContext& context, json::View body) {
   auto name = std::string(body.find("model").as_string());
   if (name.empty()) name = body.find("name").as_string();
   if (name.empty())
@@ -98,7 +98,7 @@ async::Task<Result<backends::ModelPtr>> named(Context& context, json::View body)
 }
 
 // Of one that is in memory; looking into the file would have a client wait for a disk.
-async::Task<std::string> chat_template(Context& context, ModelName model) {
+async::Task<std::string> chat_template(ApiContext& context, ModelName model) {
   const auto props = co_await ask_child(context, std::move(model), "/props", kTemplatePatience);
   if (!props || !props->text) co_return std::string();
   const auto parsed = json::parse(*props->text);
@@ -120,7 +120,7 @@ void write_model_info(json::Writer& out, const models::ModelInfo& model) {
   out.end_object();
 }
 
-async::Task<http::Response> show(Context& context, http::Request request) {
+async::Task<http::Response> show(ApiContext& context, http::Request request) {
   static const protocol::FieldTable fields(kNameFields);
   const auto peek = co_await checked_body(context, request, fields);
   if (!peek) co_return dialects::error_response(peek.error());
@@ -148,7 +148,7 @@ async::Task<http::Response> show(Context& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> version(const Context& context) {
+async::Task<http::Response> version(const ApiContext& context) {
   std::string body;
   json::Writer(body).begin_object().field("version", kLikeOllama).field("corral", context.version).end_object();
   co_return http::Response::json(200, std::move(body));
@@ -156,7 +156,7 @@ async::Task<http::Response> version(const Context& context) {
 
 }  // namespace
 
-void add_ollama_models(std::vector<http::Route>& routes, Context& context) {
+void add_ollama_models(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back({"GET", "/api/tags", [&context](http::Request, http::PathParams) { return tags(context); }});
   routes.push_back({"GET", "/api/ps", [&context](http::Request, http::PathParams) { return loaded(context); }});
   routes.push_back({"POST", "/api/show",

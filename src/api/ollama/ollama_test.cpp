@@ -4,7 +4,7 @@
 
 #include "api/api_fixture.h"
 #include "api/rights.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/sse.h"
 
 namespace corral::api {
@@ -198,7 +198,7 @@ TEST_F(OllamaTest, ErrorsAreTexts) {
            std::tuple("GET", "/api/chat", "", 405u),
            std::tuple("GET", "/api/nothing", "", 404u),
        }) {
-    dialects::ErrorTeller teller(*handler);
+    dialects::ErrorFilter teller(*handler);
     http::Request request;
     request.head = {method, path, {}};
     request.body = http::Body(std::string(body));

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "api/supply/pulling.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "json/writer.h"
 
 namespace corral::api::ollama {
@@ -86,8 +86,8 @@ std::string source_of(std::string name) {
   return elsewhere ? name : fmt::format("ollama.com/library/{}", name);
 }
 
-async::Task<http::Response> pull(Context& context, std::string name, bool streams) {
-  PullWish wish{.source = source_of(std::move(name))};
+async::Task<http::Response> pull(ApiContext& context, std::string name, bool streams) {
+  PullRequest wish{.source = source_of(std::move(name))};
   auto plan = co_await Pull::plan(context, wish.source);
   if (!plan) co_return dialects::error_response(plan.error());
   auto pull = co_await Pull::begin(context, std::move(wish), std::move(*plan));

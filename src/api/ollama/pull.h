@@ -12,6 +12,6 @@ namespace corral::api::ollama {
 std::string source_of(std::string name);
 
 // Without `streams` the answer comes at the end. A client that leaves pauses the download, as POST pull.
-async::Task<http::Response> pull(Context& context, std::string name, bool streams);
+async::Task<http::Response> pull(ApiContext& context, std::string name, bool streams);
 
 }  // namespace corral::api::ollama

@@ -9,7 +9,7 @@
 #include "api/routes.h"
 #include "api/supply/aliases.h"
 #include "api/supply/removal.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "models/errors.h"
 #include "protocol/errors.h"
 
@@ -24,7 +24,7 @@ constexpr protocol::Field kFields[] = {
     {.name = "stream", .kinds = protocol::kBoolean},
 };
 
-async::Task<Result<json::Peek>> body_of(Context& context, http::Request& request) {
+async::Task<Result<json::Peek>> body_of(ApiContext& context, http::Request& request) {
   static const protocol::FieldTable fields(kFields);
   co_return co_await checked_body(context, request, fields);
 }
@@ -56,7 +56,7 @@ http::Response status(bool streams, std::string_view word) {
 }
 
 // A model that is there needs no pull, unless the hub may have a newer one.
-async::Task<http::Response> pull(Context& context, http::Request request) {
+async::Task<http::Response> pull(ApiContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto name = required(peek->root(), "model", "name");
@@ -72,7 +72,7 @@ async::Task<http::Response> pull(Context& context, http::Request request) {
   co_return dialects::error_response(model.error());
 }
 
-async::Task<http::Response> copy(Context& context, http::Request request) {
+async::Task<http::Response> copy(ApiContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto from = required(peek->root(), "source");
@@ -90,7 +90,7 @@ async::Task<http::Response> copy(Context& context, http::Request request) {
   co_return http::Response::json(200, "");
 }
 
-async::Task<http::Response> remove(Context& context, http::Request request) {
+async::Task<http::Response> remove(ApiContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
   const auto name = required(peek->root(), "model", "name");
@@ -112,7 +112,7 @@ async::Task<http::Response> no_push() {
 }
 
 // "sha256:..." or "sha256-..." of a file whose bytes have been hashed.
-async::Task<http::Response> blob(Context& context, std::string digest) {
+async::Task<http::Response> blob(ApiContext& context, std::string digest) {
   const auto catalog = co_await context.models.catalog();
   for (const auto& model : catalog->models()) {
     const auto facts = ollama::facts_of(*model, context.hashes);
@@ -125,13 +125,13 @@ async::Task<http::Response> blob(Context& context, std::string digest) {
 }
 
 template <auto Answer>
-http::RouteHandler with_request(Context& context) {
+http::RouteHandler with_request(ApiContext& context) {
   return [&context](http::Request request, http::PathParams) { return Answer(context, std::move(request)); };
 }
 
 }  // namespace
 
-void add_ollama_registry(std::vector<http::Route>& routes, Context& context) {
+void add_ollama_registry(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back({"POST", "/api/pull", with_request<pull>(context)});
   routes.push_back({"POST", "/api/copy", with_request<copy>(context)});
   routes.push_back({"DELETE", "/api/delete", with_request<remove>(context)});

@@ -59,7 +59,7 @@ ModelDetails read_details(const models::ModelInfo& model, const fs::path& record
 
 }  // namespace
 
-async::Task<ModelDetails> details_of(Context& context, backends::ModelPtr model) {
+async::Task<ModelDetails> details_of(ApiContext& context, backends::ModelPtr model) {
   auto computed = context.hashes != nullptr ? context.hashes->files_of(*model) : std::vector<models::FileHash>();
   auto record = context.verifier != nullptr ? context.verifier->record() : fs::path();
   auto work = [model = std::move(model), record = std::move(record), computed = std::move(computed)] {

@@ -28,7 +28,7 @@ struct ModelDetails {
 
 // Reads the header of the first file, on a thread. The hash comes from the name of the blob, from the last
 // verification, or from what the mesh has computed; nothing is hashed here.
-async::Task<ModelDetails> details_of(Context& context, backends::ModelPtr model);
+async::Task<ModelDetails> details_of(ApiContext& context, backends::ModelPtr model);
 
 // "aliases", "files", "licence" and "chat_template" as members. `paths`: with the paths of files, otherwise only with
 // their names.

@@ -12,7 +12,7 @@
 #include "api/rights.h"
 #include "api/routes.h"
 #include "api/supply/supply.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/paths.h"
 #include "fleet/base/remote_models.h"
 #include "json/writer.h"
@@ -38,17 +38,17 @@ struct Details {
 };
 
 // What a model's members don't say of themselves: how it is, and what is saved for it.
-struct House {
+struct ModelStates {
   States states;
   router::SavedOptions saved;
   MeshModels mesh;
 };
 
-async::Task<House> look(Context& context) {
+async::Task<ModelStates> look(ApiContext& context) {
   const auto report = co_await context.router.report();
   auto saved = co_await context.router.saved_options();
   auto view = context.node != nullptr ? context.node->view() : nullptr;
-  co_return House{states_of(report), std::move(saved), MeshModels(std::move(view))};
+  co_return ModelStates{states_of(report), std::move(saved), MeshModels(std::move(view))};
 }
 
 void write_capabilities(json::Writer& out, const models::ModelInfo& model, bool vision) {
@@ -59,7 +59,7 @@ void write_capabilities(json::Writer& out, const models::ModelInfo& model, bool 
   out.field("vision", vision).end_object();
 }
 
-void write_model(json::Writer& out, const models::ModelInfo& model, const House& house,
+void write_model(json::Writer& out, const models::ModelInfo& model, const ModelStates& house,
                  const router::ModelContext& window, EntryShape shape, const Details* details = nullptr) {
   const States& states = house.states;
   const auto state = states.find(model.name);
@@ -144,7 +144,7 @@ http::Response list_for_anthropic(std::string_view query, const std::vector<back
 }
 
 // As of the last scan, which takes no time; with ?rescan=true (llama-server's word is ?reload=1) what is on disk now.
-async::Task<http::Response> list(Context& context, http::Request request) {
+async::Task<http::Response> list(ApiContext& context, http::Request request) {
   const auto query = request.head.query();
   const bool rescan = http::query_value(query, "rescan") == "true" || http::query_value(query, "reload") == "1";
   auto looking = rescan ? context.models.fresh_catalog() : context.models.catalog();
@@ -180,7 +180,7 @@ struct Asking {
   bool paths = false;
 };
 
-async::Task<http::Response> one(Context& context, std::string id, Asking asking) {
+async::Task<http::Response> one(ApiContext& context, std::string id, Asking asking) {
   const auto [anthropic, shape, with_details, paths] = asking;
   const auto model = co_await context.models.find(id);
   const auto house = co_await look(context);
@@ -215,7 +215,7 @@ async::Task<http::Response> one(Context& context, std::string id, Asking asking)
 
 }  // namespace
 
-void add_models(std::vector<http::Route>& routes, Context& context) {
+void add_models(std::vector<http::Route>& routes, ApiContext& context) {
   const http::RouteHandler on_list = [&context](http::Request request, http::PathParams) {
     return list(context, std::move(request));
   };

@@ -7,7 +7,7 @@
 #include "api/admin/children.h"
 #include "api/loaded_model.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "json/byte_order_mark.h"
 #include "json/value.h"
 #include "json/writer.h"
@@ -19,12 +19,12 @@ namespace corral::api {
 namespace {
 
 constexpr Millis kPropsPatience{5'000};
-constexpr std::size_t kMostShown = 32;
-constexpr std::uint64_t kMostAdapterBytes = 64 * 1024;
+constexpr std::size_t kMaxShown = 32;
+constexpr std::uint64_t kMaxAdapterBytes = 64 * 1024;
 
 // Programs that ask for JSON by name get it; people, and programs that take anything, get a line of text.
 // Where Ollama's clients look for it they are told what they wait for.
-async::Task<http::Response> alive(const Context& context, http::Request request) {
+async::Task<http::Response> alive(const ApiContext& context, http::Request request) {
   const auto host = request.head.headers.get("Host");
   if (context.ollama_port > 0 && host.ends_with(fmt::format(":{}", context.ollama_port)))
     co_return http::Response::text(200, "text/plain; charset=utf-8", "Ollama is running");
@@ -36,7 +36,7 @@ async::Task<http::Response> alive(const Context& context, http::Request request)
 }
 
 // Of a server of several models, as llama-server says it of its own.
-http::Response house_props(const Context& context) {
+http::Response house_props(const ApiContext& context) {
   std::string body;
   json::Writer out(body);
   out.begin_object().field("role", "router").field("max_instances", context.max_models);
@@ -47,7 +47,7 @@ http::Response house_props(const Context& context) {
 }
 
 // Of the given model, while it isn't in memory.
-async::Task<http::Response> sleeping_props(Context& context, backends::ModelPtr model) {
+async::Task<http::Response> sleeping_props(ApiContext& context, backends::ModelPtr model) {
   constexpr std::string_view kAwake = R"("is_sleeping":false)";
   auto last = context.kept_props.last();
   if (const auto at = last.find(kAwake); at != std::string::npos) {
@@ -65,13 +65,13 @@ async::Task<http::Response> sleeping_props(Context& context, backends::ModelPtr 
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<Result<backends::ModelPtr>> asked_model(Context& context, const std::string& name) {
+async::Task<Result<backends::ModelPtr>> asked_model(ApiContext& context, const std::string& name) {
   if (!name.empty() && !context.one_model) co_return context.models.find_known(name);
   co_return co_await model_of_request(context, name, std::nullopt);
 }
 
 // What the engine of a loaded model says of itself, as llama-server does.
-async::Task<http::Response> props(Context& context, http::Request request) {
+async::Task<http::Response> props(ApiContext& context, http::Request request) {
   const auto asked = http::query_value(request.head.query(), "model").value_or("");
   const auto model = co_await asked_model(context, asked);
   if (!model && asked.empty() && !context.one_model) co_return house_props(context);
@@ -95,12 +95,12 @@ async::Task<http::Response> props(Context& context, http::Request request) {
 }
 
 // How strongly the adapters of a loaded model apply to requests that don't say.
-async::Task<http::Response> adapters(Context& context, http::Request request) {
+async::Task<http::Response> adapters(ApiContext& context, http::Request request) {
   const auto asked = http::query_value(request.head.query(), "model").value_or("");
   const auto model = co_await asked_model(context, asked);
   if (!model && asked.empty()) co_return dialects::error_response(model.error());
   const auto name = model ? (*model)->name : ModelName(asked);
-  auto body = co_await request.body.read_all(kMostAdapterBytes);
+  auto body = co_await request.body.read_all(kMaxAdapterBytes);
   if (!body) co_return dialects::error_response(body.error());
   *body = json::without_byte_order_mark(std::move(*body));
   http::RequestHead head{request.head.method, "/lora-adapters", {}};
@@ -117,7 +117,7 @@ async::Task<http::Response> change_slot(http::Request request, http::PathParams 
   const auto [end, wrong] = std::from_chars(given.data(), given.data() + given.size(), id);
   if (wrong != std::errc() || end != given.data() + given.size()) {
     Error error(make_error_code(protocol::errc::bad_value),
-                fmt::format("'id' must be the number of a slot, not \"{}\"", given.substr(0, kMostShown)), "id");
+                fmt::format("'id' must be the number of a slot, not \"{}\"", given.substr(0, kMaxShown)), "id");
     co_return dialects::error_response(error);
   }
   if (action == "erase") {
@@ -129,7 +129,7 @@ async::Task<http::Response> change_slot(http::Request request, http::PathParams 
       fmt::format(
           "'action' cannot be \"{}\": slots are not persistent. Cached prefixes are found automatically, in memory "
           "(park_mib) and with --park-on-disk also after a restart; 'cache_prompt': false excludes a request",
-          action.substr(0, kMostShown)),
+          action.substr(0, kMaxShown)),
       "action");
   co_return dialects::error_response(error);
 }
@@ -139,7 +139,7 @@ async::Task<http::Response> set_props() { co_return http::Response::json(200, R"
 
 }  // namespace
 
-void add_root(std::vector<http::Route>& routes, Context& context) {
+void add_root(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back(
       {"GET", "/", [&context](http::Request request, http::PathParams) { return alive(context, std::move(request)); }});
   routes.push_back({"GET", "/props", [&context](http::Request request, http::PathParams) {

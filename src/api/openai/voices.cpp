@@ -1,7 +1,7 @@
 // GET audio/voices: what models that speak can sound like.
 #include "api/find_model.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/message.h"
 #include "json/writer.h"
 
@@ -17,7 +17,7 @@ void write_voices(json::Writer& out, const models::ModelInfo& model, const backe
 }
 
 // Of one model, or of all that tell.
-async::Task<http::Response> list_voices(Context& context, http::Request request) {
+async::Task<http::Response> list_voices(ApiContext& context, http::Request request) {
   const auto wanted = http::query_value(request.head.query(), "model");
   std::vector<backends::ModelPtr> models;
   if (wanted) {
@@ -47,7 +47,7 @@ async::Task<http::Response> list_voices(Context& context, http::Request request)
 
 }  // namespace
 
-void add_voices(std::vector<http::Route>& routes, Context& context) {
+void add_voices(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "GET", "audio/voices",
            [&context](http::Request request, http::PathParams) { return list_voices(context, std::move(request)); });
 }

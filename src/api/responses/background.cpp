@@ -7,8 +7,8 @@
 
 #include "api/errors.h"
 #include "base/log.h"
-#include "dialects/responses/answer_teller.h"
 #include "dialects/responses/kept_items.h"
+#include "dialects/responses/response_translator.h"
 #include "http/sse.h"
 #include "protocol/http_error.h"
 
@@ -33,7 +33,7 @@ std::unexpected<Error> too_many_runs(std::string message) {
 }  // namespace
 
 // On the home loop.
-struct BackgroundDesk::Run {
+struct BackgroundResponses::Run {
   explicit Run(BackgroundWork the_work, async::Executor the_executor)
       : work(std::move(the_work)), executor(the_executor) {}
 
@@ -71,14 +71,14 @@ struct BackgroundDesk::Run {
   std::deque<std::string> events;  // the first has the number `first`
   std::uint64_t first = 0;
   std::size_t event_bytes = 0;
-  async::Stopper stopper;
+  async::CancelSource stopper;
   std::shared_ptr<async::Event> news = std::make_shared<async::Event>(executor);
 };
 
 // Of one reader.
-class BackgroundDesk::Events final : public http::BodySource {
+class BackgroundResponses::Events final : public http::BodySource {
  public:
-  Events(BackgroundDesk& desk, RunPtr run, std::uint64_t from) : desk_(desk), run_(std::move(run)), from_(from) {}
+  Events(BackgroundResponses& desk, RunPtr run, std::uint64_t from) : desk_(desk), run_(std::move(run)), from_(from) {}
   async::Task<Result<std::string_view>> read() override {
     if (failed_) co_return std::string_view();
     auto asking = async::run_on(desk_.home_.executor(), desk_.next(run_, from_));
@@ -92,24 +92,24 @@ class BackgroundDesk::Events final : public http::BodySource {
   }
 
  private:
-  BackgroundDesk& desk_;
+  BackgroundResponses& desk_;
   const RunPtr run_;
   std::uint64_t from_;
   std::string text_;
   bool failed_ = false;
 };
 
-BackgroundDesk::BackgroundDesk(async::Loop& home, async::Timers& timers, BackgroundLimits limits)
+BackgroundResponses::BackgroundResponses(async::Loop& home, async::Timers& timers, BackgroundLimits limits)
     : home_(home), timers_(timers), limits_(limits), tasks_(home.executor()) {}
 
-BackgroundDesk::~BackgroundDesk() = default;
+BackgroundResponses::~BackgroundResponses() = default;
 
-async::Task<Result<std::string>> BackgroundDesk::start(BackgroundWork work) {
+async::Task<Result<std::string>> BackgroundResponses::start(BackgroundWork work) {
   auto beginning = async::run_on(home_.executor(), begin(std::move(work)));
   co_return co_await std::move(beginning);
 }
 
-async::Task<Result<std::string>> BackgroundDesk::begin(BackgroundWork work) {
+async::Task<Result<std::string>> BackgroundResponses::begin(BackgroundWork work) {
   if (stopping_) co_return fail(errc::server_stopping, "the server is shutting down: it starts no new responses");
   const auto under_way = [](const auto& entry) { return !entry.second->ended; };
   const auto all = static_cast<std::size_t>(std::ranges::count_if(runs_, under_way));
@@ -137,7 +137,7 @@ async::Task<Result<std::string>> BackgroundDesk::begin(BackgroundWork work) {
   co_return doc;
 }
 
-async::Task<void> BackgroundDesk::carry(RunPtr run) {
+async::Task<void> BackgroundResponses::carry(RunPtr run) {
   try {
     auto answering = answer(run);
     auto working = run->stopper.run(std::move(answering));
@@ -153,7 +153,7 @@ async::Task<void> BackgroundDesk::carry(RunPtr run) {
 }
 
 // False: somebody has ended the request.
-async::Task<bool> BackgroundDesk::answer(RunPtr run) {
+async::Task<bool> BackgroundResponses::answer(RunPtr run) {
   auto asking = run->work.answer([run] {
     if (run->status != "queued") return;
     run->status = "in_progress";
@@ -201,7 +201,7 @@ async::Task<bool> BackgroundDesk::answer(RunPtr run) {
   co_return true;
 }
 
-void BackgroundDesk::end(const RunPtr& run, std::string_view status, std::string doc) {
+void BackgroundResponses::end(const RunPtr& run, std::string_view status, std::string doc) {
   run->ended = true;
   run->status = status;
   run->doc = std::move(doc);
@@ -216,7 +216,7 @@ void BackgroundDesk::end(const RunPtr& run, std::string_view status, std::string
   run->changed();
 }
 
-void BackgroundDesk::forget_ended() {
+void BackgroundResponses::forget_ended() {
   while (ended_.size() > limits_.ended) {
     const auto& oldest = ended_.front();
     const auto known = runs_.find(oldest->work.id);
@@ -225,12 +225,12 @@ void BackgroundDesk::forget_ended() {
   }
 }
 
-BackgroundDesk::RunPtr BackgroundDesk::known(const std::string& owner, const std::string& id) const {
+BackgroundResponses::RunPtr BackgroundResponses::known(const std::string& owner, const std::string& id) const {
   const auto found = runs_.find(id);
   return found == runs_.end() || found->second->work.owner != owner ? nullptr : found->second;
 }
 
-async::Task<BackgroundDesk::RunPtr> BackgroundDesk::look(std::string owner, std::string id) {
+async::Task<BackgroundResponses::RunPtr> BackgroundResponses::look(std::string owner, std::string id) {
   co_return known(owner, id);
 }
 
@@ -243,8 +243,8 @@ std::string shown_run(const Run& run) {
 
 }  // namespace
 
-async::Task<std::optional<std::string>> BackgroundDesk::find(std::string owner, std::string id) {
-  auto looking = [](BackgroundDesk& desk, std::string whose,
+async::Task<std::optional<std::string>> BackgroundResponses::find(std::string owner, std::string id) {
+  auto looking = [](BackgroundResponses& desk, std::string whose,
                     std::string which) -> async::Task<std::optional<std::string>> {
     const auto run = desk.known(whose, which);
     co_return run ? std::optional(shown_run(*run)) : std::nullopt;
@@ -253,12 +253,12 @@ async::Task<std::optional<std::string>> BackgroundDesk::find(std::string owner, 
   co_return co_await std::move(asking);
 }
 
-async::Task<std::optional<std::string>> BackgroundDesk::cancel(std::string owner, std::string id) {
+async::Task<std::optional<std::string>> BackgroundResponses::cancel(std::string owner, std::string id) {
   auto stopping = async::run_on(home_.executor(), stop(std::move(owner), std::move(id)));
   co_return co_await std::move(stopping);
 }
 
-async::Task<std::optional<std::string>> BackgroundDesk::stop(std::string owner, std::string id) {
+async::Task<std::optional<std::string>> BackgroundResponses::stop(std::string owner, std::string id) {
   const auto run = known(owner, id);
   if (!run) co_return std::nullopt;
   run->stopper.stop();
@@ -270,12 +270,12 @@ async::Task<std::optional<std::string>> BackgroundDesk::stop(std::string owner, 
   co_return shown_run(*run);
 }
 
-async::Task<void> BackgroundDesk::remove(std::string owner, std::string id) {
+async::Task<void> BackgroundResponses::remove(std::string owner, std::string id) {
   auto dropping = async::run_on(home_.executor(), drop(std::move(owner), std::move(id)));
   co_await std::move(dropping);
 }
 
-async::Task<void> BackgroundDesk::drop(std::string owner, std::string id) {
+async::Task<void> BackgroundResponses::drop(std::string owner, std::string id) {
   const auto run = known(owner, id);
   if (!run) co_return;
   run->removed = true;
@@ -284,15 +284,15 @@ async::Task<void> BackgroundDesk::drop(std::string owner, std::string id) {
   run->stopper.stop();
 }
 
-async::Task<std::unique_ptr<http::BodySource>> BackgroundDesk::events(std::string owner, std::string id,
-                                                                      std::uint64_t from) {
+async::Task<std::unique_ptr<http::BodySource>> BackgroundResponses::events(std::string owner, std::string id,
+                                                                           std::uint64_t from) {
   auto looking = async::run_on(home_.executor(), look(std::move(owner), std::move(id)));
   auto run = co_await std::move(looking);
   if (!run || !run->streams()) co_return nullptr;
   co_return std::make_unique<Events>(*this, std::move(run), from);
 }
 
-async::Task<Result<std::string>> BackgroundDesk::next(RunPtr run, std::uint64_t from) {
+async::Task<Result<std::string>> BackgroundResponses::next(RunPtr run, std::uint64_t from) {
   while (true) {
     if (from < run->first) {
       co_return fail(
@@ -314,12 +314,12 @@ async::Task<Result<std::string>> BackgroundDesk::next(RunPtr run, std::uint64_t 
   }
 }
 
-async::Task<void> BackgroundDesk::wind_down(Millis limit) {
+async::Task<void> BackgroundResponses::wind_down(Millis limit) {
   auto closing = async::run_on(home_.executor(), close(limit));
   co_await std::move(closing);
 }
 
-async::Task<void> BackgroundDesk::close(Millis limit) {
+async::Task<void> BackgroundResponses::close(Millis limit) {
   stopping_ = true;
   auto waiting = [](async::TaskGroup& tasks) -> async::Task<bool> {
     co_await tasks.join();

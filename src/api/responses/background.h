@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 
+#include "async/cancel_source.h"
 #include "async/event.h"
 #include "async/loop.h"
-#include "async/stopper.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "base/error.h"
@@ -41,12 +41,12 @@ struct BackgroundWork {
   std::move_only_function<void(std::string_view status, const std::string& doc)> keep = nullptr;
 };
 
-class BackgroundDesk {
+class BackgroundResponses {
  public:
-  BackgroundDesk(async::Loop& home, async::Timers& timers, BackgroundLimits limits = {});
-  ~BackgroundDesk();
-  BackgroundDesk(const BackgroundDesk&) = delete;
-  BackgroundDesk& operator=(const BackgroundDesk&) = delete;
+  BackgroundResponses(async::Loop& home, async::Timers& timers, BackgroundLimits limits = {});
+  ~BackgroundResponses();
+  BackgroundResponses(const BackgroundResponses&) = delete;
+  BackgroundResponses& operator=(const BackgroundResponses&) = delete;
 
   // The answer as it stands at its beginning. Errors: too_many_requests, server_stopping.
   async::Task<Result<std::string>> start(BackgroundWork work);

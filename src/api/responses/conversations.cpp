@@ -8,7 +8,7 @@
 #include "api/responses/keeping.h"
 #include "api/routes.h"
 #include "dialects/answer_id.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/responses/kept_items.h"
 #include "json/byte_order_mark.h"
 #include "json/peek.h"
@@ -55,7 +55,7 @@ Result<Said> read_said(const std::string& body, const protocol::FieldTable& tabl
 }
 
 // On the loop where it is small, as all that comes in.
-async::Task<Result<Said>> said_of(Context& context, http::Request& request, const protocol::FieldTable& table) {
+async::Task<Result<Said>> said_of(ApiContext& context, http::Request& request, const protocol::FieldTable& table) {
   auto reading = request.body.read_all(context.max_body_bytes);
   auto body = co_await std::move(reading);
   if (!body) co_return std::unexpected(std::move(body.error()));
@@ -67,7 +67,7 @@ async::Task<Result<Said>> said_of(Context& context, http::Request& request, cons
   co_return co_await context.body_threads->run(std::move(work));
 }
 
-async::Task<http::Response> make_conversation(Context& context, store::Store& store, http::Request request,
+async::Task<http::Response> make_conversation(ApiContext& context, store::Store& store, http::Request request,
                                               http::PathParams) {
   auto reading = said_of(context, request, protocol::conversation_fields());
   auto said = co_await std::move(reading);
@@ -83,13 +83,13 @@ async::Task<http::Response> make_conversation(Context& context, store::Store& st
   co_return http::Response::json(200, text);
 }
 
-async::Task<http::Response> get_conversation(Context&, store::Store& store, http::Request request,
+async::Task<http::Response> get_conversation(ApiContext&, store::Store& store, http::Request request,
                                              http::PathParams params) {
   auto reading = store.conversation(std::move(request.caller.key), std::move(params["id"]));
   co_return shown_row(co_await std::move(reading));
 }
 
-async::Task<http::Response> change_conversation(Context& context, store::Store& store, http::Request request,
+async::Task<http::Response> change_conversation(ApiContext& context, store::Store& store, http::Request request,
                                                 http::PathParams params) {
   auto reading = said_of(context, request, protocol::conversation_change_fields());
   auto said = co_await std::move(reading);
@@ -98,7 +98,7 @@ async::Task<http::Response> change_conversation(Context& context, store::Store& 
   co_return shown_row(co_await std::move(setting));
 }
 
-async::Task<http::Response> erase_conversation(Context&, store::Store& store, http::Request request,
+async::Task<http::Response> erase_conversation(ApiContext&, store::Store& store, http::Request request,
                                                http::PathParams params) {
   auto erasing = store.erase_conversation(std::move(request.caller.key), params["id"]);
   const auto erased = co_await std::move(erasing);
@@ -110,7 +110,7 @@ async::Task<http::Response> erase_conversation(Context&, store::Store& store, ht
   co_return http::Response::json(200, std::move(text));
 }
 
-async::Task<http::Response> list_conversation_items(Context& context, store::Store& store, http::Request request,
+async::Task<http::Response> list_conversation_items(ApiContext& context, store::Store& store, http::Request request,
                                                     http::PathParams params) {
   auto wish = page_wish(request.head.query());
   if (!wish) co_return dialects::error_response(wish.error());
@@ -129,7 +129,7 @@ async::Task<http::Response> list_conversation_items(Context& context, store::Sto
   co_return http::Response::json(200, item_list(*page));
 }
 
-async::Task<http::Response> add_conversation_items(Context& context, store::Store& store, http::Request request,
+async::Task<http::Response> add_conversation_items(ApiContext& context, store::Store& store, http::Request request,
                                                    http::PathParams params) {
   auto reading = said_of(context, request, protocol::conversation_items_fields());
   auto said = co_await std::move(reading);
@@ -142,7 +142,7 @@ async::Task<http::Response> add_conversation_items(Context& context, store::Stor
   co_return http::Response::json(200, text);
 }
 
-async::Task<http::Response> get_conversation_item(Context&, store::Store& store, http::Request request,
+async::Task<http::Response> get_conversation_item(ApiContext&, store::Store& store, http::Request request,
                                                   http::PathParams params) {
   auto reading = store.item(std::move(request.caller.key), std::move(params["id"]), std::move(params["item"]));
   auto item = co_await std::move(reading);
@@ -150,7 +150,7 @@ async::Task<http::Response> get_conversation_item(Context&, store::Store& store,
   co_return http::Response::json(200, std::move(item->doc));
 }
 
-async::Task<http::Response> erase_conversation_item(Context&, store::Store& store, http::Request request,
+async::Task<http::Response> erase_conversation_item(ApiContext&, store::Store& store, http::Request request,
                                                     http::PathParams params) {
   auto erasing = store.erase_item(request.caller.key, params["id"], std::move(params["item"]));
   const auto erased = co_await std::move(erasing);
@@ -163,7 +163,7 @@ async::Task<http::Response> refused_conversation(Error error) { co_return dialec
 
 }  // namespace
 
-void add_conversations(std::vector<http::Route>& routes, Context& context) {
+void add_conversations(std::vector<http::Route>& routes, ApiContext& context) {
   const auto add = [&](const char* method, std::string_view path, auto handler) {
     add_core(routes, method, path, [&context, handler](http::Request request, http::PathParams params) {
       auto* const store = response_store(context);

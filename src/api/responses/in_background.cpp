@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "dialects/error_teller.h"
-#include "dialects/responses/answer_teller.h"
+#include "dialects/error_filter.h"
+#include "dialects/responses/response_translator.h"
 
 namespace corral::api {
 
@@ -17,7 +17,7 @@ std::shared_ptr<const dialects::Canonical> shown_in_background(const dialects::C
 }
 
 async::Task<http::Response> begin_in_background(
-    Context& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
+    ApiContext& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
     std::uint64_t bytes, std::move_only_function<async::Task<http::Response>(std::function<void()> started)> begin) {
   auto& store = keeping->store();
   auto& desk = *context.background;

@@ -15,9 +15,9 @@ namespace corral::api {
 std::shared_ptr<const dialects::Canonical> shown_in_background(const dialects::Canonical& asked);
 
 // Keeps it as queued, then lets `begin` work on it beside all requests. Answers with what there is of it: the document,
-// or its events. `bytes`: that it holds meanwhile. Errors: those of BackgroundDesk::start(), and of the store.
+// or its events. `bytes`: that it holds meanwhile. Errors: those of BackgroundResponses::start(), and of the store.
 async::Task<http::Response> begin_in_background(
-    Context& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
+    ApiContext& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
     std::uint64_t bytes, std::move_only_function<async::Task<http::Response>(std::function<void()> started)> begin);
 
 }  // namespace corral::api

@@ -14,7 +14,7 @@
 namespace corral::api {
 namespace {
 
-constexpr std::int64_t kMostItems = 100;
+constexpr std::int64_t kMaxItems = 100;
 
 Result<std::string> item_id_of(std::string_view query, std::string_view name) {
   auto id = http::query_value(query, name).value_or("");
@@ -25,9 +25,9 @@ Result<std::string> item_id_of(std::string_view query, std::string_view name) {
 
 }  // namespace
 
-Result<PageWish> page_wish(std::string_view query) {
-  PageWish wish;
-  const auto limit = query_number(query, "limit", 1, kMostItems);
+Result<PageRequest> page_wish(std::string_view query) {
+  PageRequest wish;
+  const auto limit = query_number(query, "limit", 1, kMaxItems);
   if (!limit) return std::unexpected(limit.error());
   if (*limit) wish.page.limit = static_cast<std::size_t>(**limit);
   const auto order = http::query_value(query, "order").value_or("desc");
@@ -41,7 +41,7 @@ Result<PageWish> page_wish(std::string_view query) {
   return wish;
 }
 
-Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageWish& wish) {
+Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageRequest& wish) {
   if (wish.page.newest_first) std::ranges::reverse(all);
   auto begin = all.begin(), end = all.end();
   const auto find = [&](const std::string& id) { return std::ranges::find(all, id, &store::ItemRow::id); };

@@ -10,16 +10,16 @@
 
 namespace corral::api {
 
-struct PageWish {
+struct PageRequest {
   store::Page page = {};
   std::string before = {};  // none from this one on; empty: to the end
 };
 
 // Of `limit` (1 to 100), `order` (asc, desc), `after` and `before`. Errors: protocol::errc::bad_value.
-Result<PageWish> page_wish(std::string_view query);
+Result<PageRequest> page_wish(std::string_view query);
 
 // Those of all, oldest first, that are wanted. Errors: bad_value for an item that isn't among them.
-Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageWish& wish);
+Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageRequest& wish);
 
 // {"object":"list","data",…}
 std::string item_list(const store::ItemPage& page);

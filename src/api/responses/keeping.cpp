@@ -31,7 +31,7 @@ async::Task<Result<dialects::Canonical>> read_on(async::ThreadPool* threads, con
 }
 
 // Which field wants what isn't kept.
-std::string_view backward_field(const dialects::Wish& wish) {
+std::string_view backward_field(const dialects::StorageRequest& wish) {
   return !wish.previous.empty() ? "previous_response_id" : !wish.conversation.empty() ? "conversation" : "input";
 }
 
@@ -74,7 +74,7 @@ class KeptBody final : public http::BodySource {
 
 }  // namespace
 
-store::Store* response_store(const Context& context) {
+store::Store* response_store(const ApiContext& context) {
   const bool on = context.settings == nullptr || context.settings->in_force()->store_responses;
   return on ? context.store : nullptr;
 }
@@ -89,7 +89,7 @@ Error nothing_kept(std::string_view what) {
 Keeping::Keeping(store::Store* store, const http::Request& request)
     : store_(store), id_(dialects::answer_id("resp", request.id.value())), owner_(request.caller.key) {}
 
-async::Task<Result<dialects::Canonical>> Keeping::read(Context& context, const dialects::Endpoint& endpoint,
+async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, const dialects::Endpoint& endpoint,
                                                        const http::Request& request, std::string body,
                                                        std::shared_ptr<Keeping>& keeping) {
   auto mine = std::make_shared<Keeping>(response_store(context), request);

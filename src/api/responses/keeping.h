@@ -16,7 +16,7 @@
 namespace corral::api {
 
 // Where responses are kept; nullptr: nowhere.
-store::Store* response_store(const Context& context);
+store::Store* response_store(const ApiContext& context);
 // For those who ask for what is kept, where nothing is.
 Error nothing_kept(std::string_view what);
 
@@ -25,13 +25,13 @@ class Keeping {
  public:
   // Reads a body of an endpoint that has `read_on`, and looks for what it goes on from. Errors: those of reading;
   // previous_response_not_found and nothing_kept; those of the store.
-  static async::Task<Result<dialects::Canonical>> read(Context& context, const dialects::Endpoint& endpoint,
+  static async::Task<Result<dialects::Canonical>> read(ApiContext& context, const dialects::Endpoint& endpoint,
                                                        const http::Request& request, std::string body,
                                                        std::shared_ptr<Keeping>& keeping);
 
   Keeping(store::Store* store, const http::Request& request);
 
-  const dialects::Wish& wish() const { return *wish_; }
+  const dialects::StorageRequest& wish() const { return *wish_; }
   bool in_background() const { return wish_->background; }
   const std::string& id() const { return id_; }
   const std::string& owner() const { return owner_; }
@@ -51,7 +51,7 @@ class Keeping {
   store::Store* const store_;
   const std::string id_, owner_;
   std::int64_t created_ = 0;
-  std::shared_ptr<const dialects::Wish> wish_;
+  std::shared_ptr<const dialects::StorageRequest> wish_;
   store::Store::Place answer_, items_;
 };
 

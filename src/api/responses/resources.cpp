@@ -9,7 +9,7 @@
 #include "api/responses/item_list.h"
 #include "api/responses/keeping.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "dialects/responses/kept_items.h"
 #include "json/peek.h"
 #include "json/writer.h"
@@ -35,7 +35,7 @@ std::string kept_document(store::ResponseRow row) {
   return open ? responses::interrupted(row.doc) : std::move(row.doc);
 }
 
-async::Task<Result<std::string>> find_response(Context& context, std::string owner, std::string id) {
+async::Task<Result<std::string>> find_response(ApiContext& context, std::string owner, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return std::unexpected(no_response(id));
   if (context.background != nullptr) {
@@ -49,7 +49,8 @@ async::Task<Result<std::string>> find_response(Context& context, std::string own
   co_return kept_document(std::move(*row));
 }
 
-async::Task<http::Response> response_events(Context& context, std::string owner, std::string id, std::uint64_t from) {
+async::Task<http::Response> response_events(ApiContext& context, std::string owner, std::string id,
+                                            std::uint64_t from) {
   // First of all: whether there is such a response.
   auto finding = find_response(context, owner, id);
   const auto doc = co_await std::move(finding);
@@ -69,7 +70,7 @@ async::Task<http::Response> response_events(Context& context, std::string owner,
   co_return dialects::error_response(error);
 }
 
-async::Task<http::Response> get_response(Context& context, http::Request request, std::string id) {
+async::Task<http::Response> get_response(ApiContext& context, http::Request request, std::string id) {
   const auto query = request.head.query();
   const auto stream = query_flag(query, "stream");
   if (!stream) co_return dialects::error_response(stream.error());
@@ -86,7 +87,7 @@ async::Task<http::Response> get_response(Context& context, http::Request request
   co_return response_json(std::move(*doc));
 }
 
-async::Task<http::Response> erase_response(Context& context, http::Request request, std::string id) {
+async::Task<http::Response> erase_response(ApiContext& context, http::Request request, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return dialects::error_response(no_response(id));
   const auto owner = std::move(request.caller.key);
@@ -103,7 +104,7 @@ async::Task<http::Response> erase_response(Context& context, http::Request reque
   co_return response_json(std::move(text));
 }
 
-async::Task<http::Response> cancel_response(Context& context, http::Request request, std::string id) {
+async::Task<http::Response> cancel_response(ApiContext& context, http::Request request, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return dialects::error_response(no_response(id));
   const auto owner = std::move(request.caller.key);
@@ -125,7 +126,7 @@ async::Task<http::Response> cancel_response(Context& context, http::Request requ
   co_return dialects::error_response(error);
 }
 
-async::Task<http::Response> list_input_items(Context& context, http::Request request, std::string id) {
+async::Task<http::Response> list_input_items(ApiContext& context, http::Request request, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return dialects::error_response(no_response(id));
   const auto wish = page_wish(request.head.query());
@@ -142,7 +143,7 @@ async::Task<http::Response> list_input_items(Context& context, http::Request req
 
 }  // namespace
 
-void add_responses(std::vector<http::Route>& routes, Context& context) {
+void add_responses(std::vector<http::Route>& routes, ApiContext& context) {
   const auto add = [&](const char* method, std::string_view path, auto handler) {
     add_core(routes, method, path, [&context, handler](http::Request request, http::PathParams params) {
       return handler(context, std::move(request), std::move(params["id"]));

@@ -29,7 +29,7 @@ class ResponsesTest : public ApiTest {
     have("tiny-llama");
   }
   ~ResponsesTest() override {
-    async::Beside<bool> ending(loop.executor(), "end", wound_down());
+    async::SpawnedTask<bool> ending(loop.executor(), "end", wound_down());
     settle();
     timers.advance(2000ms);
     settle();
@@ -101,7 +101,7 @@ class ResponsesTest : public ApiTest {
   backends::FakeServer& engine() { return backend.server("tiny-llama"); }
 
   store::Store store{clock, {.file = dir.path() / "kept.sqlite", .limits = {.response_age = kAges}}};
-  BackgroundDesk desk{loop, timers, {.of_owner = 2, .all = 3, .event_bytes = 16384}};
+  BackgroundResponses desk{loop, timers, {.of_owner = 2, .all = 3, .event_bytes = 16384}};
   config::Inputs inputs_;
   std::unique_ptr<config::LiveSettings> live_;
   int asked_ = 0;
@@ -470,7 +470,7 @@ TEST_F(ResponsesTest, WhatTheEndOfTheServerComesUponWasInterrupted) {
   use(last);
   const auto one = begun("ann");
   reached(0);
-  async::Beside<bool> ending(loop.executor(), "end", wound_down());
+  async::SpawnedTask<bool> ending(loop.executor(), "end", wound_down());
   settle();
   EXPECT_EQ(as("ann", "POST", "/v1/responses", body(R"("input":"x","background":true)")).error("code"),
             "server_stopping");

@@ -8,6 +8,6 @@
 namespace corral::api {
 
 // Kept in aliases.json. Errors: unsupported_value, name_taken; those of NameBook.
-async::Task<Result<>> put_alias(Context& context, std::string alias, std::string target);
+async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::string target);
 
 }  // namespace corral::api

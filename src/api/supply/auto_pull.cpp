@@ -9,8 +9,8 @@
 #include "api/rights.h"
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
-#include "async/beside.h"
-#include "dialects/error_teller.h"
+#include "async/spawned_task.h"
+#include "dialects/error_filter.h"
 #include "downloads/names.h"
 #include "http/sse.h"
 #include "models/errors.h"
@@ -23,16 +23,16 @@ namespace {
 constexpr Millis kUsualPing{1'000};
 constexpr Millis kLook{1'000};
 
-using Upstream = async::Beside<http::Response>;
+using Upstream = async::SpawnedTask<http::Response>;
 
-async::Task<Result<backends::ModelPtr>> fetched(std::unique_ptr<Pull> pull, Context& context) {
+async::Task<Result<backends::ModelPtr>> fetched(std::unique_ptr<Pull> pull, ApiContext& context) {
   while (!pull->ended()) co_await pull->next(kLook);
   const auto name = co_await pull->result();
   if (!name) co_return std::unexpected(name.error());
   co_return co_await context.models.find(*name);
 }
 
-async::Task<http::Response> forwarded(Context& context, backends::ModelPtr model, std::optional<ModelType> type,
+async::Task<http::Response> forwarded(ApiContext& context, backends::ModelPtr model, std::optional<ModelType> type,
                                       std::string path, router::ForwardRequest request) {
   const models::ModelInfo& info = *model;
   if (type && info.type != *type)
@@ -41,7 +41,7 @@ async::Task<http::Response> forwarded(Context& context, backends::ModelPtr model
   co_return co_await answer_of_model(context, std::move(request));
 }
 
-async::Task<http::Response> after_fetch(Context& context, std::unique_ptr<Pull> pull, WhenHere then) {
+async::Task<http::Response> after_fetch(ApiContext& context, std::unique_ptr<Pull> pull, WhenHere then) {
   auto model = co_await fetched(std::move(pull), context);
   if (!model) co_return dialects::error_response(model.error());
   auto answering = then(std::move(*model));
@@ -87,7 +87,7 @@ class AnswerToCome final : public http::BodySource {
 
 }  // namespace
 
-bool fetches(Context& context, const http::Caller& caller, const std::string& name, Error& why) {
+bool fetches(ApiContext& context, const http::Caller& caller, const std::string& name, Error& why) {
   if (context.supply == nullptr || context.one_model || why.code != models::errc::model_not_found) return false;
   const auto source = downloads::parse_source(source_of(context, name));
   if (!source || source->kind != downloads::SourceKind::hub) return false;
@@ -105,12 +105,12 @@ backends::ModelPtr coming_model(const std::string& name, ModelType type) {
   return info;
 }
 
-async::Task<http::Response> answer_when_here(Context& context, std::string name, std::optional<Millis> ping,
+async::Task<http::Response> answer_when_here(ApiContext& context, std::string name, std::optional<Millis> ping,
                                              WhenHere then, std::string_view error_event) {
   name = source_of(context, std::move(name));
   auto plan = co_await Pull::plan(context, name);
   if (!plan) co_return dialects::error_response(plan.error());
-  PullWish wish{.source = std::move(name)};
+  PullRequest wish{.source = std::move(name)};
   auto pull = co_await Pull::begin(context, std::move(wish), std::move(*plan));
   if (!pull) co_return dialects::error_response(pull.error());
   co_await (*pull)->first();
@@ -122,7 +122,7 @@ async::Task<http::Response> answer_when_here(Context& context, std::string name,
       std::make_unique<AnswerToCome>(context.timers, *ping, error_event, std::move(answering)));
 }
 
-async::Task<http::Response> forward_when_here(Context& context, std::string name, std::optional<ModelType> type,
+async::Task<http::Response> forward_when_here(ApiContext& context, std::string name, std::optional<ModelType> type,
                                               std::string path, router::ForwardRequest request) {
   const auto known = known_type(context, name);
   if (type && known && *known != *type) {

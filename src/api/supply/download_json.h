@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "downloads/desk.h"
+#include "downloads/download_manager.h"
 #include "json/writer.h"
 
 namespace corral::api {

@@ -12,7 +12,7 @@
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"
 #include "api/supply/supply.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "downloads/errors.h"
 #include "downloads/part_file.h"
 #include "protocol/errors.h"
@@ -24,8 +24,8 @@ namespace {
 using downloads::DownloadOrder;
 using protocol::Field;
 
-constexpr std::size_t kMostFound = 100, kUsuallyFound = 20;
-constexpr std::size_t kMostWords = 256;
+constexpr std::size_t kMaxFound = 100, kUsuallyFound = 20;
+constexpr std::size_t kMaxWords = 256;
 
 constexpr Field kControlFields[] = {
     {.name = "id", .kinds = protocol::kString, .min_size = 1, .max_bytes = 2 * downloads::kMaxNameBytes},
@@ -51,7 +51,7 @@ DownloadOrder order_of(std::string_view word) {
   return word == "cancel" ? DownloadOrder::cancel : DownloadOrder::remove;
 }
 
-async::Task<http::Response> list_downloads(Context& context) {
+async::Task<http::Response> list_downloads(ApiContext& context) {
   const auto rows = co_await context.supply->desk.list();
   std::string body;
   json::Writer out(body);
@@ -61,7 +61,7 @@ async::Task<http::Response> list_downloads(Context& context) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> order_download(Context& context, http::Request request) {
+async::Task<http::Response> order_download(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, download_control_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto name = name_in(peek->root());
@@ -84,7 +84,7 @@ async::Task<http::Response> order_download(Context& context, http::Request reque
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> tell_variants(Context& context, http::Request request) {
+async::Task<http::Response> tell_variants(ApiContext& context, http::Request request) {
   const auto asked = source_of(context, http::query_value(request.head.query(), "checkpoint").value_or(""));
   const auto source = downloads::parse_source(asked);
   if (!source) {
@@ -108,18 +108,18 @@ async::Task<http::Response> tell_variants(Context& context, http::Request reques
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> search_hub(Context& context, http::Request request) {
+async::Task<http::Response> search_hub(ApiContext& context, http::Request request) {
   const auto query = request.head.query();
   auto words = http::query_value(query, "query").value_or("");
   const auto limit_text = http::query_value(query, "limit").value_or(std::to_string(kUsuallyFound));
   std::size_t limit = 0;
   const auto read = std::from_chars(limit_text.data(), limit_text.data() + limit_text.size(), limit);
   const bool whole = read.ec == std::errc() && read.ptr == limit_text.data() + limit_text.size();
-  if (words.empty() || words.size() > kMostWords || !whole || limit == 0 || limit > kMostFound) {
-    const bool bad_words = words.empty() || words.size() > kMostWords;
+  if (words.empty() || words.size() > kMaxWords || !whole || limit == 0 || limit > kMaxFound) {
+    const bool bad_words = words.empty() || words.size() > kMaxWords;
     const Error error(make_error_code(protocol::errc::unsupported_value),
-                      bad_words ? fmt::format("'query' must be a search text of at most {} bytes", kMostWords)
-                                : fmt::format("'limit' must be a number between 1 and {}", kMostFound),
+                      bad_words ? fmt::format("'query' must be a search text of at most {} bytes", kMaxWords)
+                                : fmt::format("'limit' must be a number between 1 and {}", kMaxFound),
                       bad_words ? "query" : "limit");
     co_return dialects::error_response(error);
   }
@@ -143,7 +143,7 @@ const protocol::FieldTable& download_control_fields() {
   return table;
 }
 
-void add_downloads(std::vector<http::Route>& routes, Context& context) {
+void add_downloads(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "GET", "downloads", [&context](http::Request, http::PathParams) { return list_downloads(context); });
   add_core(routes, "POST", "downloads/control",
            [&context](http::Request request, http::PathParams) { return order_download(context, std::move(request)); });

@@ -14,7 +14,7 @@
 #include "api/supply/removal_plan.h"
 #include "api/supply/supply.h"
 #include "async/run_or_leave.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "models/errors.h"
 #include "models/import_file.h"
 #include "models/text.h"
@@ -57,7 +57,7 @@ Error shown_to(const http::Caller& caller, Error error, const std::string& path)
 }
 
 // A name that finds another model would not be the name of this one.
-Result<> check_free(Context& context, const models::ImportWish& wish) {
+Result<> check_free(ApiContext& context, const models::ImportRequest& wish) {
   const auto known = wish.name.empty() ? Result<models::Catalog::Model>(nullptr) : context.models.find_known(wish.name);
   if (!known || *known == nullptr || !models::equal_folded((*known)->name.value(), wish.name)) return {};
   const auto& files = (*known)->paths;
@@ -66,13 +66,13 @@ Result<> check_free(Context& context, const models::ImportWish& wish) {
               "model_name");
 }
 
-async::Task<http::Response> import_model(Context& context, http::Request request) {
+async::Task<http::Response> import_model(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, import_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   if (auto fine = check_members(body, import_fields()); !fine) co_return dialects::error_response(fine.error());
   const std::string path(body.find("path").as_string());
-  models::ImportWish wish{.file = path, .folder = context.supply->places().own};
+  models::ImportRequest wish{.file = path, .folder = context.supply->places().own};
   if (body.find("model_name").is_string()) wish.name = body.find("model_name").as_string();
   wish.copy = body.find("copy").found() && body.find("copy").as_bool();
   if (!wish.file.is_absolute()) {
@@ -110,7 +110,7 @@ const protocol::FieldTable& import_fields() {
   return table;
 }
 
-void add_import(std::vector<http::Route>& routes, Context& context) {
+void add_import(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "POST", "import",
            [&context](http::Request request, http::PathParams) { return import_model(context, std::move(request)); });
 }

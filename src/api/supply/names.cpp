@@ -12,7 +12,7 @@
 #include "api/supply/aliases.h"
 #include "api/supply/supply.h"
 #include "base/recipe.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "models/model_names.h"
 #include "models/text.h"
 #include "protocol/errors.h"
@@ -23,11 +23,11 @@ namespace {
 
 using protocol::Field;
 
-constexpr std::size_t kMostName = 512;
-constexpr std::size_t kMostAliases = 1000;
+constexpr std::size_t kMaxName = 512;
+constexpr std::size_t kMaxAliases = 1000;
 
 constexpr Field kRegisterFields[] = {
-    {.name = "model_name", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMostName},
+    {.name = "model_name", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMaxName},
     {.name = "checkpoint", .kinds = protocol::kString, .min_size = 1, .max_bytes = 4096},
     {.name = "checkpoints", .kinds = protocol::kObject},
     {.name = "recipe", .kinds = protocol::kString},
@@ -35,9 +35,9 @@ constexpr Field kRegisterFields[] = {
     {.name = "source", .kinds = protocol::kString},
 };
 constexpr Field kAliasFields[] = {
-    {.name = "alias", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMostName},
-    {.name = "target", .kinds = protocol::kString, .min_size = 1, .max_bytes = kMostName},
-    {.name = "model", .kinds = protocol::kString, .min_size = 1, .max_bytes = kMostName},
+    {.name = "alias", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMaxName},
+    {.name = "target", .kinds = protocol::kString, .min_size = 1, .max_bytes = kMaxName},
+    {.name = "model", .kinds = protocol::kString, .min_size = 1, .max_bytes = kMaxName},
 };
 
 std::string text_in(json::View body, std::string_view name) {
@@ -47,7 +47,7 @@ std::string text_in(json::View body, std::string_view name) {
 
 // A name that would be another one as soon as it is read back.
 Result<> check_name(std::string_view name, std::string_view field) {
-  const bool fine = !name.empty() && models::printable(name, kMostName) == name && !name.ends_with(":latest") &&
+  const bool fine = !name.empty() && models::printable(name, kMaxName) == name && !name.ends_with(":latest") &&
                     !name.starts_with(' ') && !name.ends_with(' ');
   if (fine) return {};
   return fail(
@@ -85,7 +85,7 @@ Result<models::UserModel> wanted_model(json::View body) {
 }
 
 // Whether a model has that name by itself, not by the user's entry.
-bool is_taken(Context& context, const std::string& name) {
+bool is_taken(ApiContext& context, const std::string& name) {
   const auto known = context.models.find_known(name);
   if (!known || !models::equal_folded((*known)->name.value(), name)) return false;
   const auto user = context.supply->names.user_models();
@@ -98,7 +98,7 @@ std::unexpected<Error> taken(std::string_view name, std::string_view field) {
 }
 
 // A file may be named by whoever may name files; a model has to be here.
-async::Task<Result<>> may_mean(Context& context, const http::Caller& caller, const models::UserModel& model) {
+async::Task<Result<>> may_mean(ApiContext& context, const http::Caller& caller, const models::UserModel& model) {
   if (model.recipe != "llamacpp") co_return Result<>();
   if (model.checkpoint.starts_with('/')) {
     if (context.files == nullptr) co_return Result<>();
@@ -110,7 +110,7 @@ async::Task<Result<>> may_mean(Context& context, const http::Caller& caller, con
   co_return std::unexpected(std::move(there.error()));
 }
 
-async::Task<http::Response> enter(Context& context, http::Request request) {
+async::Task<http::Response> enter(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, register_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto model = wanted_model(peek->root());
@@ -134,7 +134,7 @@ async::Task<http::Response> enter(Context& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> list_aliases(Context& context) {
+async::Task<http::Response> list_aliases(ApiContext& context) {
   std::string body;
   json::Writer out(body);
   out.begin_object().key("aliases").begin_array();
@@ -151,13 +151,13 @@ async::Task<http::Response> list_aliases(Context& context) {
 
 }  // namespace
 
-async::Task<Result<>> put_alias(Context& context, std::string alias, std::string target) {
+async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::string target) {
   if (auto fine = check_name(alias, "alias"); !fine) co_return fine;
   const auto known = context.models.find_known(alias);
   if (known && models::equal_folded((*known)->name.value(), alias)) co_return taken(alias, "alias");
   auto& names = context.supply->names;
   const auto all = names.aliases();
-  if (all.size() >= kMostAliases && !all.contains(alias)) {
+  if (all.size() >= kMaxAliases && !all.contains(alias)) {
     const auto text = fmt::format("there are already {} aliases: remove some", all.size());
     co_return fail(protocol::errc::unsupported_value, text, "alias");
   }
@@ -171,7 +171,7 @@ async::Task<Result<>> put_alias(Context& context, std::string alias, std::string
 
 namespace {
 
-async::Task<http::Response> add_alias(Context& context, http::Request request) {
+async::Task<http::Response> add_alias(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, alias_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto alias = text_in(peek->root(), "alias");
@@ -194,7 +194,7 @@ async::Task<http::Response> add_alias(Context& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> remove_alias(Context& context, std::string alias) {
+async::Task<http::Response> remove_alias(ApiContext& context, std::string alias) {
   const auto removed = context.supply->names.remove_alias(alias);
   if (!removed) co_return dialects::error_response(removed.error());
   if (!*removed) {
@@ -220,7 +220,7 @@ const protocol::FieldTable& alias_fields() {
   return table;
 }
 
-void add_names(std::vector<http::Route>& routes, Context& context) {
+void add_names(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "POST", "models/register",
            [&context](http::Request request, http::PathParams) { return enter(context, std::move(request)); });
   routes.push_back(

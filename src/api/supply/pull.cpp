@@ -15,7 +15,7 @@
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/sse.h"
 #include "models/model_names.h"
 #include "models/text.h"
@@ -28,7 +28,7 @@ namespace {
 using protocol::Field;
 
 constexpr Millis kPullInterval{1'000};
-constexpr std::size_t kMostLabels = 32;
+constexpr std::size_t kMaxLabels = 32;
 
 // Those without a meaning here are what other servers' clients send: what they say the file says itself.
 constexpr Field kModelPullFields[] = {
@@ -40,7 +40,7 @@ constexpr Field kModelPullFields[] = {
     {.name = "source", .kinds = protocol::kString, .choices = "huggingface"},
     {.name = "labels",
      .kinds = protocol::kArray,
-     .max_size = kMostLabels,
+     .max_size = kMaxLabels,
      .max_bytes = 64,
      .elements = protocol::kString},
     {.name = "stream", .kinds = protocol::kBoolean},
@@ -105,13 +105,13 @@ Result<> check_checkpoints(json::View body) {
   return fine;
 }
 
-Result<PullWish> pull_wish_of(const Context& context, json::View body) {
+Result<PullRequest> pull_wish_of(const ApiContext& context, json::View body) {
   auto name = text_said(body, "model_name");
   if (name.empty()) name = text_said(body, "model");
   if (name.empty())
     return fail(protocol::errc::missing_field,
                 "'model_name' is required: the model to download, such as org/repo:Q4_K_M or a URL", "model_name");
-  PullWish wish{.detached = !flag_said(body, "subscribe", true)};
+  PullRequest wish{.detached = !flag_said(body, "subscribe", true)};
   auto checkpoint = text_said(body, "checkpoint");
   if (checkpoint.empty()) checkpoint = text_said(body.find("checkpoints"), "main");
   if (checkpoint.empty()) {
@@ -184,7 +184,7 @@ http::Response nothing_to_do(const std::string& name, bool streams) {
   return response;
 }
 
-async::Task<http::Response> pull_model(Context& context, http::Request request) {
+async::Task<http::Response> pull_model(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, pull_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
@@ -228,7 +228,7 @@ const protocol::FieldTable& pull_fields() {
   return table;
 }
 
-void add_pull(std::vector<http::Route>& routes, Context& context) {
+void add_pull(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "POST", "pull",
            [&context](http::Request request, http::PathParams) { return pull_model(context, std::move(request)); });
 }

@@ -21,7 +21,7 @@ constexpr int kRefusals = 4;
 bool is_moving(DownloadState state) { return state == DownloadState::queued || state == DownloadState::running; }
 
 // The name is kept before the model is here: it is found by it as soon as it is.
-Result<> keep_name(Context& context, const PullWish& wish, const downloads::Plan& plan) {
+Result<> keep_name(ApiContext& context, const PullRequest& wish, const downloads::Plan& plan) {
   const auto known = context.models.find_known(wish.called);
   const auto user = context.supply->names.user_models();
   const bool replaces = std::ranges::find(user.models, wish.called, &models::UserModel::name) != user.models.end();
@@ -38,18 +38,18 @@ Result<> keep_name(Context& context, const PullWish& wish, const downloads::Plan
 
 }  // namespace
 
-std::string called(const PullWish& wish, const downloads::Plan& plan) {
+std::string called(const PullRequest& wish, const downloads::Plan& plan) {
   return wish.called.empty() ? plan.checkpoint : wish.called;
 }
 
-async::Task<Result<downloads::Plan>> Pull::plan(Context& context, std::string source) {
+async::Task<Result<downloads::Plan>> Pull::plan(ApiContext& context, std::string source) {
   const auto name = source;
   auto plan = co_await context.supply->desk.plan(std::move(source));
   if (!plan) co_return std::unexpected(with_way_on(context, std::move(plan.error()), name));
   co_return plan;
 }
 
-async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(Context& context, PullWish wish, downloads::Plan plan) {
+async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(ApiContext& context, PullRequest wish, downloads::Plan plan) {
   if (!wish.called.empty()) {
     if (auto kept = keep_name(context, wish, plan); !kept) co_return std::unexpected(std::move(kept.error()));
   }

@@ -12,7 +12,7 @@
 
 namespace corral::api {
 
-struct PullWish {
+struct PullRequest {
   std::string source = {};               // what downloads::parse_source() takes
   std::string called = {};               // its name here, kept in user_models.json; empty: the one it has by itself
   std::vector<std::string> labels = {};  // of a name that is kept
@@ -22,10 +22,10 @@ struct PullWish {
 // Dropping it pauses the download, if nobody else waits for it. On one loop.
 class Pull {
  public:
-  // What it would take. Errors: those of DownloadDesk::plan().
-  static async::Task<Result<downloads::Plan>> plan(Context& context, std::string source);
-  // Errors: those of DownloadDesk::begin(); name_taken; those of NameBook.
-  static async::Task<Result<std::unique_ptr<Pull>>> begin(Context& context, PullWish wish, downloads::Plan plan);
+  // What it would take. Errors: those of DownloadManager::plan().
+  static async::Task<Result<downloads::Plan>> plan(ApiContext& context, std::string source);
+  // Errors: those of DownloadManager::begin(); name_taken; those of NameBook.
+  static async::Task<Result<std::unique_ptr<Pull>>> begin(ApiContext& context, PullRequest wish, downloads::Plan plan);
 
   const downloads::Plan& plan() const { return plan_; }
   const downloads::DownloadRow& row() const { return row_; }
@@ -39,18 +39,18 @@ class Pull {
   async::Task<Result<std::string>> result();
 
  private:
-  Pull(Context& context, PullWish wish, downloads::Plan plan, downloads::DownloadDesk::Begun begun)
+  Pull(ApiContext& context, PullRequest wish, downloads::Plan plan, downloads::DownloadManager::Begun begun)
       : context_(context), wish_(std::move(wish)), plan_(std::move(plan)), begun_(std::move(begun)) {}
 
-  Context& context_;
-  const PullWish wish_;
+  ApiContext& context_;
+  const PullRequest wish_;
   const downloads::Plan plan_;
-  const downloads::DownloadDesk::Begun begun_;
+  const downloads::DownloadManager::Begun begun_;
   downloads::DownloadRow row_ = {};
   bool gone_ = false;  // nobody knows it any more
 };
 
 // What the model would be called, or is, before it is here.
-std::string called(const PullWish& wish, const downloads::Plan& plan);
+std::string called(const PullRequest& wish, const downloads::Plan& plan);
 
 }  // namespace corral::api

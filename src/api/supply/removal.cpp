@@ -13,7 +13,7 @@
 #include "api/errors.h"
 #include "api/load_body.h"
 #include "api/routes.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "downloads/cache_layout.h"
 #include "models/errors.h"
 #include "models/model_names.h"
@@ -71,7 +71,7 @@ void add_to(downloads::Removed& all, downloads::Removed some) {
 }
 
 // Of a name of user_models.json whose model isn't here there is nothing but the name.
-async::Task<Result<backends::ModelPtr>> find_for_removal(Context& context, std::string name) {
+async::Task<Result<backends::ModelPtr>> find_for_removal(ApiContext& context, std::string name) {
   auto model = co_await context.models.find(name);
   if (model) co_return model;
   const auto user = context.supply->names.user_models();
@@ -99,7 +99,7 @@ Result<> may_go(const router::Report& report, const ModelName& model) {
 }
 
 // Whether it is out of memory now.
-async::Task<Result<>> unload_first(Context& context, ModelName model) {
+async::Task<Result<>> unload_first(ApiContext& context, ModelName model) {
   const auto report = co_await context.router.report();
   if (auto may = may_go(report, model); !may) co_return may;
   const auto is_it = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model; };
@@ -110,7 +110,7 @@ async::Task<Result<>> unload_first(Context& context, ModelName model) {
   co_return Result<>();
 }
 
-async::Task<Result<downloads::Removed>> carry_out(Context& context, const RemovalPlan& plan) {
+async::Task<Result<downloads::Removed>> carry_out(ApiContext& context, const RemovalPlan& plan) {
   auto& desk = context.supply->desk;
   downloads::Removed all;
   for (const auto& [repo, paths] : plan.from_hub) {
@@ -153,7 +153,7 @@ std::string removal_body(const Removal& removal, bool dry) {
   return body;
 }
 
-async::Task<http::Response> delete_model(Context& context, http::Request request) {
+async::Task<http::Response> delete_model(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, removal_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
@@ -162,9 +162,9 @@ async::Task<http::Response> delete_model(Context& context, http::Request request
     const auto found = body.find(name);
     return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
   };
-  RemovalWish wish{.name = text("model_name"),
-                   .models_dir = body.find("models_dir").found() && body.find("models_dir").as_bool(),
-                   .dry_run = body.find("dry_run").found() && body.find("dry_run").as_bool()};
+  RemovalRequest wish{.name = text("model_name"),
+                      .models_dir = body.find("models_dir").found() && body.find("models_dir").as_bool(),
+                      .dry_run = body.find("dry_run").found() && body.find("dry_run").as_bool()};
   if (wish.name.empty()) wish.name = text("model");
   if (wish.name.empty()) {
     const Error error(make_error_code(protocol::errc::missing_field),
@@ -179,7 +179,7 @@ async::Task<http::Response> delete_model(Context& context, http::Request request
 
 }  // namespace
 
-async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish) {
+async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wish) {
   const auto aliases = context.supply->names.aliases();
   if (const auto alias = aliases.find(wish.name); alias != aliases.end()) {
     Removal removal{.model = ModelName(wish.name), .name_of = alias->second};
@@ -238,7 +238,7 @@ const protocol::FieldTable& removal_fields() {
   return table;
 }
 
-void add_removal(std::vector<http::Route>& routes, Context& context) {
+void add_removal(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "POST", "delete",
            [&context](http::Request request, http::PathParams) { return delete_model(context, std::move(request)); });
 }

@@ -11,7 +11,7 @@
 
 namespace corral::api {
 
-struct RemovalWish {
+struct RemovalRequest {
   std::string name = {};
   bool models_dir = false;
   bool dry_run = false;
@@ -27,6 +27,6 @@ struct Removal {
 
 // Of an alias, or a name that a client registered, nothing but the name goes. A model that is in memory is unloaded
 // first. Errors: unknown_model, model_busy, file_not_ours; those of unloading; downloads::errc::disk_failed.
-async::Task<Result<Removal>> remove_model(Context& context, RemovalWish wish);
+async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wish);
 
 }  // namespace corral::api

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/known_models.h"
-#include "downloads/desk.h"
+#include "downloads/download_manager.h"
 #include "models/name_book.h"
 
 namespace corral::api {
@@ -24,7 +24,7 @@ struct ModelPlaces {
 };
 
 struct Supply {
-  downloads::DownloadDesk& desk;
+  downloads::DownloadManager& desk;
   models::NameBook& names;
   // As they are now; on any thread.
   std::function<ModelPlaces()> places;

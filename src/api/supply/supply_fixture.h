@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "api/api_fixture.h"
-#include "api/supply/download_teller.h"
+#include "api/supply/download_event_source.h"
 #include "api/supply/supply.h"
 #include "downloads/hub_for_tests.h"
 #include "http/sse.h"
@@ -73,7 +73,7 @@ class SupplyTest : public ApiTest {
   static downloads::DeskOptions desk_options(const std::string& endpoint, const std::filesystem::path& cache) {
     downloads::DeskOptions options;
     options.hub = {.endpoint = endpoint, .cache = cache};
-    options.retries = {.most_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
+    options.retries = {.max_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
     options.questions = options.retries;
     options.downloads.each.retries = options.retries;
     options.downloads.each.parts = {.smallest = 20'000, .largest = 20'000, .at_once = 2};
@@ -88,10 +88,10 @@ class SupplyTest : public ApiTest {
   std::uint64_t memory = 16ull << 30;
   const models::TempDir cache;
   downloads::HubForTests hub{loop.executor()};
-  DownloadTeller teller{[this](router::NoticePtr notice) { router.tell(std::move(notice)); }};
+  DownloadEventSource teller{[this](router::NoticePtr notice) { router.tell(std::move(notice)); }};
   models::NameBook names{cache / "user_models.json", cache / "aliases.json"};
-  downloads::DownloadDesk desk{clock, desk_options(hub.endpoint(), cache.path()),
-                               [this](DownloadTeller::Row row, bool) { teller.changed(std::move(row)); }};
+  downloads::DownloadManager desk{clock, desk_options(hub.endpoint(), cache.path()),
+                                  [this](DownloadEventSource::Row row, bool) { teller.changed(std::move(row)); }};
   Supply supply{
       .desk = desk,
       .names = names,

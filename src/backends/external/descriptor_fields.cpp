@@ -19,7 +19,7 @@
 namespace corral::backends {
 namespace {
 
-constexpr std::size_t kMostWords = 512;
+constexpr std::size_t kMaxWords = 512;
 constexpr std::size_t kLongestText = 64 * 1024;
 
 // Why a value is wrong, where its kind doesn't say it; empty: it isn't wrong. "?": it isn't of its kind.
@@ -38,7 +38,7 @@ Complaint text(const toml::node& value, Descriptor& into) {
 template <std::vector<std::string> Descriptor::* kMember>
 Complaint texts(const toml::node& value, Descriptor& into) {
   auto said = texts_of(value);
-  if (!said || said->size() > kMostWords) return Complaint(kNotThat);
+  if (!said || said->size() > kMaxWords) return Complaint(kNotThat);
   into.*kMember = std::move(*said);
   return {};
 }
@@ -122,7 +122,7 @@ Complaint command(const toml::node& value, Descriptor& into) {
         return fmt::format("unknown placeholder {{{}}}; known: {}", unknown, placeholder_names());
     }
   }
-  if (count > kMostWords) return Complaint(kNotThat);
+  if (count > kMaxWords) return Complaint(kNotThat);
   into.*kMember = std::move(read);
   return {};
 }

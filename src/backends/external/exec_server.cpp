@@ -15,7 +15,7 @@ namespace corral::backends {
 namespace {
 
 constexpr std::size_t kLongestRequestWord = 256;
-constexpr std::size_t kMostRequestWords = 64;
+constexpr std::size_t kMaxRequestWords = 64;
 constexpr std::size_t kLastLines = 4;
 
 http::Response said(const Error& error) {
@@ -89,7 +89,7 @@ Result<std::map<std::string, std::string>> request_values(std::string_view body)
   const auto peek = json::Peek::open(text);
   if (!peek || !peek->root().is_object()) return fail(protocol::errc::wrong_type, "the body must be a JSON object");
   peek->root().each_member([&](std::string_view name, json::View value) {
-    if (values.size() >= kMostRequestWords) return;
+    if (values.size() >= kMaxRequestWords) return;
     const bool number = value.kind() == json::Kind::integer || value.kind() == json::Kind::number;
     if (!number && !value.is_string()) return;
     std::string word = number ? value.text() : std::string(value.as_string());

@@ -262,10 +262,10 @@ proc::ChildSpec ExternalBackend::spec_of(const Descriptor& descriptor, std::vect
   return spec;
 }
 
-std::shared_ptr<ExternalWords> ExternalBackend::words_for(const models::ModelInfo& model,
-                                                          const DescriptorPtr& descriptor,
-                                                          const PlaceholderValues& values) const {
-  auto words = std::make_shared<ExternalWords>();
+std::shared_ptr<ExternalFormat> ExternalBackend::words_for(const models::ModelInfo& model,
+                                                           const DescriptorPtr& descriptor,
+                                                           const PlaceholderValues& values) const {
+  auto words = std::make_shared<ExternalFormat>();
   words->descriptor = descriptor;
   words->model = model.name.value();
   words->name = expand(descriptor->model_name, values).value_or("");

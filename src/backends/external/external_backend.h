@@ -42,9 +42,9 @@ struct ExternalBackendOptions {
   std::function<std::uint64_t(const std::vector<pid_t>&)> gpu_bytes = {};
 };
 
-struct ExternalWords;
+struct ExternalFormat;
 
-class ExternalBackend final : public Backend, public Stranger {
+class ExternalBackend final : public Backend, public ExternalBackendTraits {
  public:
   // `timers`, `spawner` and what `options` refer to must outlive it. `entries`: of its recipe.
   ExternalBackend(async::Executor home, async::Timers& timers, proc::Spawner& spawner, DescriptorPtr descriptor,
@@ -83,8 +83,8 @@ class ExternalBackend final : public Backend, public Stranger {
   // What stands for the placeholders of a load, but for where it listens.
   PlaceholderValues values_for(const models::ModelInfo& model, const Descriptor& descriptor,
                                const LoadOptions& options) const;
-  std::shared_ptr<ExternalWords> words_for(const models::ModelInfo& model, const DescriptorPtr& descriptor,
-                                           const PlaceholderValues& values) const;
+  std::shared_ptr<ExternalFormat> words_for(const models::ModelInfo& model, const DescriptorPtr& descriptor,
+                                            const PlaceholderValues& values) const;
   // A child of this descriptor: its environment, its folder, its log's bounds.
   proc::ChildSpec spec_of(const Descriptor& descriptor, std::vector<std::string> argv, const PlaceholderValues& values);
   std::string memory_key(const models::ModelInfo& model, const LoadOptions& options) const;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLastOutput = 6;         // of a dead process's output in the error
 constexpr std::size_t kExternalLog = 4 << 20;  // of a log, and as much of its older part
-constexpr std::size_t kMostExternalLogs = 32;
+constexpr std::size_t kMaxExternalLogs = 32;
 constexpr int kPorts = 3;  // that are tried
 constexpr Millis kFirstPause{10}, kLongestPause{250};
 constexpr Millis kProbe{5'000};  // a question that isn't answered by then is asked again
@@ -99,7 +99,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
     spec.log_file_bytes = kExternalLog;
     if (backend_.options_.files.offload)
       backend_.options_.files.offload(
-          [dir = backend_.options_.log_dir] { proc::keep_newest_logs(dir, kMostExternalLogs); });
+          [dir = backend_.options_.log_dir] { proc::keep_newest_logs(dir, kMaxExternalLogs); });
   }
   auto child = co_await backend_.spawner_.spawn(std::move(spec));
   if (!child) {

@@ -58,7 +58,7 @@ const protocol::AskRow* ask_of(const http::RequestHead& head) {
 
 }  // namespace
 
-std::string in_their_words(std::string_view body, const ExternalWords& words) {
+std::string in_their_words(std::string_view body, const ExternalFormat& words) {
   const auto& descriptor = *words.descriptor;
   if (words.name.empty() && descriptor.strip.empty() && descriptor.set.empty()) return std::string(body);
   const std::string text(body);
@@ -81,7 +81,7 @@ std::string in_their_words(std::string_view body, const ExternalWords& words) {
 
 class ExternalTargets::Target final : public http::Target {
  public:
-  Target(std::shared_ptr<const ExternalWords> words, http::Client& client, bool always_asks)
+  Target(std::shared_ptr<const ExternalFormat> words, http::Client& client, bool always_asks)
       : words_(std::move(words)), client_(client), always_asks_(always_asks) {}
 
   async::Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
@@ -140,12 +140,12 @@ class ExternalTargets::Target final : public http::Target {
     return theirs;
   }
 
-  const std::shared_ptr<const ExternalWords> words_;
+  const std::shared_ptr<const ExternalFormat> words_;
   http::Client& client_;
   const bool always_asks_;
 };
 
-ExternalTargets::ExternalTargets(std::shared_ptr<const ExternalWords> words, http::Endpoint endpoint)
+ExternalTargets::ExternalTargets(std::shared_ptr<const ExternalFormat> words, http::Endpoint endpoint)
     : words_(std::move(words)), clients_(std::move(endpoint)) {}
 
 ExternalTargets::~ExternalTargets() = default;

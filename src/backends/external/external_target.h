@@ -19,7 +19,7 @@
 namespace corral::backends {
 
 // What requests to one server have in common. Immutable, but for the gate.
-struct ExternalWords {
+struct ExternalFormat {
   DescriptorPtr descriptor;
   std::string model;  // for messages
   std::string name;   // sent as "model"; empty: what the client said stays
@@ -31,7 +31,7 @@ struct ExternalWords {
 
 class ExternalTargets {
  public:
-  ExternalTargets(std::shared_ptr<const ExternalWords> words, http::Endpoint endpoint);
+  ExternalTargets(std::shared_ptr<const ExternalFormat> words, http::Endpoint endpoint);
   ~ExternalTargets();
   // On any loop; for `executor`'s loop. Valid as long as this object.
   http::Target& on(async::Executor executor);
@@ -41,7 +41,7 @@ class ExternalTargets {
  private:
   class Target;
 
-  const std::shared_ptr<const ExternalWords> words_;
+  const std::shared_ptr<const ExternalFormat> words_;
   ClientPool clients_;
   std::mutex mutex_;  // held for a search in a handful of entries
   Target& at(std::vector<std::pair<async::Executor, std::unique_ptr<Target>>>& list, async::Executor executor,
@@ -51,6 +51,6 @@ class ExternalTargets {
 };
 
 // A request's body with the model's name in its place, without `strip`, with `set`. `body`: a JSON object. Pure.
-std::string in_their_words(std::string_view body, const ExternalWords& words);
+std::string in_their_words(std::string_view body, const ExternalFormat& words);
 
 }  // namespace corral::backends

@@ -17,12 +17,12 @@
 namespace corral::backends {
 namespace {
 
-ExternalWords words(std::string name, std::vector<std::string> strip = {},
-                    std::map<std::string, std::string> set = {}) {
+ExternalFormat words(std::string name, std::vector<std::string> strip = {},
+                     std::map<std::string, std::string> set = {}) {
   auto descriptor = std::make_shared<Descriptor>();
   descriptor->strip = std::move(strip);
   descriptor->set = std::move(set);
-  ExternalWords words;
+  ExternalFormat words;
   words.descriptor = std::move(descriptor);
   words.name = std::move(name);
   return words;

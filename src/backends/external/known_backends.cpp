@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostModels = 10'000;
+constexpr std::size_t kMaxModels = 10'000;
 constexpr std::size_t kLongestMacro = 64 * 1024;
 
 struct BuiltIn {
@@ -111,7 +111,7 @@ class ModelReader {
     for (auto&& [key, value] : *models) {
       const auto where = fmt::format("{}:{}", file_, key.source().begin.line);
       auto entry = one(std::string(key.str()), value, macros, where);
-      if (entry && into_.models.size() < kMostModels) into_.models.push_back(std::move(*entry));
+      if (entry && into_.models.size() < kMaxModels) into_.models.push_back(std::move(*entry));
       if (!entry) into_.problems.push_back(std::move(entry.error()));
     }
   }

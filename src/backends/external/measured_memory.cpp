@@ -11,7 +11,7 @@
 namespace corral::backends {
 namespace {
 
-constexpr std::size_t kMostMeasured = 4096;
+constexpr std::size_t kMaxMeasured = 4096;
 
 std::uint64_t bytes_of(const json::Value& entry, std::string_view name) {
   return json::to_count(json::number_or(entry, name, 0)).value_or(0);
@@ -31,7 +31,7 @@ MeasuredMemory::MeasuredMemory(std::filesystem::path file) : file_(std::move(fil
     return;
   }
   for (const auto& [key, entry] : *entries) {
-    if (known_.size() < kMostMeasured) known_[std::string(key)] = {bytes_of(entry, "host"), bytes_of(entry, "gpu")};
+    if (known_.size() < kMaxMeasured) known_[std::string(key)] = {bytes_of(entry, "host"), bytes_of(entry, "gpu")};
   }
 }
 
@@ -46,7 +46,7 @@ void MeasuredMemory::note(const std::string& key, Measured seen) {
   // A little more is no news that needs a disk.
   const auto grew = [](std::uint64_t now, std::uint64_t then) { return now > then + then / 50; };
   if (most == Measured{} || (!grew(most.host, before.host) && !grew(most.gpu, before.gpu))) return;
-  if (!known_.contains(key) && known_.size() >= kMostMeasured) known_.erase(known_.begin());
+  if (!known_.contains(key) && known_.size() >= kMaxMeasured) known_.erase(known_.begin());
   known_[key] = most;
   write();
 }

@@ -8,9 +8,9 @@
 
 namespace corral::backends {
 
-class Stranger {
+class ExternalBackendTraits {
  public:
-  virtual ~Stranger() = default;
+  virtual ~ExternalBackendTraits() = default;
   // What a load with these resolved options takes, on what it computes on; total 0: nothing here.
   virtual GivenMemory expected_memory(const models::ModelInfo& model, const LoadOptions& options,
                                       Device device) const = 0;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kEspeak = "espeak-ng";
 constexpr std::string_view kUsualVoice = "en-us";
-constexpr std::size_t kMostVoices = 1'000;
+constexpr std::size_t kMaxVoices = 1'000;
 constexpr double kUsualSpeed = 175;  // words a minute
 constexpr double kSlowest = 80, kFastest = 450;
 
@@ -79,7 +79,7 @@ VoiceList read_espeak_voices(std::string_view listing) {
   std::istringstream lines{std::string(listing)};
   std::string line;
   std::getline(lines, line);  // the heads of the columns
-  while (std::getline(lines, line) && voices.size() < kMostVoices) {
+  while (std::getline(lines, line) && voices.size() < kMaxVoices) {
     std::istringstream words(line);
     std::string priority, language, about, name;
     if (!(words >> priority >> language >> about >> name) || !seen.insert(language).second) continue;

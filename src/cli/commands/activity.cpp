@@ -22,7 +22,7 @@ namespace corral::cli {
 namespace {
 
 constexpr std::size_t kLongestClient = 20;
-constexpr int kMostRows = 1'000;  // as the server's
+constexpr int kMaxRows = 1'000;  // as the server's
 
 struct Wanted {
   std::string model, key, status, code, since;
@@ -30,7 +30,7 @@ struct Wanted {
   std::optional<int> limit;
 };
 
-Result<std::string> path_of(const Wanted& wanted, const Context& context) {
+Result<std::string> path_of(const Wanted& wanted, const CommandContext& context) {
   std::string path = "/api/v1/activity";
   char sign = '?';
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -74,7 +74,7 @@ std::string client_text(const std::string& client) {
   return shorten(or_unknown(client.substr(0, client.find(' '))), kLongestClient);
 }
 
-Result<int> activity(const Wanted& wanted, Context& context) {
+Result<int> activity(const Wanted& wanted, CommandContext& context) {
   const auto path = path_of(wanted, context);
   if (!path) return std::unexpected(path.error());
   const auto text = fetch(context.api, ApiRequest::get(*path));
@@ -128,11 +128,11 @@ Action declare_activity(CLI::App& app) {
   app.add_option("--since", wanted->since, "Only requests of the last 10m, 24h, ...")->type_name("TIME");
   app.add_option("--limit", wanted->limit, "Maximum number of rows [100]")
       ->type_name("N")
-      ->check(CLI::Range(1, kMostRows));
+      ->check(CLI::Range(1, kMaxRows));
   app.add_option("--before", wanted->before, "Only requests older than this number, which ends the previous list")
       ->type_name("NUMBER")
       ->check(CLI::NonNegativeNumber);
-  return [wanted](Context& context) { return activity(*wanted, context); };
+  return [wanted](CommandContext& context) { return activity(*wanted, context); };
 }
 
 }  // namespace corral::cli

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kAliases = "/internal/aliases";
 
-Result<int> list_aliases(Context& context) {
+Result<int> list_aliases(CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::get(kAliases));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -28,7 +28,7 @@ Result<int> list_aliases(Context& context) {
   return kExitOk;
 }
 
-Result<int> set_alias(const std::string& alias, const std::string& model, Context& context) {
+Result<int> set_alias(const std::string& alias, const std::string& model, CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::post(kAliases, text_object({{"alias", alias}, {"target", model}})));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -39,7 +39,7 @@ Result<int> set_alias(const std::string& alias, const std::string& model, Contex
   return kExitOk;
 }
 
-Result<int> remove_alias(const std::string& alias, Context& context) {
+Result<int> remove_alias(const std::string& alias, CommandContext& context) {
   const auto text = fetch(context.api, {"DELETE", fmt::format("{}/{}", kAliases, escaped(alias)), {}});
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -47,12 +47,12 @@ Result<int> remove_alias(const std::string& alias, Context& context) {
   return kExitOk;
 }
 
-struct AliasWish {
+struct AliasRequest {
   std::string alias, model;
   bool remove = false;
 };
 
-Result<int> alias_command(const AliasWish& wish, Context& context) {
+Result<int> alias_command(const AliasRequest& wish, CommandContext& context) {
   if (wish.alias.empty()) return list_aliases(context);
   if (wish.remove && !wish.model.empty()) return fail(errc::usage, "--remove takes an alias and no model");
   if (wish.remove) return remove_alias(wish.alias, context);
@@ -63,11 +63,11 @@ Result<int> alias_command(const AliasWish& wish, Context& context) {
 }  // namespace
 
 Action declare_alias(CLI::App& app) {
-  const auto wish = std::make_shared<AliasWish>();
+  const auto wish = std::make_shared<AliasRequest>();
   app.add_option("ALIAS", wish->alias, "The alias; without it, list aliases")->type_name("");
   app.add_option("MODEL", wish->model, "The model of the alias")->type_name("");
   app.add_flag("--remove", wish->remove, "Remove the alias; the model stays");
-  return [wish](Context& context) { return alias_command(*wish, context); };
+  return [wish](CommandContext& context) { return alias_command(*wish, context); };
 }
 
 }  // namespace corral::cli

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/line_input.h"
+#include "cli/reply_parser.h"
 #include "cli/server_api.h"
 #include "cli/terminal.h"
-#include "cli/wire.h"
 #include "config/load.h"
 
 namespace CLI {
@@ -21,7 +21,7 @@ class App;
 namespace corral::cli {
 
 // What a command works with.
-struct Context {
+struct CommandContext {
   ServerApi& api;
   const Terminal& terminal;
   LineInput& input;
@@ -32,7 +32,7 @@ struct Context {
 };
 
 // Returns the exit code, or the error that the program prints and turns into one.
-using Action = std::function<Result<int>(Context&)>;
+using Action = std::function<Result<int>(CommandContext&)>;
 
 struct Command {
   std::string_view name;
@@ -48,10 +48,10 @@ struct Command {
 std::span<const Command> commands();
 
 // Prints a JSON text of the server on a line of its own.
-Result<int> print_json(const Context& context, std::string_view text);
+Result<int> print_json(const CommandContext& context, std::string_view text);
 
 // MODEL and the flags that say how it is loaded; `options` must outlive the parsing.
-void declare_load_options(CLI::App& app, LoadOptions& options);
+void declare_load_options(CLI::App& app, LoadRequest& options);
 
 Action declare_list(CLI::App& app);
 Action declare_ps(CLI::App& app);

@@ -36,7 +36,7 @@ std::span<const Command> commands() {
   return kCommands;
 }
 
-Result<int> print_json(const Context& context, std::string_view text) {
+Result<int> print_json(const CommandContext& context, std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   context.terminal.out << text << '\n';
   return kExitOk;

@@ -5,13 +5,13 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
+#include "cli/reply_parser.h"
 #include "cli/table.h"
-#include "cli/wire.h"
 
 namespace corral::cli {
 namespace {
 
-Result<int> show(Context& context) {
+Result<int> show(CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::get("/internal/config"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -34,7 +34,7 @@ std::string_view when(std::string_view applies) {
   return "after a restart of the server";
 }
 
-Result<int> set(const std::vector<std::string>& assignments, Context& context) {
+Result<int> set(const std::vector<std::string>& assignments, CommandContext& context) {
   std::vector<std::pair<std::string, std::string>> values;
   for (const std::string& assignment : assignments) {
     const auto equals = assignment.find('=');
@@ -64,7 +64,7 @@ Action declare_config(CLI::App& app) {
       ->required()
       ->type_name("");
   setting->fallthrough();
-  return [assignments, setting](Context& context) {
+  return [assignments, setting](CommandContext& context) {
     return setting->parsed() ? set(*assignments, context) : show(context);
   };
 }

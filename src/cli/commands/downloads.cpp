@@ -19,7 +19,7 @@ std::string left_text(const DownloadProgress& download) {
                                                               : std::string();
 }
 
-Result<int> list_downloads(Context& context) {
+Result<int> list_downloads(CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::get("/api/v1/downloads"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -61,7 +61,7 @@ std::string outcome_of(const std::string& action, const DownloadProgress& downlo
   return fmt::format("{} is cancelled, and its partial files are removed", download.model_name);
 }
 
-Result<int> control(const std::string& action, const std::string& name, Context& context) {
+Result<int> control(const std::string& action, const std::string& name, CommandContext& context) {
   const auto body = text_object({{name.starts_with("model:") ? "id" : "model_name", name}, {"action", action}});
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/downloads/control", body));
   if (!text) return std::unexpected(text.error());
@@ -99,7 +99,7 @@ Action declare_downloads(CLI::App& app) {
     actions.push_back(sub);
   }
   app.require_subcommand(0, 1);
-  return [name, actions](Context& context) {
+  return [name, actions](CommandContext& context) {
     for (const auto* sub : actions)
       if (sub->parsed()) return control(sub->get_name(), *name, context);
     return list_downloads(context);

@@ -5,13 +5,13 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/format.h"
+#include "cli/reply_parser.h"
 #include "cli/table.h"
-#include "cli/wire.h"
 
 namespace corral::cli {
 namespace {
 
-Result<int> estimate(const LoadOptions& options, Context& context) {
+Result<int> estimate(const LoadRequest& options, CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/estimate", load_body(options, false)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -40,9 +40,9 @@ Result<int> estimate(const LoadOptions& options, Context& context) {
 }  // namespace
 
 Action declare_estimate(CLI::App& app) {
-  const auto options = std::make_shared<LoadOptions>();
+  const auto options = std::make_shared<LoadRequest>();
   declare_load_options(app, *options);
-  return [options](Context& context) { return estimate(*options, context); };
+  return [options](CommandContext& context) { return estimate(*options, context); };
 }
 
 }  // namespace corral::cli

@@ -7,7 +7,7 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/format.h"
-#include "cli/wire.h"
+#include "cli/reply_parser.h"
 
 namespace corral::cli {
 namespace {
@@ -91,7 +91,7 @@ std::string in_words(const ServerEvent& event) {
   return event.name;
 }
 
-Result<int> events(Context& context) {
+Result<int> events(CommandContext& context) {
   std::ostream& out = context.terminal.out;
   const auto print = [&](std::string_view name, std::string_view data) {
     if (context.json) {
@@ -111,7 +111,7 @@ Result<int> events(Context& context) {
 }  // namespace
 
 Action declare_events(CLI::App&) {
-  return [](Context& context) { return events(context); };
+  return [](CommandContext& context) { return events(context); };
 }
 
 }  // namespace corral::cli

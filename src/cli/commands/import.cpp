@@ -23,14 +23,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kImportFolders = "import_folders";
 
-struct ImportWish {
+struct ImportRequest {
   std::string what;
   std::string name;
   std::string folder;
   bool copy = false;
 };
 
-Result<int> import_file(const ImportWish& wish, Context& context) {
+Result<int> import_file(const ImportRequest& wish, CommandContext& context) {
   const auto path = fs::absolute(wish.what).lexically_normal();
   std::string body;
   json::Writer out(body);
@@ -64,7 +64,7 @@ Error with_other_way(Error error, std::string folders) {
   return error;
 }
 
-Result<int> import_folder(const ImportWish& wish, Context& context) {
+Result<int> import_folder(const ImportRequest& wish, CommandContext& context) {
   auto word = wish.what;
   if (!wish.folder.empty()) word += "=" + fs::absolute(wish.folder).lexically_normal().native();
   if (word.find_first_of(" ,", 0) != word.npos)
@@ -91,7 +91,7 @@ Result<int> import_folder(const ImportWish& wish, Context& context) {
   return print_json(context, text_object({{"status", "success"}, {kImportFolders, folders}}));
 }
 
-Result<int> import_models(const ImportWish& wish, Context& context) {
+Result<int> import_models(const ImportRequest& wish, CommandContext& context) {
   const bool foreign = wish.what == "ollama" || wish.what == "lmstudio";
   if (!foreign && !wish.folder.empty()) return fail(errc::usage, "--dir works only with ollama and lmstudio");
   if (foreign && (!wish.name.empty() || wish.copy)) return fail(errc::usage, "--name and --copy work only with a file");
@@ -101,7 +101,7 @@ Result<int> import_models(const ImportWish& wish, Context& context) {
 }  // namespace
 
 Action declare_import(CLI::App& app) {
-  const auto wish = std::make_shared<ImportWish>();
+  const auto wish = std::make_shared<ImportRequest>();
   app.add_option("WHAT", wish->what, "A GGUF file on the server's machine, or ollama, or lmstudio")
       ->required()
       ->type_name("");
@@ -109,7 +109,7 @@ Action declare_import(CLI::App& app) {
   app.add_flag("--copy", wish->copy, "Copy the file, even if a hard link is possible");
   app.add_option("--dir", wish->folder, "Folder of the models of ollama or lmstudio, if not the usual one")
       ->type_name("DIR");
-  return [wish](Context& context) { return import_models(*wish, context); };
+  return [wish](CommandContext& context) { return import_models(*wish, context); };
 }
 
 }  // namespace corral::cli

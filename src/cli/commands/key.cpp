@@ -17,7 +17,7 @@
 namespace corral::cli {
 namespace {
 
-Result<config::ServeSettings> places(const Context& context) {
+Result<config::ServeSettings> places(const CommandContext& context) {
   config::ServeSettings settings;
   auto folder = config::find_state_dir(context.inputs);
   if (!folder) return std::unexpected(folder.error());
@@ -39,7 +39,7 @@ struct Wanted {
   std::string which;
 };
 
-Result<int> create(const Wanted& wanted, Context& context) {
+Result<int> create(const Wanted& wanted, CommandContext& context) {
   const auto settings = places(context);
   if (!settings) return std::unexpected(settings.error());
   const auto scopes = config::parse_scopes(wanted.scopes);
@@ -59,7 +59,7 @@ Result<int> create(const Wanted& wanted, Context& context) {
   return kExitOk;
 }
 
-Result<int> list(Context& context) {
+Result<int> list(CommandContext& context) {
   const auto settings = places(context);
   if (!settings) return std::unexpected(settings.error());
   const auto keys = config::read_key_file(settings->keys_file());
@@ -87,7 +87,7 @@ Result<int> list(Context& context) {
   return kExitOk;
 }
 
-Result<int> revoke(const Wanted& wanted, Context& context) {
+Result<int> revoke(const Wanted& wanted, CommandContext& context) {
   const auto settings = places(context);
   if (!settings) return std::unexpected(settings.error());
   const auto revoked = config::revoke_key(settings->keys_file(), wanted.which);
@@ -122,7 +122,7 @@ Action declare_key(CLI::App& app) {
       ->add_option("--max-in-flight", wanted->terms.max_in_flight,
                    "Maximum number of concurrent requests; 0: max_in_flight_per_key [0]")
       ->type_name("N")
-      ->check(CLI::Range(0u, config::kMostInFlight));
+      ->check(CLI::Range(0u, config::kMaxInFlight));
   creating->add_flag("--background", wanted->terms.background, "Requests of other keys take precedence");
   creating->fallthrough();
   auto* listing = app.add_subcommand("list", "List keys, without secrets");
@@ -131,7 +131,7 @@ Action declare_key(CLI::App& app) {
   revoking->add_option("KEY", wanted->which, "Its identifier or name")->required()->type_name("");
   revoking->fallthrough();
   app.require_subcommand(1);
-  return [wanted, creating, listing](Context& context) {
+  return [wanted, creating, listing](CommandContext& context) {
     if (creating->parsed()) return create(*wanted, context);
     return listing->parsed() ? list(context) : revoke(*wanted, context);
   };

@@ -70,7 +70,7 @@ Result<ListedModel> choose_model(ServerApi& api) {
                                        fmt::join(names, ", "), candidates.size() > kShown ? ", …" : ""));
 }
 
-std::string key_of(const Context& context) {
+std::string key_of(const CommandContext& context) {
   const auto settings = config::load_client_settings(context.inputs);
   return settings && !settings->api_key.empty() ? settings->api_key : "none";
 }
@@ -89,7 +89,7 @@ std::unexpected<Error> become(const std::string& file, const LaunchPlan& plan) {
               fmt::format("{} cannot be started: {}", file, std::generic_category().message(errno)));
 }
 
-Result<int> launch(const Wanted& wanted, Context& context) {
+Result<int> launch(const Wanted& wanted, CommandContext& context) {
   const auto* const agent = find_agent(wanted.agent);
   if (agent == nullptr) {
     std::vector<std::string_view> names;
@@ -103,11 +103,11 @@ Result<int> launch(const Wanted& wanted, Context& context) {
   if (!model) return std::unexpected(model.error());
   const auto folder = config::find_state_dir(context.inputs);
   if (!folder) return std::unexpected(folder.error());
-  LaunchWish wish{.url = context.api.url(),
-                  .model = model->name,
-                  .key = key_of(context),
-                  .folder = (*folder / "launch").native(),
-                  .arguments = wanted.arguments};
+  LaunchRequest wish{.url = context.api.url(),
+                     .model = model->name,
+                     .key = key_of(context),
+                     .folder = (*folder / "launch").native(),
+                     .arguments = wanted.arguments};
   if (model->context.value_or(0) > 0) wish.context = *model->context;
   const auto plan = agent->plan(wish);
   if (wish.context > 0 && wish.context < kMinContext) {
@@ -140,7 +140,7 @@ Action declare_launch(CLI::App& app) {
   app.add_flag("--print", wanted->print,
                "Print the agent's configuration as shell commands, or with --json, without a start");
   app.add_option("ARGUMENT", wanted->arguments, "Arguments for the agent, after --")->type_name("");
-  return [wanted](Context& context) { return launch(*wanted, context); };
+  return [wanted](CommandContext& context) { return launch(*wanted, context); };
 }
 
 }  // namespace corral::cli

@@ -10,13 +10,13 @@
 #include "cli/errors.h"
 #include "cli/format.h"
 #include "cli/pulling.h"
+#include "cli/reply_parser.h"
 #include "cli/table.h"
-#include "cli/wire.h"
 
 namespace corral::cli {
 namespace {
 
-struct ListWish {
+struct ListRequest {
   std::string filter;
   bool all = false;
 
@@ -27,8 +27,8 @@ struct ListWish {
 
 // What the machine could have: known models that aren't among `here`, and what is being fetched, with what has come of
 // it.
-Result<> add_what_is_not_here(Table& table, const ListWish& wish, std::span<const ListedModel> here, bool mesh,
-                              const Context& context) {
+Result<> add_what_is_not_here(Table& table, const ListRequest& wish, std::span<const ListedModel> here, bool mesh,
+                              const CommandContext& context) {
   const auto known = known_models(context);
   const auto memory = read_host_memory().total;
   const auto add = [&](std::vector<std::string> cells) {
@@ -58,12 +58,12 @@ Result<> add_what_is_not_here(Table& table, const ListWish& wish, std::span<cons
   return {};
 }
 
-void say_there_is_nothing(const Context& context) {
+void say_there_is_nothing(const CommandContext& context) {
   context.terminal.err << "No models found. corral run lists models that fit the machine, corral search searches the "
                           "hub, and corral serve --models-dir DIR serves a folder.\n";
 }
 
-Result<int> list(const ListWish& wish, Context& context) {
+Result<int> list(const ListRequest& wish, CommandContext& context) {
   const char* const path =
       wish.all && context.json ? "/api/v1/models?rescan=true&show_all=true" : "/api/v1/models?rescan=true";
   const auto text = fetch(context.api, ApiRequest::get(path));
@@ -107,10 +107,10 @@ Result<int> list(const ListWish& wish, Context& context) {
 }  // namespace
 
 Action declare_list(CLI::App& app) {
-  const auto wish = std::make_shared<ListWish>();
+  const auto wish = std::make_shared<ListRequest>();
   app.add_option("FILTER", wish->filter, "Only models whose name contains this")->type_name("");
   app.add_flag("--all", wish->all, "Also known models that are not downloaded, and downloads");
-  return [wish](Context& context) { return list(*wish, context); };
+  return [wish](CommandContext& context) { return list(*wish, context); };
 }
 
 }  // namespace corral::cli

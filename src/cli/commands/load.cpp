@@ -14,7 +14,7 @@
 namespace corral::cli {
 namespace {
 
-Result<int> load(const LoadOptions& options, Context& context) {
+Result<int> load(const LoadRequest& options, CommandContext& context) {
   warn_if_pinned_full(context, options.model);
   if (context.json) {
     const auto text = fetch(context.api, ApiRequest::post("/api/v1/load", load_body(options, false)));
@@ -89,7 +89,7 @@ struct FlagAdder {
 
 }  // namespace
 
-void declare_load_options(CLI::App& app, LoadOptions& options) {
+void declare_load_options(CLI::App& app, LoadRequest& options) {
   app.add_option("MODEL", options.model, "Name of the model")->required()->type_name("");
   for (const auto& option : config::load_options()) {
     if (!option.internal) std::visit(FlagAdder{app, option, options.values}, option.field);
@@ -97,7 +97,7 @@ void declare_load_options(CLI::App& app, LoadOptions& options) {
 }
 
 Action declare_load(CLI::App& app) {
-  const auto options = std::make_shared<LoadOptions>();
+  const auto options = std::make_shared<LoadRequest>();
   declare_load_options(app, *options);
   const auto set_pinned = [options](std::int64_t count) { options->pinned = count > 0; };
   app.add_flag_function("--pinned,!--no-pinned", set_pinned, "Pin it: never evict it automatically");
@@ -107,7 +107,7 @@ Action declare_load(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NODES");
-  return [options](Context& context) { return load(*options, context); };
+  return [options](CommandContext& context) { return load(*options, context); };
 }
 
 }  // namespace corral::cli

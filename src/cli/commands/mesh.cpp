@@ -28,7 +28,7 @@ struct Wanted {
   bool with_admitted = false;
 };
 
-using Subcommand = Result<int> (*)(const Wanted& wanted, Context& context);
+using Subcommand = Result<int> (*)(const Wanted& wanted, CommandContext& context);
 
 ApiRequest get(std::string_view path) { return ApiRequest::get(fmt::format("{}{}", kMesh, path)); }
 ApiRequest post(std::string_view path, std::string body) {
@@ -41,7 +41,7 @@ std::string escaped(const std::string& model) {
 }
 
 // "17:04", of this machine; a day later or more with the date.
-std::string when(std::int64_t millis, const Context& context) {
+std::string when(std::int64_t millis, const CommandContext& context) {
   const auto seconds = static_cast<std::time_t>(millis / 1000);
   const bool soon = millis - epoch_millis(context.clock.wall_now()) < 20 * 3'600'000;
   return soon ? fmt::format("{:%H:%M}", fmt::localtime(seconds))
@@ -52,7 +52,7 @@ std::string listed(const std::vector<std::string>& texts) {
   return texts.empty() ? std::string(kUnknown) : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-Result<int> print_status(Context& context, std::string_view text) {
+Result<int> print_status(CommandContext& context, std::string_view text) {
   if (context.json) return print_json(context, text);
   const auto mesh = parse_mesh(text);
   if (!mesh) return std::unexpected(mesh.error());
@@ -76,13 +76,13 @@ Result<int> print_status(Context& context, std::string_view text) {
   return kExitOk;
 }
 
-Result<int> status(const Wanted&, Context& context) {
+Result<int> status(const Wanted&, CommandContext& context) {
   const auto text = fetch(context.api, get(""));
   if (!text) return std::unexpected(text.error());
   return print_status(context, *text);
 }
 
-Result<int> make_token(const Wanted& wanted, Context& context) {
+Result<int> make_token(const Wanted& wanted, CommandContext& context) {
   const auto lifetime = config::parse_duration(wanted.expires);
   if (!lifetime)
     return fail(errc::usage, fmt::format("--expires: '{}' is not a time such as 10m or 24h", wanted.expires));
@@ -99,7 +99,7 @@ Result<int> make_token(const Wanted& wanted, Context& context) {
   return kExitOk;
 }
 
-Result<int> create(const Wanted& wanted, Context& context) {
+Result<int> create(const Wanted& wanted, CommandContext& context) {
   const auto text = fetch(context.api, post("/create", "{}"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -112,7 +112,7 @@ Result<int> create(const Wanted& wanted, Context& context) {
 }
 
 // What was typed, or what standard input holds.
-Result<std::string> token_of(const Wanted& wanted, Context& context) {
+Result<std::string> token_of(const Wanted& wanted, CommandContext& context) {
   if (wanted.token != "-") return wanted.token;
   if (context.terminal.in_tty) context.terminal.err << "Token: " << std::flush;
   const auto line = context.terminal.in_tty ? context.input.read_line() : context.input.read_all();
@@ -121,7 +121,7 @@ Result<std::string> token_of(const Wanted& wanted, Context& context) {
   return line.text;
 }
 
-Result<int> join(const Wanted& wanted, Context& context) {
+Result<int> join(const Wanted& wanted, CommandContext& context) {
   const auto token = token_of(wanted, context);
   if (!token) return std::unexpected(token.error());
   if (context.json) {
@@ -147,7 +147,7 @@ Result<int> join(const Wanted& wanted, Context& context) {
   return print_status(context, *complete);
 }
 
-Result<int> leave(const Wanted&, Context& context) {
+Result<int> leave(const Wanted&, CommandContext& context) {
   const auto text = fetch(context.api, post("/leave", "{}"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -157,7 +157,7 @@ Result<int> leave(const Wanted&, Context& context) {
   return kExitOk;
 }
 
-Result<int> tokens(const Wanted&, Context& context) {
+Result<int> tokens(const Wanted&, CommandContext& context) {
   const auto text = fetch(context.api, get("/tokens"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -170,7 +170,7 @@ Result<int> tokens(const Wanted&, Context& context) {
   return kExitOk;
 }
 
-Result<int> withdraw(const Wanted& wanted, Context& context) {
+Result<int> withdraw(const Wanted& wanted, CommandContext& context) {
   const auto text = fetch(context.api, {"DELETE", fmt::format("{}/tokens/{}", kMesh, wanted.which), {}});
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -178,7 +178,7 @@ Result<int> withdraw(const Wanted& wanted, Context& context) {
   return kExitOk;
 }
 
-Result<int> revoke(const Wanted& wanted, Context& context) {
+Result<int> revoke(const Wanted& wanted, CommandContext& context) {
   const auto text = fetch(context.api, post("/revoke", revoke_body(wanted.which, wanted.with_admitted)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -189,14 +189,14 @@ Result<int> revoke(const Wanted& wanted, Context& context) {
   return kExitOk;
 }
 
-void print_copy(const MeshCopy& copy, Context& context) {
+void print_copy(const MeshCopy& copy, CommandContext& context) {
   auto text = fmt::format("{}  {}  {} of {}", copy.model, copy.state, human_bytes(copy.done), human_bytes(copy.total));
   if (copy.state == "copying") text += fmt::format(", {}/s from {}", human_bytes(copy.bytes_per_second), copy.from);
   if (!copy.problem.empty()) text += ": " + copy.problem;
   context.terminal.out << printable(text) << '\n';
 }
 
-Result<int> cancel_copy(const Wanted& wanted, Context& context) {
+Result<int> cancel_copy(const Wanted& wanted, CommandContext& context) {
   const auto text = fetch(context.api, {"DELETE", fmt::format("{}/copies/{}", kMesh, escaped(wanted.which)), {}});
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -204,7 +204,7 @@ Result<int> cancel_copy(const Wanted& wanted, Context& context) {
   return kExitOk;
 }
 
-Result<int> copies(const Wanted& wanted, Context& context) {
+Result<int> copies(const Wanted& wanted, CommandContext& context) {
   if (!wanted.which.empty()) return cancel_copy(wanted, context);
   const auto text = fetch(context.api, get("/copies"));
   if (!text) return std::unexpected(text.error());
@@ -216,7 +216,7 @@ Result<int> copies(const Wanted& wanted, Context& context) {
 }
 
 // Ordered, then watched; the copy goes on when nobody watches any more.
-Result<int> pull(const Wanted& wanted, Context& context) {
+Result<int> pull(const Wanted& wanted, CommandContext& context) {
   if (context.json) {
     const auto text = fetch(context.api, post("/pull", pull_body(wanted.which, false)));
     if (!text) return std::unexpected(text.error());
@@ -247,7 +247,7 @@ Result<int> pull(const Wanted& wanted, Context& context) {
   return kExitOk;
 }
 
-Result<int> nodes(const Wanted&, Context& context) {
+Result<int> nodes(const Wanted&, CommandContext& context) {
   const auto text = fetch(context.api, get("/nodes"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -277,7 +277,7 @@ Result<int> nodes(const Wanted&, Context& context) {
   return kExitOk;
 }
 
-Result<int> models(const Wanted&, Context& context) {
+Result<int> models(const Wanted&, CommandContext& context) {
   const auto text = fetch(context.api, get("/models"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -292,7 +292,7 @@ Result<int> models(const Wanted&, Context& context) {
   return kExitOk;
 }
 
-Result<int> why(const Wanted& wanted, Context& context) {
+Result<int> why(const Wanted& wanted, CommandContext& context) {
   const auto text = fetch(context.api, get("/why/" + escaped(wanted.which)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -312,11 +312,13 @@ Result<int> why(const Wanted& wanted, Context& context) {
   return kExitOk;
 }
 
-Result<int> plan(const Wanted& wanted, Context& context) { return show_plan(wanted.which, context); }
-Result<int> assign(const Wanted& wanted, Context& context) { return assign_model(wanted.which, wanted.model, context); }
-Result<int> unload(const Wanted& wanted, Context& context) { return unload_everywhere(wanted.which, context); }
+Result<int> plan(const Wanted& wanted, CommandContext& context) { return show_plan(wanted.which, context); }
+Result<int> assign(const Wanted& wanted, CommandContext& context) {
+  return assign_model(wanted.which, wanted.model, context);
+}
+Result<int> unload(const Wanted& wanted, CommandContext& context) { return unload_everywhere(wanted.which, context); }
 
-Result<int> doctor(const Wanted&, Context& context) {
+Result<int> doctor(const Wanted&, CommandContext& context) {
   const auto text = fetch(context.api, get("/doctor"));
   if (!text) return std::unexpected(text.error());
   const auto findings = parse_mesh_findings(*text);
@@ -400,7 +402,7 @@ Action declare_mesh(CLI::App& app) {
       ->type_name("");
   add(app, "doctor", "Find problems: ports, links, versions, clocks, disk", doctor);
   app.require_subcommand(0, 1);
-  return [wanted, rows](Context& context) {
+  return [wanted, rows](CommandContext& context) {
     Subcommand chosen = status;
     for (const auto& [command, run] : *rows)
       if (command->parsed()) chosen = run;

@@ -14,13 +14,13 @@ namespace {
 
 constexpr const char* kMesh = "/api/v1/mesh";
 
-void line(Context& context, const std::string& text) { context.terminal.out << printable(text) << '\n'; }
+void line(CommandContext& context, const std::string& text) { context.terminal.out << printable(text) << '\n'; }
 
 std::string context_text(std::int64_t tokens) {
   return tokens > 0 ? fmt::format(", with {} tokens of context", tokens) : std::string();
 }
 
-void print_shares(const std::vector<MeshPlan::Share>& shares, const std::string& host, Context& context) {
+void print_shares(const std::vector<MeshPlan::Share>& shares, const std::string& host, CommandContext& context) {
   Table table({{"NODE"}, {"LAYERS", Align::right}, {"MEMORY", Align::right}});
   for (const auto& share : shares)
     table.add({share.node == host ? share.node + " (host)" : share.node, std::to_string(share.layers),
@@ -28,7 +28,7 @@ void print_shares(const std::vector<MeshPlan::Share>& shares, const std::string&
   table.print(context.terminal);
 }
 
-void print_lines(const MeshPlan& plan, Context& context) {
+void print_lines(const MeshPlan& plan, CommandContext& context) {
   if (!plan.assignments.empty()) {
     Table table({{"NODE"}, {"MODEL"}, {"PART"}, {"WHY"}});
     for (const auto& one : plan.assignments) table.add({one.node, one.model, one.part, one.why});
@@ -39,7 +39,7 @@ void print_lines(const MeshPlan& plan, Context& context) {
   for (const auto& why : plan.unsplit) line(context, "not split: " + why);
 }
 
-void print_foretold(const MeshPlan& plan, Context& context) {
+void print_foretold(const MeshPlan& plan, CommandContext& context) {
   const auto needs = fmt::format("{} needs {}", plan.model, human_bytes(plan.need));
   if (!plan.alone.empty()) {
     line(context, fmt::format("{}; {} can hold it alone, a split would only be slower", needs, plan.alone));
@@ -54,7 +54,7 @@ void print_foretold(const MeshPlan& plan, Context& context) {
   }
 }
 
-void print_groups(const MeshPlan& plan, Context& context) {
+void print_groups(const MeshPlan& plan, CommandContext& context) {
   for (const auto& group : plan.groups) {
     const auto state = group.running ? std::string("serves") : group.stage;
     line(context, fmt::format("{} hosts it over {} nodes: {}{}{}", group.host, group.shares.size(), state,
@@ -65,7 +65,7 @@ void print_groups(const MeshPlan& plan, Context& context) {
 
 }  // namespace
 
-Result<int> show_plan(const std::string& model, Context& context) {
+Result<int> show_plan(const std::string& model, CommandContext& context) {
   const auto part = model.empty() ? std::string() : "/" + model_path(model).substr(sizeof("/api/v1/models/") - 1);
   const auto text = fetch(context.api, ApiRequest::get(fmt::format("{}/plan{}", kMesh, part)));
   if (!text) return std::unexpected(text.error());
@@ -80,7 +80,7 @@ Result<int> show_plan(const std::string& model, Context& context) {
   return kExitOk;
 }
 
-Result<int> assign_model(const std::string& node, const std::string& model, Context& context) {
+Result<int> assign_model(const std::string& node, const std::string& model, CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::post(fmt::format("{}/assign", kMesh), assign_body(node, model)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -94,7 +94,7 @@ Result<int> assign_model(const std::string& node, const std::string& model, Cont
   return kExitOk;
 }
 
-Result<int> unload_everywhere(const std::string& model, Context& context) {
+Result<int> unload_everywhere(const std::string& model, CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::post(fmt::format("{}/unload", kMesh), mesh_unload_body(model)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);

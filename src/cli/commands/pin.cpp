@@ -4,12 +4,12 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/wire.h"
+#include "cli/reply_parser.h"
 
 namespace corral::cli {
 namespace {
 
-Result<int> pin(const std::string& model, bool pinned, Context& context) {
+Result<int> pin(const std::string& model, bool pinned, CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::post("/internal/pin", pin_body(model, pinned)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -22,7 +22,7 @@ Action declare(CLI::App& app, bool pinned) {
   app.add_option("MODEL", *model, pinned ? "Name of a model in memory" : "Name of the model")
       ->required()
       ->type_name("");
-  return [model, pinned](Context& context) { return pin(*model, pinned, context); };
+  return [model, pinned](CommandContext& context) { return pin(*model, pinned, context); };
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/format.h"
+#include "cli/reply_parser.h"
 #include "cli/table.h"
-#include "cli/wire.h"
 
 namespace corral::cli {
 namespace {
@@ -41,7 +41,7 @@ std::string queued_text(const QueuedLoad& load) {
   return text;
 }
 
-void print_health(const Context& context, const Health& health) {
+void print_health(const CommandContext& context, const Health& health) {
   const bool idle = health.loaded.empty() && health.loading.empty() && health.queue.empty();
   if (idle && health.shares.empty() && health.elsewhere.empty()) {
     context.terminal.err << "No model is in memory. The first request for one loads it, or: corral load MODEL\n";
@@ -86,14 +86,14 @@ void print_health(const Context& context, const Health& health) {
     add({share.model, "share", status, or_unknown(share.device), size_or_unknown(share.memory)});
   }
   // This node's own rows have none.
-  for (const FarServed& model : health.elsewhere) {
+  for (const RemoteServedModel& model : health.elsewhere) {
     add({model.model, "", model.state, "", size_or_unknown(model.memory), "", std::to_string(model.running), "", "",
          model.node});
   }
   table.print(context.terminal);
 }
 
-Result<int> ps(Context& context) {
+Result<int> ps(CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -104,7 +104,7 @@ Result<int> ps(Context& context) {
 }
 
 // The same again whenever something changed, until Ctrl-C or the end of the server.
-Result<int> watch(Context& context) {
+Result<int> watch(CommandContext& context) {
   const auto show = [&](std::string_view name, std::string_view data) {
     if (name != "snapshot") return;
     const auto health = parse_health(data);
@@ -127,7 +127,7 @@ Result<int> watch(Context& context) {
 Action declare_ps(CLI::App& app) {
   const auto watches = std::make_shared<bool>(false);
   app.add_flag("--watch", *watches, "Print again after each change");
-  return [watches](Context& context) { return *watches ? watch(context) : ps(context); };
+  return [watches](CommandContext& context) { return *watches ? watch(context) : ps(context); };
 }
 
 }  // namespace corral::cli

@@ -13,7 +13,7 @@
 namespace corral::cli {
 namespace {
 
-struct PullWish {
+struct PullRequest {
   std::string name;
   std::string as;
   bool detach = false;
@@ -25,7 +25,7 @@ PullBody body_of(const PullTarget& target) {
 }
 
 // "org/repo" alone leaves the choice to the server; what else fits this machine is worth knowing before gigabytes come.
-void say_what_else_fits(const Context& context, const PullTarget& target) {
+void say_what_else_fits(const CommandContext& context, const PullTarget& target) {
   const auto& source = target.checkpoint.empty() ? target.model_name : target.checkpoint;
   if (source.find(':') != std::string::npos) return;  // somebody has chosen
   const auto text = context.api.call(ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(source, "/")));
@@ -42,7 +42,7 @@ void say_what_else_fits(const Context& context, const PullTarget& target) {
   context.terminal.err << printable(line);
 }
 
-Result<int> pull_as_json(const PullWish& wish, const PullTarget& target, Context& context) {
+Result<int> pull_as_json(const PullRequest& wish, const PullTarget& target, CommandContext& context) {
   auto body = body_of(target);
   body.dry_run = wish.dry_run;
   body.subscribe = !wish.detach;
@@ -51,7 +51,7 @@ Result<int> pull_as_json(const PullWish& wish, const PullTarget& target, Context
   return print_json(context, *text);
 }
 
-Result<int> detach(const PullTarget& target, Context& context) {
+Result<int> detach(const PullTarget& target, CommandContext& context) {
   const auto plan = plan_of(context, target);
   if (!plan) return std::unexpected(plan.error());
   context.terminal.err << printable(plan_text(*plan));
@@ -67,7 +67,7 @@ Result<int> detach(const PullTarget& target, Context& context) {
   return kExitOk;
 }
 
-Result<int> pull(const PullWish& wish, Context& context) {
+Result<int> pull(const PullRequest& wish, CommandContext& context) {
   auto target = find_target(context, wish.name);
   if (!wish.as.empty()) {
     target.checkpoint = target.model_name;
@@ -103,7 +103,7 @@ Result<int> pull(const PullWish& wish, Context& context) {
 }  // namespace
 
 Action declare_pull(CLI::App& app) {
-  const auto wish = std::make_shared<PullWish>();
+  const auto wish = std::make_shared<PullRequest>();
   app.add_option(
          "NAME", wish->name,
          "org/repo, org/repo:QUANT, org/repo:FILE.gguf, https://.../x.gguf, ollama.com/library/x:tag, or a name "
@@ -113,7 +113,7 @@ Action declare_pull(CLI::App& app) {
   app.add_option("--as,--name", wish->as, "Name of the model here")->type_name("NAME");
   app.add_flag("--detach", wish->detach, "Do not wait: download it in the background");
   app.add_flag("--dry-run", wish->dry_run, "Show size and memory, and download nothing");
-  return [wish](Context& context) { return pull(*wish, context); };
+  return [wish](CommandContext& context) { return pull(*wish, context); };
 }
 
 }  // namespace corral::cli

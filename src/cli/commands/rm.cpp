@@ -13,13 +13,13 @@
 namespace corral::cli {
 namespace {
 
-struct RemovalWish {
+struct RemovalRequest {
   std::string model;
   bool dry_run = false;
   bool models_dir = false;
 };
 
-std::string removal_body(const RemovalWish& wish) {
+std::string removal_body(const RemovalRequest& wish) {
   std::string text;
   json::Writer out(text);
   out.begin_object().field("model_name", wish.model);
@@ -30,7 +30,7 @@ std::string removal_body(const RemovalWish& wish) {
 }
 
 // A model has other names, and a file its owner: neither goes with a name that a client gave.
-std::string name_text(const RemovalWish& wish, const std::string& target) {
+std::string name_text(const RemovalRequest& wish, const std::string& target) {
   const bool file = target.starts_with('/');
   const auto kept = file ? fmt::format("the file {} stays", target)
                          : fmt::format("'{0}' stays. Remove it with: corral rm {0}", target);
@@ -38,7 +38,7 @@ std::string name_text(const RemovalWish& wish, const std::string& target) {
                      wish.dry_run ? "would go" : "is gone", kept);
 }
 
-Result<int> remove_model(const RemovalWish& wish, Context& context) {
+Result<int> remove_model(const RemovalRequest& wish, CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/delete", removal_body(wish)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -71,11 +71,11 @@ Result<int> remove_model(const RemovalWish& wish, Context& context) {
 }  // namespace
 
 Action declare_rm(CLI::App& app) {
-  const auto wish = std::make_shared<RemovalWish>();
+  const auto wish = std::make_shared<RemovalRequest>();
   app.add_option("MODEL", wish->model, "Model to remove; files that other models need stay")->required()->type_name("");
   app.add_flag("--dry-run", wish->dry_run, "Show the space that would be freed, and remove nothing");
   app.add_flag("--models-dir", wish->models_dir, "Also remove files in folders of models_dir");
-  return [wish](Context& context) { return remove_model(*wish, context); };
+  return [wish](CommandContext& context) { return remove_model(*wish, context); };
 }
 
 }  // namespace corral::cli

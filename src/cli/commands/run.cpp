@@ -29,8 +29,8 @@ struct RunOptions {
   bool yes = false;
 
   ChatOptions chat() const { return {model, max_tokens, temperature, seed}; }
-  LoadOptions load() const {
-    LoadOptions options{model};
+  LoadRequest load() const {
+    LoadRequest options{model};
     options.values.ctx_size = ctx_size;
     return options;
   }
@@ -43,7 +43,7 @@ struct Found {
   std::string type;  // "" if the server doesn't say
 };
 
-Found find(const Context& context, const std::string& model) {
+Found find(const CommandContext& context, const std::string& model) {
   const auto reply = context.api.call(ApiRequest::get(model_path(model)));
   if (reply && reply->status == 404) return {.place = Place::nowhere, .type = ""};
   if (!reply || reply->status >= 400) return {};  // the load says why
@@ -54,8 +54,8 @@ Found find(const Context& context, const std::string& model) {
 
 // A model that is in memory stays as it is unless other options were asked for; one that isn't on this machine is
 // fetched, and may have another name then. One that doesn't chat is refused before it is loaded.
-Result<> make_ready(const Context& context, RunOptions& run) {
-  LoadOptions options = run.load();
+Result<> make_ready(const CommandContext& context, RunOptions& run) {
+  LoadRequest options = run.load();
   const Found found = find(context, options.model);
   if (!found.type.empty() && found.type != "llm") {
     return fail(errc::usage,
@@ -86,7 +86,7 @@ Result<> make_ready(const Context& context, RunOptions& run) {
 // The dialogue at a terminal.
 class Dialogue {
  public:
-  Dialogue(Context& context, Chat& chat) : context_(context), chat_(chat) {}
+  Dialogue(CommandContext& context, Chat& chat) : context_(context), chat_(chat) {}
 
   Result<int> run() {
     say("Type a message, or /help.\n");
@@ -148,13 +148,13 @@ class Dialogue {
     say(fmt::format("error: {}\n", printable(done.error().message)));
   }
 
-  Context& context_;
+  CommandContext& context_;
   Chat& chat_;
   int interrupts_in_a_row_ = 0;
 };
 
 // Text from the command line, with what comes through a pipe behind it. Empty: a person is to be asked.
-Result<std::string> find_prompt(const RunOptions& options, Context& context) {
+Result<std::string> find_prompt(const RunOptions& options, CommandContext& context) {
   std::string prompt = fmt::format("{}", fmt::join(options.prompt, " "));
   const bool read = prompt.empty() ? !context.terminal.in_tty : context.input.is_piped();
   if (!read) return prompt;
@@ -167,7 +167,7 @@ Result<std::string> find_prompt(const RunOptions& options, Context& context) {
   return prompt;
 }
 
-Result<int> answer_as_json(const RunOptions& options, const std::string& prompt, Context& context) {
+Result<int> answer_as_json(const RunOptions& options, const std::string& prompt, CommandContext& context) {
   std::vector<ChatMessage> messages;
   if (!options.system.empty()) messages.push_back({"system", options.system});
   messages.push_back({"user", prompt});
@@ -177,7 +177,7 @@ Result<int> answer_as_json(const RunOptions& options, const std::string& prompt,
   return print_json(context, *text);
 }
 
-Result<int> run(RunOptions options, Context& context) {
+Result<int> run(RunOptions options, CommandContext& context) {
   if (options.model.empty()) {
     auto model = choose_model(context);
     if (!model) return std::unexpected(model.error());
@@ -212,7 +212,7 @@ Action declare_run(CLI::App& app) {
   app.add_option("--temperature", options->temperature, "0: always the most likely token")->type_name("X");
   app.add_option("--seed", options->seed, "The same seed gives the same response")->type_name("N");
   app.add_flag("--yes", options->yes, "Download a missing model without a question");
-  return [options](Context& context) { return run(*options, context); };
+  return [options](CommandContext& context) { return run(*options, context); };
 }
 
 }  // namespace corral::cli

@@ -17,7 +17,7 @@
 namespace corral::cli {
 namespace {
 
-struct SearchWish {
+struct SearchRequest {
   std::vector<std::string> words;
   int limit = 20;
 };
@@ -34,7 +34,7 @@ bool matches(const config::KnownModel& model, const std::vector<std::string>& wo
   return std::ranges::all_of(words, [&](const std::string& word) { return all.find(small_letters(word)) != all.npos; });
 }
 
-Result<int> search(const SearchWish& wish, Context& context) {
+Result<int> search(const SearchRequest& wish, CommandContext& context) {
   const auto query = fmt::format("/api/v1/registry/search?query={}&limit={}",
                                  escaped(fmt::format("{}", fmt::join(wish.words, " "))), wish.limit);
   if (context.json) {
@@ -74,13 +74,13 @@ Result<int> search(const SearchWish& wish, Context& context) {
 }  // namespace
 
 Action declare_search(CLI::App& app) {
-  const auto wish = std::make_shared<SearchWish>();
+  const auto wish = std::make_shared<SearchRequest>();
   app.add_option("WORDS", wish->words, "Text in its name")->required()->type_name("");
   app.add_option("--limit", wish->limit, "Maximum number of repositories")
       ->type_name("N")
       ->check(CLI::Range(1, 100))
       ->default_val(20);
-  return [wish](Context& context) { return search(*wish, context); };
+  return [wish](CommandContext& context) { return search(*wish, context); };
 }
 
 }  // namespace corral::cli

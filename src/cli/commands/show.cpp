@@ -59,12 +59,12 @@ std::vector<std::int64_t> contexts_for(const ListedModel& model) {
 }
 
 // What it takes with each of these contexts; nothing where the server can't say.
-Result<> print_memory(const Context& context, const std::string& name, const ListedModel& model) {
+Result<> print_memory(const CommandContext& context, const std::string& name, const ListedModel& model) {
   Table table({{"CONTEXT", Align::right}, {"MEMORY", Align::right}});
   bool any = false;
   const auto contexts = model.type == "llm" ? contexts_for(model) : std::vector<std::int64_t>{0};
   for (const auto tokens : contexts) {
-    LoadOptions options{name};
+    LoadRequest options{name};
     if (tokens > 0) options.values.ctx_size = tokens;
     const auto reply = context.api.call(ApiRequest::post("/api/v1/estimate", load_body(options, false)));
     if (!reply) return std::unexpected(reply.error());
@@ -88,7 +88,7 @@ std::string template_text(const std::string& text) {
                      shorten(line, kTemplateWidth));
 }
 
-void print_files(const Context& context, const json::Value& answer) {
+void print_files(const CommandContext& context, const json::Value& answer) {
   Table table({{"FILE"}, {"SIZE", Align::right}, {"SHA-256"}});
   bool any = false;
   each(answer, "files", [&](const json::Value& file) {
@@ -101,7 +101,7 @@ void print_files(const Context& context, const json::Value& answer) {
   table.print(context.terminal);
 }
 
-Result<int> show_here(const std::string& name, const std::string& text, Context& context) {
+Result<int> show_here(const std::string& name, const std::string& text, CommandContext& context) {
   const auto answer = parse_answer(text);
   const auto model = parse_model(text);
   if (!answer || !model) return std::unexpected(!answer ? answer.error() : model.error());
@@ -132,7 +132,7 @@ Result<int> show_here(const std::string& name, const std::string& text, Context&
 }
 
 // One that could be fetched: what there is to choose from.
-Result<int> show_there(const PullTarget& target, const std::string& text, Context& context) {
+Result<int> show_there(const PullTarget& target, const std::string& text, CommandContext& context) {
   const auto variants = parse_variants(text);
   if (!variants) return std::unexpected(variants.error());
   Sheet sheet;
@@ -159,7 +159,7 @@ Result<int> show_there(const PullTarget& target, const std::string& text, Contex
 }
 
 // A file at an address: there is nothing to choose from.
-Result<int> show_address(const PullTarget& target, Context& context) {
+Result<int> show_address(const PullTarget& target, CommandContext& context) {
   const PullBody body{.model_name = target.model_name, .dry_run = true};
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));
   if (!text) return std::unexpected(text.error());
@@ -179,7 +179,7 @@ Result<int> show_address(const PullTarget& target, Context& context) {
 
 std::string details_path(const std::string& name) { return model_path(name) + "?details=true"; }
 
-Result<int> show_template(const std::string& name, const std::string& text, Context& context) {
+Result<int> show_template(const std::string& name, const std::string& text, CommandContext& context) {
   const auto answer = parse_answer(text);
   if (!answer) return std::unexpected(answer.error());
   const auto chat_template = text_of(*answer, "chat_template");
@@ -188,7 +188,7 @@ Result<int> show_template(const std::string& name, const std::string& text, Cont
   return kExitOk;
 }
 
-Result<int> show_model(const std::string& name, bool with_template, Context& context) {
+Result<int> show_model(const std::string& name, bool with_template, CommandContext& context) {
   auto reply = context.api.call(ApiRequest::get(details_path(name)));
   if (!reply) return std::unexpected(reply.error());
   const auto target = find_target(context, name);
@@ -220,7 +220,7 @@ Action declare_show(CLI::App& app) {
   app.add_option("MODEL", *name, "Name of a local model, or of one on the hub")->required()->type_name("");
   const auto with_template = std::make_shared<bool>(false);
   app.add_flag("--template", *with_template, "Print only its chat template");
-  return [name, with_template](Context& context) { return show_model(*name, *with_template, context); };
+  return [name, with_template](CommandContext& context) { return show_model(*name, *with_template, context); };
 }
 
 }  // namespace corral::cli

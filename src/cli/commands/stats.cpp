@@ -4,12 +4,12 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/format.h"
-#include "cli/wire.h"
+#include "cli/reply_parser.h"
 
 namespace corral::cli {
 namespace {
 
-Result<int> stats(Context& context) {
+Result<int> stats(CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::get("/api/v1/stats"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -33,7 +33,7 @@ Result<int> stats(Context& context) {
 }  // namespace
 
 Action declare_stats(CLI::App&) {
-  return [](Context& context) { return stats(context); };
+  return [](CommandContext& context) { return stats(context); };
 }
 
 }  // namespace corral::cli

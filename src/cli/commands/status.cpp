@@ -4,7 +4,7 @@
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/format.h"
-#include "cli/wire.h"
+#include "cli/reply_parser.h"
 
 namespace corral::cli {
 namespace {
@@ -23,7 +23,7 @@ std::string slots_text(const Health& health) {
   return text;
 }
 
-Result<int> status(Context& context) {
+Result<int> status(CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::get("/api/v1/health"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -46,7 +46,7 @@ Result<int> status(Context& context) {
 }  // namespace
 
 Action declare_status(CLI::App&) {
-  return [](Context& context) { return status(context); };
+  return [](CommandContext& context) { return status(context); };
 }
 
 }  // namespace corral::cli

@@ -5,12 +5,12 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/wire.h"
+#include "cli/reply_parser.h"
 
 namespace corral::cli {
 namespace {
 
-Result<int> unload(const std::string& model, Context& context) {
+Result<int> unload(const std::string& model, CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/unload", unload_body(model)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
@@ -32,7 +32,7 @@ Result<int> unload(const std::string& model, Context& context) {
 Action declare_unload(CLI::App& app) {
   const auto model = std::make_shared<std::string>();
   app.add_option("MODEL", *model, "Name of the model; without it, all are unloaded")->type_name("");
-  return [model](Context& context) { return unload(*model, context); };
+  return [model](CommandContext& context) { return unload(*model, context); };
 }
 
 }  // namespace corral::cli

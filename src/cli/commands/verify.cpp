@@ -17,12 +17,12 @@
 namespace corral::cli {
 namespace {
 
-struct VerifyWish {
+struct VerifyRequest {
   std::string model;  // empty: all
   bool quarantine = false;
 };
 
-std::string verify_body(const VerifyWish& wish, bool stream) {
+std::string verify_body(const VerifyRequest& wish, bool stream) {
   std::string body;
   json::Writer out(body);
   out.begin_object();
@@ -40,7 +40,7 @@ std::string state_text(const std::string& state) {
   return state;
 }
 
-int print_verified(const Context& context, const json::Value& answer) {
+int print_verified(const CommandContext& context, const json::Value& answer) {
   Table table({{"MODEL"}, {"FILE"}, {"SIZE", Align::right}, {"STATE"}});
   std::vector<std::string> notes;
   bool first_look = false;
@@ -65,7 +65,7 @@ int print_verified(const Context& context, const json::Value& answer) {
   return text_of(answer, "status") == "success" ? kExitOk : kExitFailed;
 }
 
-Result<int> verify(const VerifyWish& wish, Context& context) {
+Result<int> verify(const VerifyRequest& wish, CommandContext& context) {
   if (context.json) {
     const auto text = fetch(context.api, ApiRequest::post("/api/v1/verify", verify_body(wish, false)));
     if (!text) return std::unexpected(text.error());
@@ -100,10 +100,10 @@ Result<int> verify(const VerifyWish& wish, Context& context) {
 }  // namespace
 
 Action declare_verify(CLI::App& app) {
-  const auto wish = std::make_shared<VerifyWish>();
+  const auto wish = std::make_shared<VerifyRequest>();
   app.add_option("MODEL", wish->model, "Only this model; default: all local models")->type_name("");
   app.add_flag("--quarantine", wish->quarantine, "Rename damaged files, so that they are not loaded");
-  return [wish](Context& context) { return verify(*wish, context); };
+  return [wish](CommandContext& context) { return verify(*wish, context); };
 }
 
 }  // namespace corral::cli

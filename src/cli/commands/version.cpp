@@ -3,7 +3,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/wire.h"
+#include "cli/reply_parser.h"
 
 namespace corral::cli {
 namespace {
@@ -16,7 +16,7 @@ std::string server_version(ServerApi& api) {
   return health ? health->version : std::string();
 }
 
-Result<int> version(Context& context) {
+Result<int> version(CommandContext& context) {
   const Hooks& hooks = context.hooks;
   const std::string server = server_version(context.api);
   if (context.json) {
@@ -35,7 +35,7 @@ Result<int> version(Context& context) {
 }  // namespace
 
 Action declare_version(CLI::App&) {
-  return [](Context& context) { return version(context); };
+  return [](CommandContext& context) { return version(context); };
 }
 
 }  // namespace corral::cli

@@ -1,8 +1,8 @@
 // Anthropic's Messages API.
 #include <array>
 
-#include "dialects/anthropic/count_teller.h"
-#include "dialects/anthropic/message_teller.h"
+#include "dialects/anthropic/count_translator.h"
+#include "dialects/anthropic/message_translator.h"
 #include "dialects/anthropic/read.h"
 
 namespace corral::dialects::anthropic {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "dialects/audio/encoder.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/errors.h"

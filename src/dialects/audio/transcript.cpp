@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "dialects/audio/transcription.h"
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "http/sse.h"
 #include "json/value.h"
 #include "json/writer.h"

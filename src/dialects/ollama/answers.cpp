@@ -93,9 +93,9 @@ std::string write_calls(json::Writer& out, const std::vector<protocol::ToolPiece
 }
 
 // What chats and prompts have in common; they differ in where the text stands.
-class Teller : public AnswerTeller {
+class Translator : public ResponseTranslator {
  public:
-  explicit Teller(const Canonical& request) {
+  explicit Translator(const Canonical& request) {
     json::Writer out(begin_);
     out.begin_object().field("model", request.about.model).field("created_at", time_text(request.received));
     begin_.push_back(',');
@@ -177,9 +177,9 @@ class Teller : public AnswerTeller {
   std::string logprobs_;  // elements of an array that haven't been told
 };
 
-class ChatTeller final : public Teller {
+class ChatTranslator final : public Translator {
  public:
-  using Teller::Teller;
+  using Translator::Translator;
 
  private:
   void say(std::string& out, const ChoicePiece& said) override {
@@ -207,9 +207,9 @@ std::string said_before(const Canonical& request) {
   return said != nullptr ? *said : std::string();
 }
 
-class GenerateTeller final : public Teller {
+class GenerateTranslator final : public Translator {
  public:
-  explicit GenerateTeller(const Canonical& request) : Teller(request), before_(said_before(request)) {}
+  explicit GenerateTranslator(const Canonical& request) : Translator(request), before_(said_before(request)) {}
 
  private:
   void say(std::string& out, const ChoicePiece& said) override {
@@ -234,9 +234,9 @@ class GenerateTeller final : public Teller {
 };
 
 // Answers that never stream.
-class WholeTeller : public AnswerTeller {
+class WholeTranslator : public ResponseTranslator {
  public:
-  explicit WholeTeller(const Canonical& request) : model_(request.about.model) {}
+  explicit WholeTranslator(const Canonical& request) : model_(request.about.model) {}
   void ping(std::string&) override {}
   void piece(std::string&, const AnswerPiece&) override {}
   void failure(std::string& out, const Error& error) override {
@@ -250,9 +250,9 @@ class WholeTeller : public AnswerTeller {
   Nanos total_{0};
 };
 
-class EmbedTeller final : public WholeTeller {
+class EmbedTranslator final : public WholeTranslator {
  public:
-  using WholeTeller::WholeTeller;
+  using WholeTranslator::WholeTranslator;
   std::string whole(const AnswerPiece& answer) override {
     std::string text;
     std::size_t expected = 256;
@@ -267,9 +267,9 @@ class EmbedTeller final : public WholeTeller {
   }
 };
 
-class OldEmbeddingTeller final : public WholeTeller {
+class OldEmbeddingTranslator final : public WholeTranslator {
  public:
-  using WholeTeller::WholeTeller;
+  using WholeTranslator::WholeTranslator;
   std::string whole(const AnswerPiece& answer) override {
     std::string text = R"({"embedding":)";
     text.append(answer.embeddings.empty() ? std::string_view("[]") : std::string_view(answer.embeddings.front()));
@@ -279,7 +279,7 @@ class OldEmbeddingTeller final : public WholeTeller {
 };
 
 template <typename T>
-std::unique_ptr<AnswerTeller> make(const Canonical& request) {
+std::unique_ptr<ResponseTranslator> make(const Canonical& request) {
   return std::make_unique<T>(request);
 }
 
@@ -296,9 +296,13 @@ std::string time_text(WallTime time) {
                      clock.minutes().count(), clock.seconds().count(), ms);
 }
 
-std::unique_ptr<AnswerTeller> tell_chat(const Canonical& request) { return make<ChatTeller>(request); }
-std::unique_ptr<AnswerTeller> tell_generate(const Canonical& request) { return make<GenerateTeller>(request); }
-std::unique_ptr<AnswerTeller> tell_embed(const Canonical& request) { return make<EmbedTeller>(request); }
-std::unique_ptr<AnswerTeller> tell_old_embedding(const Canonical& request) { return make<OldEmbeddingTeller>(request); }
+std::unique_ptr<ResponseTranslator> tell_chat(const Canonical& request) { return make<ChatTranslator>(request); }
+std::unique_ptr<ResponseTranslator> tell_generate(const Canonical& request) {
+  return make<GenerateTranslator>(request);
+}
+std::unique_ptr<ResponseTranslator> tell_embed(const Canonical& request) { return make<EmbedTranslator>(request); }
+std::unique_ptr<ResponseTranslator> tell_old_embedding(const Canonical& request) {
+  return make<OldEmbeddingTranslator>(request);
+}
 
 }  // namespace corral::dialects::ollama

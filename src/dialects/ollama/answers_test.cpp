@@ -27,11 +27,11 @@ Canonical request(std::string note = {}) {
   return asked;
 }
 
-std::string streamed(std::unique_ptr<AnswerTeller> teller, std::vector<std::string> pieces) {
+std::string streamed(std::unique_ptr<ResponseTranslator> teller, std::vector<std::string> pieces) {
   EXPECT_EQ(teller->stream_type(), "application/x-ndjson");
   return told_text(std::move(pieces), std::move(teller), [] { return std::chrono::nanoseconds(10s); });
 }
-std::string whole(std::unique_ptr<AnswerTeller> teller, std::string body) {
+std::string whole(std::unique_ptr<ResponseTranslator> teller, std::string body) {
   auto response =
       told(http::Response::json(200, std::move(body)), std::move(teller), [] { return std::chrono::nanoseconds(10s); });
   EXPECT_EQ(response.head.status, 200u) << response.body.text();

@@ -15,7 +15,7 @@ namespace corral::dialects::ollama {
 namespace {
 
 constexpr Millis kForEver{-1};
-constexpr double kMost = 10.0 * 365 * 24 * 3600;  // seconds
+constexpr double kMax = 10.0 * 365 * 24 * 3600;  // seconds
 
 struct Unit {
   std::string_view name;
@@ -28,7 +28,7 @@ constexpr auto kUnits =
 Millis from_seconds(double seconds) {
   if (seconds < 0) return kForEver;
   // Less than a millisecond isn't "at once".
-  return Millis(static_cast<std::int64_t>(std::ceil(std::min(seconds, kMost) * 1000)));
+  return Millis(static_cast<std::int64_t>(std::ceil(std::min(seconds, kMax) * 1000)));
 }
 
 std::optional<double> number_at(std::string_view& text) {

@@ -1,8 +1,8 @@
 // OpenAI's Responses API.
 #include <array>
 
-#include "dialects/responses/answer_teller.h"
 #include "dialects/responses/read.h"
+#include "dialects/responses/response_translator.h"
 
 namespace corral::dialects {
 namespace {

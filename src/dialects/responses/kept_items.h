@@ -32,7 +32,7 @@ struct LastAnswer {
   std::string_view status;
   std::string_view doc;  // the response object
 };
-// In whole events as AnswerTeller makes them; none: more comes.
+// In whole events as ResponseTranslator makes them; none: more comes.
 std::optional<LastAnswer> last_answer(std::string_view events);
 // "status" of an answer; empty: it has none.
 std::string status_in(const std::string& answer);

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dialects/responses/answer_teller.h"
 #include "dialects/responses/read.h"
+#include "dialects/responses/response_translator.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 #include "protocol/piece.h"

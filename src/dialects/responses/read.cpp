@@ -196,7 +196,7 @@ bool wants_logprobs(View body) {
 
 // What every answer repeats of its request, in the order of OpenAI's reference. What is too large for that is told as
 // if it hadn't been said.
-std::string echo_of(View body, const Wish& wish) {
+std::string echo_of(View body, const StorageRequest& wish) {
   std::string text;
   json::Writer out(text);
   const auto same = [&](std::string_view name, std::string_view otherwise) {
@@ -229,8 +229,8 @@ std::string echo_of(View body, const Wish& wish) {
   return text.substr(1, text.size() - 2);
 }
 
-std::shared_ptr<Wish> wish_of(View body, const Before& before) {
-  auto wish = std::make_shared<Wish>();
+std::shared_ptr<StorageRequest> wish_of(View body, const Before& before) {
+  auto wish = std::make_shared<StorageRequest>();
   wish->previous = body.find("previous_response_id").as_string();
   const auto conversation = body.find("conversation");
   wish->conversation = (conversation.is_object() ? conversation.find("id") : conversation).as_string();

@@ -46,7 +46,7 @@ Result<KvMemoryManager::Ensured> KvMemoryManager::ensure() {
   cells_ = shape_.cells == 0 ? first_cells_ : shape_.cells;
   const std::uint64_t kept = std::uint64_t{options_.prefix_cache_tokens} * cells_ / first_cells_;
   sequences_.limit_prefixes(
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(kept, options_.most_prefix_cache_tokens)));
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(kept, options_.max_prefix_cache_tokens)));
   return Ensured::made;
 }
 
@@ -82,7 +82,7 @@ bool KvMemoryManager::in_vain(const std::optional<NoGrowth>& known, std::uint32_
 
 std::optional<std::uint32_t> KvMemoryManager::growth(std::uint32_t needed) {
   constexpr Millis kLookAgain{1'000};
-  if (!memory_ || !shape_.unified() || options_.most_cells <= cells_ || options_.layout == KvLayout::split)
+  if (!memory_ || !shape_.unified() || options_.max_cells <= cells_ || options_.layout == KvLayout::split)
     return std::nullopt;
   if (in_vain(no_room_, needed)) return std::nullopt;
   const std::uint32_t cells = growth_(*memory_, needed);

@@ -22,7 +22,7 @@ class KvMemoryManager {
  public:
   // `memory` is what `make` made with the shape of one pool. `explain` says more of an out_of_memory of `make`; that
   // takes a while, so it is a chore, and `wake` is called on its thread when it is done: without `chores` nobody asks.
-  // `growth`: needed where WorkerOptions::most_cells is.
+  // `growth`: needed where WorkerOptions::max_cells is.
   struct Parts {
     std::unique_ptr<KvMemory> memory;
     KvMaker make;
@@ -43,7 +43,7 @@ class KvMemoryManager {
   // One for all sequences, with as many cells.
   KvShape pool() const { return {.streams = 0, .cells = shape_.cells}; }
   std::uint32_t cells() const { return cells_; }  // of a pool, now or when it is made
-  bool grows() const { return options_.most_cells > first_cells_; }
+  bool grows() const { return options_.max_cells > first_cells_; }
   // There may be memory for a layout in parts.
   bool may_split() const { return !no_split_; }
   bool may_fill() const { return there() && memory_->takes_padding(); }

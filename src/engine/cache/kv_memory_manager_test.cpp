@@ -12,7 +12,7 @@ using test::MemoryMaker;
 
 class Keeper : public ::testing::Test {
  protected:
-  void start(WorkerOptions options = {.most_cells = 1000, .threads = {4, 6}}, bool explains = false) {
+  void start(WorkerOptions options = {.max_cells = 1000, .threads = {4, 6}}, bool explains = false) {
     KvMemoryManager::Parts parts{.memory = *(*maker_)({}),
                                  .make = [maker = maker_](KvShape shape) { return (*maker)(shape); },
                                  .growth =
@@ -161,7 +161,7 @@ TEST_F(Keeper, OnlyAPoolGrows) {
   kv_->drop({.streams = 4});
   ASSERT_TRUE(kv_->ensure());
   EXPECT_FALSE(kv_->growth(300));
-  start({.most_cells = 0});
+  start({.max_cells = 0});
   EXPECT_FALSE(kv_->grows());
   EXPECT_FALSE(kv_->growth(300));
 }

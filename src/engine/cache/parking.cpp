@@ -27,11 +27,11 @@ void Parking::put_own(Session& session, std::uint32_t tokens, std::vector<std::u
 Parking::Found Parking::find(Session& session, std::span<const Token> wanted, std::uint32_t least, bool may_read) {
   using Files = ParkedStore::Files;
   if (!store_) return {};
-  const Files files = session.reads.files < kMostReads ? Files::read : Files::awaited;
+  const Files files = session.reads.files < kMaxReads ? Files::read : Files::awaited;
   auto found = store_->find(wanted, least + kLeast, may_read ? files : Files::ignored);
   session.reads.files += found.begun ? 1 : 0;
   if (found.coming) return {.hit = std::nullopt, .coming = true};
-  if (found.hit && (found.hit->length - least) * kMostWaste < found.hit->parked->tokens.size()) return {};
+  if (found.hit && (found.hit->length - least) * kMaxWaste < found.hit->parked->tokens.size()) return {};
   return {.hit = std::move(found.hit)};
 }
 

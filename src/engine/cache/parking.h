@@ -21,9 +21,9 @@ class Parking {
   // Fewer tokens aren't worth a copy.
   static constexpr std::uint32_t kLeast = 32;
   // A parked copy is put back whole and then cut: it must give at least one in so many of its tokens.
-  static constexpr std::uint32_t kMostWaste = 8;
+  static constexpr std::uint32_t kMaxWaste = 8;
   // Files that are read for a session until it gets cells: what was read may be gone again when its turn comes.
-  static constexpr std::uint32_t kMostReads = 2;
+  static constexpr std::uint32_t kMaxReads = 2;
 
   bool takes(std::size_t tokens) const { return store_ != nullptr && tokens >= kLeast; }
   // It would be of use to nobody: there is one for these tokens.

@@ -16,7 +16,7 @@ bool is_prefix(std::uint64_t owner) { return owner % 2 == 1; }
 }  // namespace
 
 Sequences::Sequences(const SessionTable& sessions, std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens)
-    : sessions_(sessions), parking_(std::move(store)), most_prefix_tokens_(prefix_tokens) {}
+    : sessions_(sessions), parking_(std::move(store)), max_prefix_tokens_(prefix_tokens) {}
 
 void Sequences::bind(KvMemory* memory) {
   memory_ = memory;
@@ -74,7 +74,7 @@ void Sequences::give_up(Session& session, Leave leave) {
 
 // The cells become a prefix for others. False if they can't.
 bool Sequences::keep(Session& session) {
-  if (!memory_->divisible() || session.in_cache > most_prefix_tokens_) return false;
+  if (!memory_->divisible() || session.in_cache > max_prefix_tokens_) return false;
   const std::uint64_t owner = owner_of_prefix(next_prefix_++);
   Prefix prefix{owner,
                 session.sequence,
@@ -97,7 +97,7 @@ bool Sequences::keep(Session& session) {
   prefixes_.push_back(std::move(prefix));
   session.sequence = -1;
   set_cached(session, 0);
-  while (prefix_tokens_ > most_prefix_tokens_) evict(prefixes_.begin());
+  while (prefix_tokens_ > max_prefix_tokens_) evict(prefixes_.begin());
   return true;
 }
 

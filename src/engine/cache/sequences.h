@@ -34,7 +34,7 @@ class Sequences {
   // The memory to use from now on, empty; nullptr: none. Nothing may hold a sequence of the one before.
   void bind(KvMemory* memory);
   // Most tokens of ended sessions from now on; nothing changes where nothing was to be shared from the beginning.
-  void limit_prefixes(std::uint32_t tokens) { most_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
+  void limit_prefixes(std::uint32_t tokens) { max_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
   // Something was left halfway: no sequence and no memory from now on, whatever there was.
   void forget_all() noexcept;
 
@@ -149,7 +149,7 @@ class Sequences {
   void evict(PrefixList::iterator prefix);
   void free_id(std::int32_t sequence);
   void set_cached(Session& session, std::uint32_t tokens);
-  bool sharing() const { return most_prefix_tokens_ > 0; }
+  bool sharing() const { return max_prefix_tokens_ > 0; }
   bool own_all_cells(Session& session);
   bool shares(const Session& session) const { return session.share && !session.shifted && sharing(); }
   // What is parked for all was computed as the load says.
@@ -158,7 +158,7 @@ class Sequences {
 
   const SessionTable& sessions_;
   Parking parking_;
-  std::uint32_t most_prefix_tokens_;
+  std::uint32_t max_prefix_tokens_;
   KvMemory* memory_ = nullptr;
   CellLedger ledger_;    // of memory_
   AdapterIndex index_;   // histories that are in cells, or on their way there

@@ -19,7 +19,7 @@ Result<std::uint32_t> layers_of(const EngineLoadOptions& options) {
 
 }  // namespace
 
-Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, Have have) {
+Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, MemoryScope have) {
   if (!options.fit || options.n_gpu_layers >= 0 || !options.remotes.empty()) return std::nullopt;
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   const auto gpus = choose_gpus(found_devices(), options.backend, options.devices);
@@ -43,7 +43,7 @@ Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, Ha
 }
 
 Result<MemoryEstimate> estimate_fitted(const EngineLoadOptions& options) {
-  auto fitted = fit_to_gpus(options, Have::altogether);
+  auto fitted = fit_to_gpus(options, MemoryScope::altogether);
   if (!fitted) return std::unexpected(std::move(fitted.error()));
   if (*fitted) return std::move((**fitted).estimate);
   return estimate_memory(options);

@@ -15,7 +15,7 @@ namespace corral::engine {
 // Of a load that leaves the number to the engine (EngineLoadOptions::fit, n_gpu_layers -1) and has GPUs; none: another
 // one, which loads as it says. `have`: what is free, for the load itself, or what there is altogether, for a machine on
 // which others would make room. Blocks for a dry run, or some. Errors: those of estimate_memory().
-Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, Have have);
+Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, MemoryScope have);
 
 // estimate_memory() of the load as it will be where nothing else is in memory.
 Result<MemoryEstimate> estimate_fitted(const EngineLoadOptions& options);

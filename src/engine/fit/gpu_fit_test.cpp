@@ -12,19 +12,19 @@ TEST(GpuFit, WhoeverSaysHowManyLayersGetsThem) {
   ASSERT_TRUE(load_backends());
   EngineLoadOptions options = load_options("tiny-llama");
   options.n_gpu_layers = 1;
-  ASSERT_TRUE(fit_to_gpus(options, Have::free));
-  EXPECT_FALSE(*fit_to_gpus(options, Have::free));
+  ASSERT_TRUE(fit_to_gpus(options, MemoryScope::free));
+  EXPECT_FALSE(*fit_to_gpus(options, MemoryScope::free));
   options.n_gpu_layers = -1;
   options.fit = false;
-  EXPECT_FALSE(*fit_to_gpus(options, Have::free));
+  EXPECT_FALSE(*fit_to_gpus(options, MemoryScope::free));
   options.fit = true;
   options.backend = "cpu";
-  EXPECT_FALSE(*fit_to_gpus(options, Have::altogether)) << "no GPU is asked for";
+  EXPECT_FALSE(*fit_to_gpus(options, MemoryScope::altogether)) << "no GPU is asked for";
 }
 
 TEST(GpuFit, ATinyModelGoesOnGpusWithAllLayersWhereThereAreSome) {
   ASSERT_TRUE(load_backends());
-  const auto fitted = fit_to_gpus(load_options("tiny-llama"), Have::altogether);
+  const auto fitted = fit_to_gpus(load_options("tiny-llama"), MemoryScope::altogether);
   ASSERT_TRUE(fitted) << fitted.error().message;
   if (gpus_of(found_devices(), "").empty()) {
     EXPECT_FALSE(*fitted);

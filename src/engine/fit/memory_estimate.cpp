@@ -196,14 +196,14 @@ std::uint64_t bound(const Model& model, const llama_context_params& params, cons
 Error too_little(errc cause, const EngineLoadOptions& options, std::uint32_t n_ctx, std::vector<MemoryNeed> needs) {
   Error error(make_error_code(cause),
               fmt::format("'{}' with a context of {} tokens {}: take a smaller context{}", options.path, n_ctx,
-                          in_words(needs, cause == errc::never_fits ? Have::altogether : Have::free),
+                          in_words(needs, cause == errc::never_fits ? MemoryScope::altogether : MemoryScope::free),
                           cause == errc::never_fits ? "" : " or unload something"),
               "n_ctx");
   error.memory = std::move(needs);
   return error;
 }
 
-Error with_needs(Error error, std::vector<MemoryNeed> needs, Have have) {
+Error with_needs(Error error, std::vector<MemoryNeed> needs, MemoryScope have) {
   error.message += " (it " + in_words(needs, have) + ")";
   error.memory = std::move(needs);
   return error;
@@ -306,12 +306,12 @@ std::vector<ContextMemory> context_memory(const Model& model, const EngineLoadOp
                       .integrated = integrated});
   }
   const HostMemory beside{.total = host.total, .available = host.available - std::min(host.available, mapped)};
-  const auto pools = pools_of(beside, devices_of(model.handle()), Have::free);
+  const auto pools = pools_of(beside, devices_of(model.handle()), MemoryScope::free);
   return context_room(shares, llama_n_ctx(context), contexts, pools);
 }
 
 Result<> check_contexts_fit(const Model& model, const EngineLoadOptions& options, const HostMemory& host) {
-  return check_contexts_fit(model, options, host.total, pools_of(host, devices_of(model.handle()), Have::free));
+  return check_contexts_fit(model, options, host.total, pools_of(host, devices_of(model.handle()), MemoryScope::free));
 }
 
 Result<> check_contexts_fit(const Model& model, const EngineLoadOptions& options, std::uint64_t host_total,
@@ -343,7 +343,7 @@ Error with_facts(Error error, const EngineLoadOptions& options, const HostMemory
   estimate->process = 0;  // it is here already
   if (auto needs = never_fits(*estimate, host.total); !needs.empty()) {
     error.code = make_error_code(errc::never_fits);
-    return with_needs(std::move(error), std::move(needs), Have::altogether);
+    return with_needs(std::move(error), std::move(needs), MemoryScope::altogether);
   }
   if (part == FailedPart::context) {
     EngineLoadOptions one = options;
@@ -364,7 +364,7 @@ Error with_facts(Error error, const EngineLoadOptions& options, const HostMemory
   auto needs = needs_of(*estimate, host.total != 0 ? std::optional(host.available) : std::nullopt);
   const auto fits = [](const MemoryNeed& need) { return need.need <= need.have; };
   if (!std::ranges::all_of(needs, fits)) std::erase_if(needs, fits);
-  return needs.empty() ? error : with_needs(std::move(error), std::move(needs), Have::free);
+  return needs.empty() ? error : with_needs(std::move(error), std::move(needs), MemoryScope::free);
 }
 
 }  // namespace

@@ -20,16 +20,16 @@ std::string device_name(ggml_backend_dev_t device) {
   return name;
 }
 
-std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, Have have) {
+std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, MemoryScope have) {
   std::vector<DeviceBudget> pools;
   pools.push_back({.device = std::string(kHostDevice)});
-  if (host.total != 0) pools.back().free = have == Have::free ? host.available : host.total;
+  if (host.total != 0) pools.back().free = have == MemoryScope::free ? host.available : host.total;
   for (const ggml_backend_dev_t gpu : gpus) {
     if (ggml_backend_dev_type(gpu) != GGML_BACKEND_DEVICE_TYPE_GPU) continue;
     std::size_t free = 0, total = 0;
     ggml_backend_dev_memory(gpu, &free, &total);
     pools.push_back({.device = device_name(gpu)});
-    if (total != 0) pools.back().free = have == Have::free ? free : total;
+    if (total != 0) pools.back().free = have == MemoryScope::free ? free : total;
   }
   return pools;
 }

@@ -34,7 +34,7 @@ struct DeviceBudget {
 std::string device_name(ggml_backend_dev_t device);
 // The host's, and those of these GPUs that have memory of their own. Asking a GPU opens it, which takes some of its
 // memory: only those that are used anyway. `have`: what is free now, or what there is altogether.
-std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, Have have);
+std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, MemoryScope have);
 
 // Where `needed` is more than there is, with MemoryNeed::have from the pool. Empty: it fits, as far as is known.
 std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const DeviceBudget> pools);

@@ -23,8 +23,9 @@ constexpr std::uint32_t kOneStream = 1;
 
 }  // namespace
 
-Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> model, const EngineLoadOptions& options,
-                                               const std::atomic<bool>& abort, KvShape shape) {
+Result<std::unique_ptr<LlamaContext>> LlamaContext::make(std::shared_ptr<const Model> model,
+                                                         const EngineLoadOptions& options,
+                                                         const std::atomic<bool>& abort, KvShape shape) {
   const ModelFacts& facts = model->facts();
   auto made = context_params(*model, options, shape);
   if (!made) return std::unexpected(made.error());
@@ -43,11 +44,11 @@ Result<std::unique_ptr<Context>> Context::make(std::shared_ptr<const Model> mode
     return std::unexpected(std::move(error));
   }
   model->apply_adapters(handle);
-  return std::unique_ptr<Context>(new Context(std::move(model), handle, shape, params));
+  return std::unique_ptr<LlamaContext>(new LlamaContext(std::move(model), handle, shape, params));
 }
 
-Context::Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape,
-                 const llama_context_params& params)
+LlamaContext::LlamaContext(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape,
+                           const llama_context_params& params)
     : model_(std::move(model)),
       handle_(handle),
       memory_(llama_get_memory(handle)),
@@ -61,7 +62,7 @@ Context::Context(std::shared_ptr<const Model> model, llama_context* handle, KvSh
       sequence_ids_(spare_ids_ ? kMaxSequences - 1 : params.n_seq_max),
       counts_cells_(!llama_model_is_recurrent(model_->handle())) {}
 
-DecodeStatus Context::decode(const Batch& batch) {
+DecodeStatus LlamaContext::decode(const Batch& batch) {
   if (batch.size() == 0) return DecodeStatus::ok;
   if (batch.size() > n_batch()) return DecodeStatus::failed;
   const std::int32_t status = llama_decode(handle_.get(), batch.raw());
@@ -86,22 +87,22 @@ DecodeStatus Context::decode(const Batch& batch) {
   }
 }
 
-void Context::set_adapters(const AdapterScales& scales) {
+void LlamaContext::set_adapters(const AdapterScales& scales) {
   if (scales == adapters_) return;
   AdapterScales now = scales;
   model_->apply_adapters(handle_.get(), now);
   adapters_ = std::move(now);
 }
 
-void Context::recount(std::int32_t sequence) {
+void LlamaContext::recount(std::int32_t sequence) {
   if (shape_.unified()) cells_.set(sequence, length(sequence));
 }
 
-std::uint32_t Context::length(std::int32_t sequence) const {
+std::uint32_t LlamaContext::length(std::int32_t sequence) const {
   return memory_ == nullptr ? 0 : static_cast<std::uint32_t>(llama_memory_seq_pos_max(memory_, sequence) + 1);
 }
 
-bool Context::trim(std::int32_t sequence, std::uint32_t keep) {
+bool LlamaContext::trim(std::int32_t sequence, std::uint32_t keep) {
   if (memory_ == nullptr || length(sequence) <= keep) return true;
   const bool trimmed =
       keep > 0 && can_cut(sequence, keep) && llama_memory_seq_rm(memory_, sequence, static_cast<llama_pos>(keep), -1);
@@ -111,7 +112,7 @@ bool Context::trim(std::int32_t sequence, std::uint32_t keep) {
 }
 
 // libllama keeps all tokens from the oldest one of a sequence on.
-bool Context::can_cut(std::int32_t sequence, std::uint32_t keep) const {
+bool LlamaContext::can_cut(std::int32_t sequence, std::uint32_t keep) const {
   if (!rules_.divisible) return false;
   if (model_->facts().window == 0 || memory_ == nullptr) return true;
   return llama_memory_seq_pos_min(memory_, sequence) <=
@@ -120,7 +121,7 @@ bool Context::can_cut(std::int32_t sequence, std::uint32_t keep) const {
 
 // Gives the sequence cells of its own for what layers with a window see. Shared ones would stay taken long after nobody
 // looks at them, and there are none to spare.
-bool Context::own_window(std::int32_t sequence) {
+bool LlamaContext::own_window(std::int32_t sequence) {
   constexpr llama_state_seq_flags kWindows = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
   std::vector<std::uint8_t> bytes;
   try {
@@ -134,13 +135,13 @@ bool Context::own_window(std::int32_t sequence) {
   return llama_state_seq_set_data_ext(handle_.get(), bytes.data(), bytes.size(), sequence, kWindows) == bytes.size();
 }
 
-void Context::clear(std::int32_t sequence) {
+void LlamaContext::clear(std::int32_t sequence) {
   if (memory_ == nullptr) return;
   llama_memory_seq_rm(memory_, sequence, -1, -1);
   recount(sequence);
 }
 
-bool Context::shift(std::int32_t sequence, std::uint32_t keep, std::uint32_t discard) {
+bool LlamaContext::shift(std::int32_t sequence, std::uint32_t keep, std::uint32_t discard) {
   const auto begin = static_cast<llama_pos>(keep), end = static_cast<llama_pos>(keep + discard);
   const auto length_before = static_cast<llama_pos>(length(sequence));
   if (!can_shift() || end > length_before || !llama_memory_seq_rm(memory_, sequence, begin, end)) return false;
@@ -149,7 +150,7 @@ bool Context::shift(std::int32_t sequence, std::uint32_t keep, std::uint32_t dis
   return true;
 }
 
-bool Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
+bool LlamaContext::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
   if (memory_ == nullptr) return true;
   if (shape_.unified()) {
     llama_memory_seq_cp(memory_, from, to, 0, static_cast<llama_pos>(shared));
@@ -163,7 +164,7 @@ bool Context::share(std::int32_t from, std::int32_t to, std::uint32_t shared) {
 }
 
 // Kept is the form of a unified cache, which has one stream.
-std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
+std::vector<std::uint8_t> LlamaContext::save(std::int32_t sequence) {
   if (memory_ == nullptr) return {};
   std::int32_t from = sequence;
   if (spare_ids_) {
@@ -190,7 +191,7 @@ std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
   return bytes;
 }
 
-bool Context::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
+bool LlamaContext::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
   if (memory_ == nullptr || bytes.size() <= kHeadBytes + kCountBytes) return false;
   const LogCapture log;  // no room is an answer here, not a line for the log
   std::vector<std::uint8_t> framed;
@@ -208,7 +209,7 @@ bool Context::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes
   return false;
 }
 
-void Context::clear_all() {
+void LlamaContext::clear_all() {
   if (memory_ != nullptr) llama_memory_clear(memory_, false);
   cells_ = {};
 }

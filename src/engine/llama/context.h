@@ -15,12 +15,13 @@
 
 namespace corral::engine {
 
-class Context final : public KvMemory {
+class LlamaContext final : public KvMemory {
  public:
   // `abort` is polled during every pass. Errors: out_of_memory, invalid_argument, unsupported (options this model can't
   // have).
-  static Result<std::unique_ptr<Context>> make(std::shared_ptr<const Model> model, const EngineLoadOptions& options,
-                                               const std::atomic<bool>& abort, KvShape shape = {});
+  static Result<std::unique_ptr<LlamaContext>> make(std::shared_ptr<const Model> model,
+                                                    const EngineLoadOptions& options, const std::atomic<bool>& abort,
+                                                    KvShape shape = {});
 
   DecodeStatus decode(const Batch& batch) override;
   const float* logits(std::int32_t row) override { return llama_get_logits_ith(handle_.get(), row); }
@@ -57,7 +58,8 @@ class Context final : public KvMemory {
   void clear_all();
 
  private:
-  Context(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape, const llama_context_params& params);
+  LlamaContext(std::shared_ptr<const Model> model, llama_context* handle, KvShape shape,
+               const llama_context_params& params);
 
   void recount(std::int32_t sequence);
   bool own_window(std::int32_t sequence);

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Moving,
                                            Shapes{"tiny-gemma3", {}, {}}, Shapes{"tiny-gpt-oss", {}, {}}));
 
 // Computes tokens of the sequence from `position` on; the best token after the last.
-Token compute(Context& context, std::span<const Token> tokens, std::uint32_t position, std::int32_t sequence) {
+Token compute(LlamaContext& context, std::span<const Token> tokens, std::uint32_t position, std::int32_t sequence) {
   Batch batch(context.n_batch());
   std::int32_t row = -1;
   for (std::size_t i = 0; i < tokens.size(); ++i)
@@ -39,14 +39,14 @@ TEST_P(Moving, ASavedSequenceGoesOnInAnotherLayout) {
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   const std::atomic<bool> never = false;
-  const auto first = Context::make(*model, options, never, from);
-  const auto second = Context::make(*model, options, never, to);
+  const auto first = LlamaContext::make(*model, options, never, from);
+  const auto second = LlamaContext::make(*model, options, never, to);
   ASSERT_TRUE(first && second);
   const std::vector<Token> history = some_tokens(100);
   const std::vector<Token> more = some_tokens(3, 9);
 
   // In the last sequence, so that the parts before it are empty, beside another one.
-  const auto last = [](const Context& context) {
+  const auto last = [](const LlamaContext& context) {
     return context.first_sequence() + static_cast<std::int32_t>(std::min(context.sequence_ids(), 16u)) - 1;
   };
   compute(**first, some_tokens(20, 5), 0, (*first)->first_sequence());
@@ -69,8 +69,8 @@ TEST(Layouts, PartsAreThoseOfTheRoundedPool) {
   const auto model = Model::load(options, {});
   ASSERT_TRUE(model);
   const std::atomic<bool> never = false;
-  const auto pool = Context::make(*model, options, never);
-  const auto parts = Context::make(*model, options, never, {.streams = 2});
+  const auto pool = LlamaContext::make(*model, options, never);
+  const auto parts = LlamaContext::make(*model, options, never, {.streams = 2});
   ASSERT_TRUE(pool && parts);
   EXPECT_EQ((*pool)->n_ctx(), 1536u);
   EXPECT_EQ((*parts)->cells_per_sequence(), 768u);
@@ -82,7 +82,7 @@ TEST_P(Moving, BytesOfNobodyAreRefused) {
   const auto model = Model::load(options, {});
   const std::atomic<bool> never = false;
   ASSERT_TRUE(model);
-  const auto context = Context::make(*model, options, never, GetParam().to);
+  const auto context = LlamaContext::make(*model, options, never, GetParam().to);
   ASSERT_TRUE(context);
   EXPECT_FALSE((*context)->restore((*context)->first_sequence(), {}));
   EXPECT_FALSE((*context)->restore((*context)->first_sequence(), std::vector<std::uint8_t>(1000, 7)));

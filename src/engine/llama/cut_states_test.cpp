@@ -24,15 +24,15 @@ class CutStates : public ::testing::TestWithParam<const char*> {
     context_ = make();
     ASSERT_TRUE(context_);
   }
-  std::unique_ptr<Context> make() {
-    auto made = Context::make(model_, options_, abort_);
+  std::unique_ptr<LlamaContext> make() {
+    auto made = LlamaContext::make(model_, options_, abort_);
     return made ? std::move(*made) : nullptr;
   }
   void add(std::span<const Token> tokens, std::uint32_t from, std::int32_t sequence) {
     for (std::uint32_t i = 0; i < tokens.size(); ++i) batch_.add(tokens[i], from + i, sequence, i + 1 == tokens.size());
   }
   // The logits behind a history that is computed from its start, in a sequence that is empty.
-  std::vector<float> logits(Context& context, std::span<const Token> history, std::int32_t sequence) {
+  std::vector<float> logits(LlamaContext& context, std::span<const Token> history, std::int32_t sequence) {
     batch_.clear();
     add(history, 0, sequence);
     EXPECT_EQ(context.decode(batch_), DecodeStatus::ok);
@@ -53,7 +53,7 @@ class CutStates : public ::testing::TestWithParam<const char*> {
   EngineLoadOptions options_;
   std::shared_ptr<Model> model_;
   std::atomic<bool> abort_ = false;
-  std::unique_ptr<Context> context_;
+  std::unique_ptr<LlamaContext> context_;
   Batch batch_{300};
 };
 INSTANTIATE_TEST_SUITE_P(Models, CutStates, ::testing::Values("tiny-mamba", "tiny-jamba"),
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Models, CutStates, ::testing::Values("tiny-mamba", "tin
 
 TEST_P(CutStates, AreNobodysAfterwards) {
   const std::vector<Token> history = some_tokens(40, 7);
-  const std::unique_ptr<Context> fresh = make();
+  const std::unique_ptr<LlamaContext> fresh = make();
   ASSERT_TRUE(fresh);
   const std::vector<float> right = logits(*fresh, history, 0);
   for (const bool aborted : {false, true}) {

@@ -12,10 +12,10 @@
 namespace corral::engine {
 
 Result<std::vector<Token>> Model::tokenize(std::string_view text, bool add_special, bool parse_special) const {
-  constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max() / 2;
-  if (text.size() > kMost) {
+  constexpr std::size_t kMax = std::numeric_limits<std::int32_t>::max() / 2;
+  if (text.size() > kMax) {
     return fail(errc::tokenize_failed,
-                fmt::format("a text of {} bytes is too long to tokenize (limit {})", text.size(), kMost));
+                fmt::format("a text of {} bytes is too long to tokenize (limit {})", text.size(), kMax));
   }
   const auto stack = pretokenizer_.stack_for(text);
   if (!stack) return std::unexpected(stack.error());

@@ -10,7 +10,7 @@ PassPlanner::PassPlanner(Parts parts, std::uint32_t batch, const WorkerOptions& 
       costs_(parts.costs),
       prompts_(parts.prompts),
       batch_(batch),
-      most_outputs_(options.max_sequences) {}
+      max_outputs_(options.max_sequences) {}
 
 void PassPlanner::plan(Pass& pass) {
   pass.clear();
@@ -23,7 +23,7 @@ void PassPlanner::plan(Pass& pass) {
   views_.clear();
   for (const Session* session : going_) views_.push_back(runnable_view(*session));
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
-  pass.limits = {.tokens = batch_, .outputs = most_outputs_, .prefill = prompts_.beside(views_)};
+  pass.limits = {.tokens = batch_, .outputs = max_outputs_, .prefill = prompts_.beside(views_)};
   pass.measuring = decoding > 0 && pass.limits.prefill == 0;
   for (const BatchItem& item : plan_batch(views_, pass.limits))
     pass.items.push_back({.session = going_[item.index], .tokens = item.tokens});

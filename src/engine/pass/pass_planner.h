@@ -42,7 +42,7 @@ class PassPlanner {
   const KvMemoryManager& kv_;
   CostModel& costs_;
   const PromptBudget& prompts_;
-  const std::uint32_t batch_, most_outputs_;
+  const std::uint32_t batch_, max_outputs_;
   AdapterTurns turns_;
   std::vector<const AdapterScales*> wanted_;  // by those that run
   std::vector<Session*> going_;               // those with the adapters of the pass

@@ -13,7 +13,7 @@ Speculator::Speculator(std::unique_ptr<Drafter> drafter, const KvMemoryManager& 
       costs_(costs),
       batch_(batch),
       most_(options.draft_tokens),
-      most_running_(options.draft_active) {}
+      max_running_(options.draft_active) {}
 
 void Speculator::forget(SessionId session) {
   if (drafter_) drafter_->forget(session);
@@ -32,7 +32,7 @@ void Speculator::start_over() noexcept {
 
 bool Speculator::may_guess(const Pass& pass, std::size_t running) const {
   if (!drafter_ || most_ == 0 || pass.measuring || pass.alone || pass.items.empty()) return false;
-  return kv_->divisible() && running <= most_running_ && pass.streams_only();
+  return kv_->divisible() && running <= max_running_ && pass.streams_only();
 }
 
 void Speculator::add(Pass& pass, std::size_t running) {
@@ -69,7 +69,7 @@ void Speculator::choose(Pass& pass, std::uint32_t room) {
         {.drafts = std::span(pass.drafts).subspan(item.first_draft, item.drafted), .most = room_behind(*item.session)});
   }
   // A split layout computes sequences with different numbers of tokens one after another.
-  const std::uint32_t most = std::min({most_guesses(rows, most_), batch_ - rows, room});
+  const std::uint32_t most = std::min({max_guesses(rows, most_), batch_ - rows, room});
   choose_guesses(lists_, costs_.rows(), {.most = most, .equal = !kv_.shape().unified()});
   for (std::size_t i = 0; i < pass.items.size(); ++i) {
     PassItem& item = pass.items[i];

@@ -17,11 +17,11 @@ struct Group {
 // Inputs of a request that belong together; none if none is left.
 Group next_group(PooledView waiting, const PooledLimits& limits) {
   const auto most_inputs = limits.alike ? std::min(kGroupInputs, limits.inputs) : 1;
-  const std::uint32_t most_tokens = std::min(kGroupTokens, limits.tokens);
+  const std::uint32_t max_tokens = std::min(kGroupTokens, limits.tokens);
   Group group;
   for (const std::vector<Token>& input : waiting) {
     const auto tokens = static_cast<std::uint32_t>(input.size());
-    if (group.inputs == most_inputs || (group.inputs > 0 && group.tokens + tokens > most_tokens)) break;
+    if (group.inputs == most_inputs || (group.inputs > 0 && group.tokens + tokens > max_tokens)) break;
     ++group.inputs;
     group.tokens += tokens;
   }

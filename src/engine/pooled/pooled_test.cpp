@@ -152,7 +152,7 @@ class PoolingPasses : public ::testing::Test {
     const EngineLoadOptions options = load_options("tiny-embed");
     const std::shared_ptr<const Model> model = *Model::load(options, {});
     const auto box = std::make_shared<PoolingBox>();
-    const auto make = [=] { return Context::make(model, options, box->abort_flag()); };
+    const auto make = [=] { return LlamaContext::make(model, options, box->abort_flag()); };
     worker_ = std::make_unique<PoolingWorker>(model, *make(), make, box);
   }
   // A request of one input.

@@ -11,8 +11,8 @@
 
 namespace corral::engine {
 
-PoolingWorker::PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
-                             std::shared_ptr<PoolingBox> box)
+PoolingWorker::PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<LlamaContext> context,
+                             ContextMaker make, std::shared_ptr<PoolingBox> box)
     : model_(std::move(model)),
       box_(std::move(box)),
       make_(std::move(make)),

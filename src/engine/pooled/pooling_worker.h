@@ -26,10 +26,10 @@ using PoolingBox = Mailbox<PoolingCommand>;
 
 class PoolingWorker {
  public:
-  using ContextMaker = std::function<Result<std::unique_ptr<Context>>()>;
+  using ContextMaker = std::function<Result<std::unique_ptr<LlamaContext>>()>;
 
   // `box` is the one whose abort flag the context polls; `make` makes another one after a downsize.
-  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
+  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<LlamaContext> context, ContextMaker make,
                 std::shared_ptr<PoolingBox> box);
   ~PoolingWorker();
 
@@ -71,7 +71,7 @@ class PoolingWorker {
   const PooledLimits limits_;
 
   // Worker thread.
-  std::unique_ptr<Context> context_;  // none after a downsize
+  std::unique_ptr<LlamaContext> context_;  // none after a downsize
   std::optional<SetThreads> threads_;
   PooledTurns waiting_;
   std::vector<Input> pass_;

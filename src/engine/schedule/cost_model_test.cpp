@@ -40,7 +40,7 @@ TEST(FlatCosts, AllStreamsGoInOnePoolAndNothingIsFilledUp) {
 TEST(FlatCosts, RowsAreCheapSoGuessesPay) {
   const FlatCosts costs;
   EXPECT_LT(costs.rows().of(8), 1.5 * costs.rows().of(1));
-  EXPECT_EQ(costs.rows().of(PassCosts::kMostRows), costs.rows().of(100'000));
+  EXPECT_EQ(costs.rows().of(PassCosts::kMaxRows), costs.rows().of(100'000));
   const DraftBudget budget{.most = 8, .rows = 1, .costs = costs.rows()};
   EXPECT_EQ(guess_length(budget, 0, [](std::uint32_t) { return 0.9; }), 8u);
 }

@@ -6,8 +6,8 @@
 namespace corral::engine {
 namespace {
 
-constexpr double kWeight = 0.15;   // of the newest pass
-constexpr double kMostChange = 2;  // a pass that took so many times as long was disturbed
+constexpr double kWeight = 0.15;  // of the newest pass
+constexpr double kMaxChange = 2;  // a pass that took so many times as long was disturbed
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void FlatCosts::observe(const PassTime& pass) {
   } else if (!std::exchange(often_, true)) {  // the first pass of all loads kernels
     alone_ms_ = std::min(alone_ms_, pass.ms);
   } else {
-    alone_ms_ *= 1 + kWeight * (std::clamp(pass.ms / alone_ms_, 1 / kMostChange, kMostChange) - 1);
+    alone_ms_ *= 1 + kWeight * (std::clamp(pass.ms / alone_ms_, 1 / kMaxChange, kMaxChange) - 1);
   }
   since_ = 0;
 }

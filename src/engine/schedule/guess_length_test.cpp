@@ -16,7 +16,7 @@ class GuessLength : public ::testing::Test {
  protected:
   // A machine on which `rows` rows take cost(rows).
   void machine(double (*cost)(std::uint32_t)) {
-    for (std::uint32_t rows = 1; rows <= RowCosts::kMostRows; ++rows) costs_.observe(rows, cost(rows));
+    for (std::uint32_t rows = 1; rows <= RowCosts::kMaxRows; ++rows) costs_.observe(rows, cost(rows));
   }
   std::uint32_t best(double probability, std::uint32_t rows = 1, double each = 0) const {
     return guess_length({.most = 16, .rows = rows, .costs = costs_}, each, [&](std::uint32_t) { return probability; });

@@ -16,7 +16,7 @@ constexpr double kChange = 0.08;
 std::uint32_t whole_tiles(std::uint32_t rows, std::uint32_t tile) { return (rows + tile - 1) / tile * tile; }
 
 bool may_fill(std::uint32_t rows, std::uint32_t padding, std::uint32_t whole) {
-  return whole > rows && whole <= rows + std::min(rows, padding) && whole <= RowCosts::kMostRows;
+  return whole > rows && whole <= rows + std::min(rows, padding) && whole <= RowCosts::kMaxRows;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding, const RowCo
 }
 
 double streams_ms(const StreamsView& streams, const RowCosts& costs) {
-  const std::uint32_t rows = std::min(streams.running, RowCosts::kMostRows);
+  const std::uint32_t rows = std::min(streams.running, RowCosts::kMaxRows);
   // So many were seen, if not lately: what they take filled up counts then, but not what one row says about them.
   if (rows == 0 || !costs.met(rows)) return 0;
   double least = 0;
@@ -58,7 +58,7 @@ double streams_ms(const StreamsView& streams, const RowCosts& costs) {
 
 Turn sessions_per_pass(const StreamsView& streams, const RowCosts& costs) {
   const std::uint32_t running = streams.running;
-  if (running < 2 || running > RowCosts::kMostRows) return {.sessions = running};
+  if (running < 2 || running > RowCosts::kMaxRows) return {.sessions = running};
   const std::uint32_t filled = filled_rows(running, streams.padding, costs);
   if (!costs.tried(filled)) return {.sessions = running, .trial = true};
   if (!costs.tried(1)) return {.sessions = 1, .trial = true};

@@ -62,7 +62,7 @@ TEST(FilledRows, NotMostlyForNobody) {
 
 TEST(FilledRows, AnyNumberIsFine) {
   EXPECT_EQ(filled_rows(0, 7, kTwoCores), 0u);
-  EXPECT_EQ(filled_rows(RowCosts::kMostRows, 7, known({{RowCosts::kMostRows, 9}})), RowCosts::kMostRows);
+  EXPECT_EQ(filled_rows(RowCosts::kMaxRows, 7, known({{RowCosts::kMaxRows, 9}})), RowCosts::kMaxRows);
 }
 
 TEST(StreamsMs, TheLeastOfWhatIsKnown) {
@@ -72,7 +72,7 @@ TEST(StreamsMs, TheLeastOfWhatIsKnown) {
   EXPECT_NEAR(streams_ms({.running = 7, .padding = 0}, kTwoCores), 88, 1);
   EXPECT_NEAR(streams_ms({.running = 2, .padding = 7}, kTwoCores), 32, 1) << "in turns";
   EXPECT_NEAR(streams_ms({.running = 4, .padding = 7}, kTwoCores), 59, 1);
-  EXPECT_NEAR(streams_ms({.running = 100'000}, known({{RowCosts::kMostRows, 300}})), 300, 1);
+  EXPECT_NEAR(streams_ms({.running = 100'000}, known({{RowCosts::kMaxRows, 300}})), 300, 1);
 }
 
 TEST(StreamsMs, SoManyMustHaveRun) {

@@ -10,7 +10,7 @@ namespace {
 constexpr double kLevelWeight = 0.15;
 constexpr double kWeight = 0.05;
 // A pass that took so many times as long as it should, or as short, was disturbed.
-constexpr double kMostChange = 1.5;
+constexpr double kMaxChange = 1.5;
 constexpr std::uint32_t kLevelPasses = 2;
 
 double guess(std::uint32_t rows) { return FlatRows().of(rows); }
@@ -19,7 +19,7 @@ double guess(std::uint32_t rows) { return FlatRows().of(rows); }
 
 void RowCosts::observe(std::uint32_t rows, double ms) {
   if (!(ms > 0)) return;  // a clock that stands still tells nothing
-  rows = std::clamp(rows, 1u, kMostRows);
+  rows = std::clamp(rows, 1u, kMaxRows);
   ++passes_;
   Seen& seen = seen_[rows];
   if (!known(rows)) {
@@ -32,7 +32,7 @@ void RowCosts::observe(std::uint32_t rows, double ms) {
     seen.part = std::min(seen.part, ms / level_);
     return;
   }
-  const double change = std::clamp(ms / this->ms(rows), 1 / kMostChange, kMostChange) - 1;
+  const double change = std::clamp(ms / this->ms(rows), 1 / kMaxChange, kMaxChange) - 1;
   level_ *= 1 + kLevelWeight * change;
   seen.part *= 1 + kWeight * change;
 }
@@ -55,12 +55,12 @@ RowCosts RowCosts::elsewhere() const {
 }
 
 double RowCosts::of(std::uint32_t rows) const {
-  rows = std::clamp(rows, 1u, kMostRows);
+  rows = std::clamp(rows, 1u, kMaxRows);
   std::uint32_t below = rows, above = rows;
   while (below > 0 && !known(below)) --below;
-  while (above <= kMostRows && !known(above)) ++above;
+  while (above <= kMaxRows && !known(above)) ++above;
   if (below == rows) return ms(rows);
-  if (above > kMostRows) return below == 0 ? guess(rows) : ms(below) * guess(rows) / guess(below);
+  if (above > kMaxRows) return below == 0 ? guess(rows) : ms(below) * guess(rows) / guess(below);
   if (below == 0) return ms(above) * guess(rows) / guess(above);
   const double part = static_cast<double>(rows - below) / (above - below);
   return ms(below) + part * (ms(above) - ms(below));

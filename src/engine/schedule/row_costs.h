@@ -21,7 +21,7 @@ class RowCosts final : public PassCosts {
   void observe(std::uint32_t rows, double ms);
   // What one would take now; in passes of one row as long as nothing was observed. `rows` is at least 1.
   double of(std::uint32_t rows) const override;
-  // That many rows were measured, and not too long ago. At most kMostRows.
+  // That many rows were measured, and not too long ago. At most kMaxRows.
   bool measured(std::uint32_t rows) const { return known(rows); }
   // More than once: a single pass may have been disturbed.
   bool tried(std::uint32_t rows) const { return known(rows) && seen_[rows].often; }
@@ -45,7 +45,7 @@ class RowCosts final : public PassCosts {
   bool known(std::uint32_t rows) const { return seen_[rows].at != 0 && seen_[rows].at + kForgotten > passes_; }
   void learn_level(double level);
 
-  std::array<Seen, kMostRows + 1> seen_ = {};
+  std::array<Seen, kMaxRows + 1> seen_ = {};
   double level_ = 1;  // ms; what all numbers of rows have in common
   // Passes that are still to tell it, of rows that were measured elsewhere.
   std::uint32_t level_passes_ = 0;

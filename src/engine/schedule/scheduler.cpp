@@ -85,12 +85,12 @@ void PrefillPacer::observe(const Pass& pass) {
   }
 }
 
-std::uint32_t PrefillPacer::allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double most_ms,
+std::uint32_t PrefillPacer::allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double max_ms,
                                       std::uint32_t limit) const {
   if (small_ms_ <= 0 && large_ms_ <= 0) return std::min(kFirstGuess, limit);
   const double small = small_ms_ > 0 ? small_ms_ : large_ms_;
   const double large = large_ms_ > 0 ? large_ms_ : kLargeGuess * small;
-  const double single = decode_ms > 0 ? std::min(decode_ms * (kStretch - 1), most_ms) : most_ms;
+  const double single = decode_ms > 0 ? std::min(decode_ms * (kStretch - 1), max_ms) : max_ms;
   const double crowd = std::max(1.0, kCrowd * (std::max(prompts, 1u) - 1) / std::max(1u, decoding));
   double fits = single * crowd / small;
   if (const double more = single * crowd / large; more >= kLarge) fits = std::max(fits, more);

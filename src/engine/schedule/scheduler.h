@@ -58,9 +58,9 @@ class PrefillPacer {
   };
   void observe(const Pass& pass);
   // Prompt tokens for a pass with `decoding` running streams that take `decode_ms` alone (0: not known), while
-  // `prompts` sessions wait with theirs, in a place or for one. At least what fills a tile, at most `limit`. `most_ms`:
+  // `prompts` sessions wait with theirs, in a place or for one. At least what fills a tile, at most `limit`. `max_ms`:
   // a single prompt should not make a step longer by more than this.
-  std::uint32_t allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double most_ms,
+  std::uint32_t allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double max_ms,
                           std::uint32_t limit) const;
 
   static constexpr std::uint32_t kFloor = 8;

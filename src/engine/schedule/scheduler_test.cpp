@@ -150,8 +150,8 @@ struct Known {
     for (const std::uint32_t tokens : {100u, 50u})
       pacer.observe({.decoding = 4, .prefill = tokens, .ms = decode_ms + tokens * prefill_ms, .decode_ms = decode_ms});
   }
-  std::uint32_t allowance(std::uint32_t decoding, std::uint32_t prompts, double most_ms, std::uint32_t limit) const {
-    return pacer.allowance(decoding, decoding > 0 ? decode_ms : 0, prompts, most_ms, limit);
+  std::uint32_t allowance(std::uint32_t decoding, std::uint32_t prompts, double max_ms, std::uint32_t limit) const {
+    return pacer.allowance(decoding, decoding > 0 ? decode_ms : 0, prompts, max_ms, limit);
   }
 };
 

@@ -209,7 +209,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
     --shared.generations;
     return std::unexpected(session_busy(session));
   }
-  const std::uint32_t most = impl_->options.most_under_way();
+  const std::uint32_t most = impl_->options.max_under_way();
   auto ticket = worker.in_flight().enter(most);
   const auto give_up = [&](std::unexpected<Error> error) {
     --shared.generations;

@@ -30,7 +30,7 @@ Result<std::unique_ptr<Drafter>> InferenceEngine::Impl::make_drafter(std::uint32
 
   const EngineLoadOptions draft = draft_options(options, n_ctx);
   KvMaker make = [this, draft](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
-    return Context::make(draft_model, draft, go_on, shape);
+    return LlamaContext::make(draft_model, draft, go_on, shape);
   };
   auto memory = make({});
   if (!memory) return std::unexpected(explain_failure(memory.error(), draft, read_host_memory(), FailedPart::context));

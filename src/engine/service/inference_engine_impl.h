@@ -25,7 +25,7 @@ inline std::unexpected<Error> no_weights() {
 }
 
 // Of all requests for embeddings or scores that wait for a worker: 4 bytes each, and minutes of work.
-inline constexpr std::uint64_t kMostPooledTokens = 4'000'000;
+inline constexpr std::uint64_t kMaxPooledTokens = 4'000'000;
 
 class InferenceEngine::Impl {
  public:
@@ -42,7 +42,7 @@ class InferenceEngine::Impl {
     return found->second;
   }
   // A worker's memory, or why there is none. Takes a dry run then.
-  Result<std::unique_ptr<Context>> make_context(const std::atomic<bool>& abort);
+  Result<std::unique_ptr<LlamaContext>> make_context(const std::atomic<bool>& abort);
   Error explain(const Error& error, KvShape shape) const;
   // While loading.
   Result<> add_worker();
@@ -53,8 +53,8 @@ class InferenceEngine::Impl {
   Result<> add_pooler();
   // Its pool begins small and becomes larger when a session needs it.
   bool grows() const;
-  void take_facts(const Context& context);
-  std::uint32_t most_context(const Context& context) const;
+  void take_facts(const LlamaContext& context);
+  std::uint32_t max_context(const LlamaContext& context) const;
 
   void close();  // nothing new starts
   void stop();

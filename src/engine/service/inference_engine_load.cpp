@@ -93,7 +93,7 @@ SetThreads threads_of(const Model& model, const EngineLoadOptions& options) {
 
 // What a dry run finds wrong the load itself tells.
 void fit_to_free(EngineLoadOptions& options) {
-  const auto fitted = fit_to_gpus(options, Have::free);
+  const auto fitted = fit_to_gpus(options, MemoryScope::free);
   if (!fitted || !*fitted) return;
   options.n_gpu_layers = (*fitted)->gpu_layers;
   if (options.n_gpu_layers >= 0)
@@ -125,14 +125,14 @@ std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_
     const std::uint64_t lanes = worker_count(options);
     if (const HostMemory host = read_host_memory(); host.total != 0 && *bytes > host.available / (lanes + 1))
       return fail(errc::out_of_memory, "too little memory is free to compute a prompt beside the others");
-    return Context::make(model, lane, abort);
+    return LlamaContext::make(model, lane, abort);
   };
   return std::make_unique<PrefillThread>(std::move(make),
                                          [box](PrefillResult result) { box->post(std::move(result)); });
 }
 
-Result<std::unique_ptr<Context>> InferenceEngine::Impl::make_context(const std::atomic<bool>& abort) {
-  auto made = Context::make(model, options, abort);
+Result<std::unique_ptr<LlamaContext>> InferenceEngine::Impl::make_context(const std::atomic<bool>& abort) {
+  auto made = LlamaContext::make(model, options, abort);
   if (!made) return std::unexpected(explain(made.error(), {}));
   return made;
 }
@@ -146,13 +146,13 @@ Error InferenceEngine::Impl::explain(const Error& error, KvShape shape) const {
 Result<> InferenceEngine::Impl::add_worker() {
   auto box = std::make_shared<CommandBox>();
   KvMaker make = [this, box](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
-    return Context::make(model, options, box->abort_flag(), shape);
+    return LlamaContext::make(model, options, box->abort_flag(), shape);
   };
   auto memory = make_context(box->abort_flag());
   if (!memory) return std::unexpected(std::move(memory.error()));
   take_facts(**memory);
   KvGrowth growth = [this](const KvMemory& now, std::uint32_t needed) {
-    const auto* const handle = static_cast<const Context&>(now).handle();
+    const auto* const handle = static_cast<const LlamaContext&>(now).handle();
     const auto free = context_memory(*model, options, handle, 1, read_host_memory());
     return free.empty() ? now.n_ctx() : grown_context(now.n_ctx(), needed, model->facts().n_ctx, free);
   };
@@ -163,8 +163,8 @@ Result<> InferenceEngine::Impl::add_worker() {
   const WorkerOptions worker{
       .max_sequences = options.max_sequences,
       .prefix_cache_tokens = std::min(options.prefix_cache_tokens, (*memory)->n_ctx() / 2),
-      .most_prefix_cache_tokens = options.prefix_cache_tokens,
-      .most_cells = grows() ? model->facts().n_ctx : 0,
+      .max_prefix_cache_tokens = options.prefix_cache_tokens,
+      .max_cells = grows() ? model->facts().n_ctx : 0,
       .layout = layout_of(*model, options, store != nullptr, (*memory)->n_ctx()),
       .cell_multiple = kCellMultiple,
       .threads = threads_of(*model, options),
@@ -203,7 +203,7 @@ bool InferenceEngine::Impl::grows() const {
 }
 
 // What its contexts may grow to, by the memory that is free beside the first of them.
-std::uint32_t InferenceEngine::Impl::most_context(const Context& context) const {
+std::uint32_t InferenceEngine::Impl::max_context(const LlamaContext& context) const {
   const std::uint32_t first = context.n_ctx();
   const auto free = context_memory(*model, options, context.handle(), worker_count(options), read_host_memory());
   std::uint32_t most = automatic_context(model->facts().n_ctx_train, free);
@@ -212,13 +212,13 @@ std::uint32_t InferenceEngine::Impl::most_context(const Context& context) const 
   return most;
 }
 
-void InferenceEngine::Impl::take_facts(const Context& context) {
+void InferenceEngine::Impl::take_facts(const LlamaContext& context) {
   ModelFacts& facts = model->mutable_facts();
   facts.n_batch = context.n_batch();
   if (!grows()) {
     facts.n_ctx = facts.n_ctx_train != 0 ? std::min(context.n_ctx(), facts.n_ctx_train) : context.n_ctx();
   } else if (workers.empty()) {
-    facts.n_ctx = most_context(context);
+    facts.n_ctx = max_context(context);
   }
 }
 
@@ -288,8 +288,8 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_all(EngineLoadOpt
     auto made = facts.kind == ModelKind::generative ? impl->add_worker() : impl->add_pooler();
     if (!made) return std::unexpected(made.error());
   }
-  impl->pooled_requests.emplace(std::uint64_t{o.most_under_way()} * facts.workers);
-  impl->pooled_tokens.emplace(kMostPooledTokens * facts.workers, ClientQuota::First::enters);
+  impl->pooled_requests.emplace(std::uint64_t{o.max_under_way()} * facts.workers);
+  impl->pooled_tokens.emplace(kMaxPooledTokens * facts.workers, ClientQuota::First::enters);
   for (auto& worker : impl->workers) worker->start();
   for (auto& pooler : impl->poolers) pooler->start();
   return std::unique_ptr<InferenceEngine>(new InferenceEngine(std::move(impl)));

@@ -10,7 +10,7 @@ namespace corral::engine {
 namespace {
 
 // Of one request: others find room beside it.
-constexpr std::uint64_t kMostTokensOfOne = kMostPooledTokens / 2;
+constexpr std::uint64_t kMaxTokensOfOne = kMaxPooledTokens / 2;
 
 Error too_long(std::string message, const std::string& name, std::uint64_t tokens, std::uint64_t most) {
   Error error(make_error_code(errc::input_too_long), std::move(message), name);
@@ -49,18 +49,18 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
     return std::unexpected(checked.error());
   std::uint64_t tokens = 0;
   for (const auto& input : job.inputs) tokens += input.size();
-  if (tokens > kMostTokensOfOne) {
+  if (tokens > kMaxTokensOfOne) {
     const std::string name = job.scores ? "documents" : "input";
     return std::unexpected(
         too_long(fmt::format("'{}' has {} tokens in all, at most {} are taken at once: send several requests", name,
-                             tokens, kMostTokensOfOne),
-                 name, tokens, kMostTokensOfOne));
+                             tokens, kMaxTokensOfOne),
+                 name, tokens, kMaxTokensOfOne));
   }
   if (without_weights) return no_weights();
   // Where there is least to do.
   const auto tokens_waiting = [](const auto& pooler) { return pooler->in_flight().weight(); };
   PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
-  const std::uint32_t most = options.most_under_way();
+  const std::uint32_t most = options.max_under_way();
   PooledState::Place place;
   place.tokens = pooled_tokens->enter(job.client, tokens);
   if (!place.tokens) {
@@ -74,7 +74,7 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
     full.retry_after = pooled_requests->until_free(job.client);
     return std::unexpected(std::move(full));
   }
-  auto ticket = pooler->in_flight().enter({.count = most, .weight = kMostPooledTokens}, tokens);
+  auto ticket = pooler->in_flight().enter({.count = most, .weight = kMaxPooledTokens}, tokens);
   if (!ticket && ticket.error() == InFlight::Refusal::closed) return going_away();
   if (!ticket) return std::unexpected(queue_full({most}));
   place.ticket = std::move(*ticket);

@@ -44,7 +44,7 @@ std::uint32_t Placement::choose(std::span<const Token> tokens, std::span<const s
     for (std::uint32_t i = 0; i < workers; ++i) known[i] += (still >> i & 1) != 0 ? kBlock : 0;
   }
   const auto worth = [&](std::uint32_t worker) {
-    return std::int64_t{std::min(known[worker], kMostWorth)} - std::int64_t{kWorthOfOne} * busy[worker];
+    return std::int64_t{std::min(known[worker], kMaxWorth)} - std::int64_t{kWorthOfOne} * busy[worker];
   };
   std::uint32_t best = next;
   for (std::uint32_t i = 1; i < workers; ++i) {

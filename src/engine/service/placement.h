@@ -21,7 +21,7 @@ class Placement {
   // So many known tokens make good for one more generation that is under way.
   static constexpr std::uint32_t kWorthOfOne = 512;
   // And no more than these: a worker with nothing to do takes over what a busy one knows.
-  static constexpr std::uint32_t kMostWorth = 4 * kWorthOfOne;
+  static constexpr std::uint32_t kMaxWorth = 4 * kWorthOfOne;
 
   // `busy`: the generations of each worker that are under way or wait, for up to kMaxWorkers workers. `next`: who is
   // taken among equals. What the chosen one is about to compute counts as known to it from now on.

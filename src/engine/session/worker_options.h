@@ -18,9 +18,9 @@ struct SetThreads {
 
 struct WorkerOptions {
   std::uint32_t max_sequences = 16;
-  std::uint32_t prefix_cache_tokens = 0;         // in the memory that the worker begins with; more in a larger one
-  std::uint32_t most_prefix_cache_tokens = ~0u;  // in any
-  std::uint32_t most_cells = 0;                  // that a pool may grow to; 0: it doesn't
+  std::uint32_t prefix_cache_tokens = 0;        // in the memory that the worker begins with; more in a larger one
+  std::uint32_t max_prefix_cache_tokens = ~0u;  // in any
+  std::uint32_t max_cells = 0;                  // that a pool may grow to; 0: it doesn't
   KvLayout layout = KvLayout::automatic;
   std::uint32_t cell_multiple = 1;           // see LayoutFacts
   SetThreads threads = {1, 1};               // of the memory; with a lane they are shared out
@@ -28,7 +28,7 @@ struct WorkerOptions {
   bool park_at_end = false;                  // what is in cells is wanted when the worker has gone
   std::uint32_t draft_tokens = 0;            // most guesses at a session in a pass; 0: none
   std::uint32_t draft_active = 0;            // most running sessions beside which guessing pays
-  Millis most_reading{10'000};               // that a session waits for files of parked KV; then it computes
+  Millis max_reading{10'000};                // that a session waits for files of parked KV; then it computes
   Millis most_explaining{10'000};            // that generations wait to be told what memory was missing
 };
 

@@ -11,13 +11,13 @@ namespace corral::engine {
 namespace {
 
 // Vocabularies of one family are filled up to different sizes with tokens that are never used.
-constexpr std::uint32_t kMostPadding = 128;
+constexpr std::uint32_t kMaxPaddingDifference = 128;
 // Tokens of a history that are taken in beside one step of the target: running streams wait for them.
 constexpr std::uint32_t kPiece = 128;
 
 Result<> check_vocabulary(const Model& draft, const Model& target) {
   const std::uint32_t ours = target.size(), theirs = draft.size();
-  if (std::max(ours, theirs) - std::min(ours, theirs) > kMostPadding) {
+  if (std::max(ours, theirs) - std::min(ours, theirs) > kMaxPaddingDifference) {
     return fail(errc::invalid_argument,
                 fmt::format("'{}' can't guess for '{}': its vocabulary has {} tokens instead of {}", draft.facts().path,
                             target.facts().path, theirs, ours),

@@ -15,7 +15,7 @@ constexpr double kWeight = 0.1;  // of one guess
 // The part of the time that goes into guesses that don't pay, to see whether they do again.
 constexpr double kTries = 0.02;
 // Passes of the draft model in a row that gave no guess, after which it rests for so many calls.
-constexpr std::uint32_t kMostUnsure = 8, kRest = 32;
+constexpr std::uint32_t kMaxUnsure = 8, kRest = 32;
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void ModelDrafter::draft(SessionId session, std::span<const Token> history, cons
   }
   for (const Token token : followed.drafts) to.push_back({token, followed.rate.value()});
   followed.unsure = followed.drafts.empty() ? followed.unsure + 1 : 0;
-  if (followed.unsure < kMostUnsure) return;
+  if (followed.unsure < kMaxUnsure) return;
   followed.unsure = 0;
   followed.rests = kRest;
 }

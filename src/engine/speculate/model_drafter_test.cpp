@@ -29,7 +29,7 @@ class Speculator {
     model_ = *model;
     KvMaker make = [this, context = draft_options(target, n_ctx)](KvShape shape) -> Result<std::unique_ptr<KvMemory>> {
       ++made_;
-      return Context::make(model_, context, abort_, shape);
+      return LlamaContext::make(model_, context, abort_, shape);
     };
     auto memory = make({});
     if (!memory) throw std::runtime_error(memory.error().message);

@@ -17,7 +17,7 @@ constexpr SessionId kSession{1};
 // Where passes with more rows take as long, or `each` more for each: for nothing, all guesses there are are made.
 RowCosts costs(double each = 0) {
   RowCosts costs;
-  for (std::uint32_t rows = 1; rows <= RowCosts::kMostRows; ++rows) costs.observe(rows, 1 + each * (rows - 1));
+  for (std::uint32_t rows = 1; rows <= RowCosts::kMaxRows; ++rows) costs.observe(rows, 1 + each * (rows - 1));
   return costs;
 }
 const RowCosts kFree = costs();

@@ -6,7 +6,7 @@
 namespace corral::engine {
 namespace {
 
-constexpr std::uint32_t kMostPlaces = 16;
+constexpr std::uint32_t kMaxPlaces = 16;
 constexpr std::size_t kFewestSlots = 256;
 
 std::uint32_t common_end(std::span<const Token> tokens, std::uint32_t end) {
@@ -48,7 +48,7 @@ NgramIndex::Match NgramIndex::longest(std::span<const Token> tokens) const {
   const auto size = static_cast<std::uint32_t>(tokens.size());
   if (size <= n_ || latest_.empty()) return best;
   std::uint32_t end = latest_[slot(tokens, size)];
-  for (std::uint32_t places = 0; end != 0 && places < kMostPlaces && best.length < kLongest; ++places) {
+  for (std::uint32_t places = 0; end != 0 && places < kMaxPlaces && best.length < kLongest; ++places) {
     if (end < size) {
       const std::uint32_t length = common_end(tokens, end);
       if (length >= n_ && length > best.length) best = {.length = length, .end = end};

@@ -44,7 +44,7 @@ void BackgroundThread::close() {
 bool BackgroundThread::run(Chore chore) noexcept {
   try {
     const std::scoped_lock lock(mutex_);
-    if (closed_ || executor_.size() >= kMostWaiting) return false;
+    if (closed_ || executor_.size() >= kMaxWaiting) return false;
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     executor_.push_back(std::move(chore));
   } catch (const std::exception& failure) {  // no thread, or no memory

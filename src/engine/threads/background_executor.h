@@ -35,7 +35,7 @@ void give_back(const std::shared_ptr<BackgroundExecutor>& executor, Large large)
 // The thread starts with the first chore. The destructor waits for the one that runs; the others are dropped.
 class BackgroundThread final : public BackgroundExecutor {
  public:
-  static constexpr std::size_t kMostWaiting = 64;  // each may hold a lot
+  static constexpr std::size_t kMaxWaiting = 64;  // each may hold a lot
 
   BackgroundThread() = default;
   ~BackgroundThread() override;

@@ -65,7 +65,7 @@ TEST(BackgroundThread, TooManyAreRefused) {
     go_on.get_future().wait();
   }));
   begun.get_future().wait();
-  for (std::size_t i = 0; i < BackgroundThread::kMostWaiting; ++i) EXPECT_TRUE(executor.run([] {}));
+  for (std::size_t i = 0; i < BackgroundThread::kMaxWaiting; ++i) EXPECT_TRUE(executor.run([] {}));
   EXPECT_FALSE(executor.run([] {}));
   go_on.set_value();
 }

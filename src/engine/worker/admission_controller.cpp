@@ -93,9 +93,9 @@ void AdmissionController::provide_cells() {
 Sequences::Attach AdmissionController::attach(Session& session) {
   std::optional<MonoTime>& since = session.reads.since;
   const std::uint64_t ended = *reads_ended_;
-  const bool in_time = !since || clock_() < *since + options_.most_reading;
+  const bool in_time = !since || clock_() < *since + options_.max_reading;
   const auto wait = [&] {
-    const MonoTime end = *since + options_.most_reading;
+    const MonoTime end = *since + options_.max_reading;
     look_again_ = std::min(look_again_.value_or(end), end);
     return Sequences::Attach::reading;
   };

@@ -111,8 +111,8 @@ TEST_F(AdmissionTo100Cells, WithoutMemoryAllHearOfIt) {
 class AdmissionToGrowingMemory : public test::Parts {
  protected:
   AdmissionToGrowingMemory()
-      : Parts(
-            {.max_sequences = 4, .prefix_cache_tokens = 50, .most_cells = 200, .threads = {4, 6}, .lane_tokens = 20}) {}
+      : Parts({.max_sequences = 4, .prefix_cache_tokens = 50, .max_cells = 200, .threads = {4, 6}, .lane_tokens = 20}) {
+  }
 };
 
 TEST_F(AdmissionToGrowingMemory, GrowForWhoComesNextAndTheOthersMoveAlong) {

@@ -8,7 +8,7 @@ namespace corral::engine {
 namespace {
 
 // Enough to make others be preferred, little enough that it is tried again beside busy ones.
-constexpr std::uint32_t kMostFailures = 8;
+constexpr std::uint32_t kMaxFailures = 8;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ GenerationFinisher::GenerationFinisher(Parts parts)
 // What a client ends says nothing about the worker.
 void GenerationFinisher::count(FinishReason reason) {
   if (reason == FinishReason::stop || reason == FinishReason::length) failed_in_row_ = 0;
-  if (reason == FinishReason::error && failed_in_row_ < kMostFailures) ++failed_in_row_;
+  if (reason == FinishReason::error && failed_in_row_ < kMaxFailures) ++failed_in_row_;
 }
 
 void GenerationFinisher::finish(Session& session, FinishReason reason, std::optional<Error> error,

@@ -38,7 +38,7 @@ namespace corral::engine {
 
 // `box` brings the commands; its abort flag is the one that the memory polls. `memory` is what `make` made with the
 // shape of one pool. `clock` is asked at each step. `drafter` and `lane` may be nullptr; the lane's results come
-// through the box. `costs`: without one those of a CPU. `growth`: needed where WorkerOptions::most_cells is.
+// through the box. `costs`: without one those of a CPU. `growth`: needed where WorkerOptions::max_cells is.
 // `explain` says more of an out_of_memory of `make`; that takes a while, so it is a chore: without `chores` nobody
 // asks.
 struct WorkerParts {

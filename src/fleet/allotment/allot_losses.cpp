@@ -69,7 +69,7 @@ bool AllotLosses::look_at_owners(const mesh::Catalog& catalog, const std::set<Co
   return marked;
 }
 
-bool AllotLosses::look_at_hosted(const GroupDesk& desk, Millis idle_unload, MonoTime now) {
+bool AllotLosses::look_at_hosted(const GroupControl& desk, Millis idle_unload, MonoTime now) {
   std::map<ContentKey, Group> groups;
   for (const auto& group : desk.hosted()) {
     const bool stands = group.running && group.state == mesh::GroupHost::State::standing;

@@ -11,7 +11,7 @@
 
 #include "fleet/allotment/allot_marks.h"
 #include "fleet/allotment/allotter.h"
-#include "fleet/groups/group_desk.h"
+#include "fleet/groups/group_control.h"
 #include "mesh/catalog/hashed_since.h"
 
 namespace corral::fleet {
@@ -27,7 +27,7 @@ class AllotLosses {
   // A look at each. True: the marks are different.
   bool look_at_models(const mesh::Catalog& catalog, const std::vector<LentModel>& lent, Millis idle_unload,
                       MonoTime now);
-  bool look_at_hosted(const GroupDesk& groups, Millis idle_unload, MonoTime now);
+  bool look_at_hosted(const GroupControl& groups, Millis idle_unload, MonoTime now);
   // `lost`: nodes that are gone for good; sorted.
   void look_at_groups(const mesh::Catalog& catalog, mesh::HashedSince& hashed, std::span<const mesh::NodeId> lost,
                       MonoTime now);

@@ -10,11 +10,11 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::size_t kMost = mesh::kNodeStateLimits.marks;
+constexpr std::size_t kMax = mesh::kNodeStateLimits.marks;
 
 // Room for this one: another goes, the first by content.
 template <typename Map>
-void make_room(Map& map, const mesh::ContentKey& model, std::size_t most = kMost) {
+void make_room(Map& map, const mesh::ContentKey& model, std::size_t most = kMax) {
   if (map.size() >= most && !map.contains(model)) map.erase(map.begin());
 }
 

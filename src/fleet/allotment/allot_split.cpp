@@ -145,11 +145,11 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
               "split");
 }
 
-Foretold foretell(const mesh::AllocationInput& situation, const AllocationModel& model, double most_wait) {
+Foretold foretell(const mesh::AllocationInput& situation, const AllocationModel& model, double max_wait) {
   Foretold told;
   told.need = model.need;
   mesh::SplitQuery query{
-      .model = split_model_of(model), .nodes = {}, .links = &situation.links, .told = false, .most_wait = most_wait};
+      .model = split_model_of(model), .nodes = {}, .links = &situation.links, .told = false, .max_wait = max_wait};
   const AllocationNode* best = nullptr;
   // Who can hold it alone, then most memory, then the higher id.
   const auto rank = [&](const AllocationNode& node) {

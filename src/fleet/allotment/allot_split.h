@@ -31,6 +31,6 @@ struct Foretold {
   std::uint64_t need = 0, have = 0;   // of that node, or of the one with most memory; bytes
   mesh::SplitAnswer split;            // where none can
 };
-Foretold foretell(const mesh::AllocationInput& situation, const mesh::AllocationModel& model, double most_wait);
+Foretold foretell(const mesh::AllocationInput& situation, const mesh::AllocationModel& model, double max_wait);
 
 }  // namespace corral::fleet

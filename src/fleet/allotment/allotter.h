@@ -22,15 +22,15 @@
 #include "base/named.h"
 #include "fleet/allotment/allot_marks.h"
 #include "fleet/base/allotment.h"
-#include "fleet/groups/group_desk.h"
+#include "fleet/groups/group_control.h"
 
 namespace corral::fleet {
 
 // What the allotter does to this node's memory: on the home loop. Each is called on the loop of the mesh, returns at
 // once, and calls `done` on it, once.
-class AllotHands {
+class AllotActions {
  public:
-  virtual ~AllotHands() = default;
+  virtual ~AllotActions() = default;
   // Has the model loaded as a peer's request would: lent. One that is there counts as used again.
   virtual void load(ModelName model, std::function<void(Result<>)> done) = 0;
   // Gives a lent model back that nobody has used for so long; `drain`: or as soon as what runs on it has ended. False:
@@ -46,8 +46,8 @@ struct LentModel {
 };
 
 // Who does it, and the thread that keeps what people have ordered: of the mesh's folder alone, as its disk may hang.
-struct AllotPlace {
-  AllotHands* hands = nullptr;
+struct AllotConfig {
+  AllotActions* hands = nullptr;
   async::ThreadPool* disk = nullptr;
 };
 
@@ -62,8 +62,8 @@ struct AllotterOptions {
 struct AllotterParts {
   mesh::NodeId own;
   async::Timers& timers;
-  AllotHands& hands;
-  GroupDesk* groups = nullptr;  // none: models aren't split here
+  AllotActions& hands;
+  GroupControl* groups = nullptr;  // none: models aren't split here
   // Orders a copy of that content to this node. `told`: a person wants the model here, else the bounds of copies that
   // nobody ordered count. None: there are no copies.
   std::function<Result<>(const mesh::MeshModel& model, bool told)> copy = {};

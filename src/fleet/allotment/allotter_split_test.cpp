@@ -15,7 +15,7 @@ class AllotterSplitTest : public testing::Test {
     made.role = mesh::Role::member;
     return made;
   }
-  // Its group is there under the new key, as RunnerDesk shows it.
+  // Its group is there under the new key, as RunnerGroupControl shows it.
   static void rename_groups(TestNode& of, const std::string& name) {
     std::map<ContentKey, HostedGroup> renamed;
     for (auto& [key, group] : of.groups) {

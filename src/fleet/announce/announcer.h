@@ -17,7 +17,7 @@
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "device/memory_monitor.h"
-#include "fleet/announce/own_statement.h"
+#include "fleet/announce/own_node_state.h"
 #include "fleet/base/free_disk.h"
 #include "models/content_hash.h"
 

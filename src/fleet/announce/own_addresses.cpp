@@ -69,7 +69,7 @@ std::vector<mesh::Address> own_addresses(const std::vector<InterfaceAddress>& in
       if (usable && rank(own) == wanted) addresses.push_back({own.address, listening.port});
     }
   }
-  if (addresses.size() > mesh::kMostSeeds) addresses.resize(mesh::kMostSeeds);
+  if (addresses.size() > mesh::kMaxSeeds) addresses.resize(mesh::kMaxSeeds);
   return addresses;
 }
 

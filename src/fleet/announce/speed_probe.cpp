@@ -15,7 +15,7 @@ namespace {
 
 constexpr Millis kLimit{30'000};
 constexpr Millis kProbeAgain{60'000}, kSeldom{3'600'000};
-constexpr int kMostTries = 10, kEnough = 2;
+constexpr int kMaxTries = 10, kEnough = 2;
 
 Task<proc::ExitStatus> end_of(proc::Child& child) { co_return co_await child.wait(); }
 
@@ -59,7 +59,7 @@ Task<void> keep_measuring(async::Timers& timers, MeasureSpeeds measure,
       if (++measured == kEnough) co_return;
       pause = kProbeAgain;
     }
-    if (tries == kMostTries) co_return;
+    if (tries == kMaxTries) co_return;
     auto waiting = timers.sleep_for(pause);
     co_await std::move(waiting);
     if (!found) pause = std::min(2 * pause, kSeldom);

@@ -7,7 +7,7 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::uint64_t kMostLayers = 4096;
+constexpr std::uint64_t kMaxLayers = 4096;
 
 std::uint64_t shared_out(std::uint64_t bytes, std::uint64_t layers) { return (bytes + layers - 1) / layers; }
 
@@ -16,7 +16,7 @@ std::uint64_t shared_out(std::uint64_t bytes, std::uint64_t layers) { return (by
 mesh::SplitModel split_facts(const models::ModelInfo& model, const router::ModelContext& context) {
   const auto& traits = model.traits;
   const bool known = traits.weights && traits.weights->layers > 0;
-  if (!known || traits.layers < 2 || traits.layers > kMostLayers) return {};
+  if (!known || traits.layers < 2 || traits.layers > kMaxLayers) return {};
   mesh::SplitModel split;
   split.layers = static_cast<std::uint32_t>(traits.layers);
   split.layer_bytes = shared_out(traits.weights->layers, traits.layers);
@@ -27,7 +27,7 @@ mesh::SplitModel split_facts(const models::ModelInfo& model, const router::Model
   // What somebody has said counts as it is; vectors and scores are made of one pass, however large the context.
   split.context =
       context.asked > 0 ? static_cast<std::uint64_t>(context.asked) : std::min<std::uint64_t>(kFirstContext, trained);
-  split.most_context = context.asked > 0 || model.type != ModelType::llm ? split.context : trained;
+  split.max_context = context.asked > 0 || model.type != ModelType::llm ? split.context : trained;
   return split;
 }
 

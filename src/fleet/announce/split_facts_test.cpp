@@ -28,7 +28,7 @@ TEST(SplitFacts, TheContextIsThatOfAUsualLoadAndMayGrow) {
   vectors.type = ModelType::embedding;
   const auto contexts = [](const models::ModelInfo& of, std::int64_t asked) {
     const auto split = split_facts(of, {.asked = asked});
-    return std::pair(split.context, split.most_context);
+    return std::pair(split.context, split.max_context);
   };
   using Pair = std::pair<std::uint64_t, std::uint64_t>;
   EXPECT_EQ(contexts(long_one, -1), Pair(8'192, 131'072));

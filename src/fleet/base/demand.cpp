@@ -8,7 +8,7 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::size_t kMostModels = 512;
+constexpr std::size_t kMaxModels = 512;
 constexpr double kLeast = 1;         // an hour, to be told
 constexpr double kLeaves = 0.7;      // of a step: below that the next one counts
 constexpr double kForgotten = 0.25;  // an hour
@@ -36,7 +36,7 @@ double demand_step(double told, double per_hour) {
 }
 
 DemandMeter::Entry& DemandMeter::entry_of(const ModelName& model, MonoTime now) {
-  if (models_.size() >= kMostModels && !models_.contains(model.value())) forget_one(now);
+  if (models_.size() >= kMaxModels && !models_.contains(model.value())) forget_one(now);
   return models_[model.value()];
 }
 

@@ -35,7 +35,7 @@ class PeerQuestions {
   void answered(const mesh::NodeId& from, std::string_view payload);
 
  private:
-  static constexpr std::size_t kMostPaces = 64;
+  static constexpr std::size_t kMaxPaces = 64;
   struct Question {
     explicit Question(async::Executor executor) : answered(executor) {}
     async::Event answered;

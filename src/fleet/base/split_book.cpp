@@ -25,7 +25,7 @@ std::shared_ptr<void> SplitBook::wait(const router::NodeRef& peer) {
   const bool local = peer == router::NodeRef();
   {
     const std::scoped_lock lock(counted->mutex);
-    const bool full = counted->all >= kMostWaiting || (!local && counted->peers[peer] >= kMostOfPeer);
+    const bool full = counted->all >= kMaxWaiting || (!local && counted->peers[peer] >= kMaxOfPeer);
     if (full) return nullptr;
     ++counted->all;
     if (!local) ++counted->peers[peer];

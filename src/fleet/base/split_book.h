@@ -45,8 +45,8 @@ class SplitBook {
 
   // A place for a request that waits for something of it; nullptr: as many wait as may, in all or of that peer, whose
   // other requests need its places as well.
-  static constexpr std::size_t kMostWaiting = 256;
-  static constexpr std::size_t kMostOfPeer = 8;
+  static constexpr std::size_t kMaxWaiting = 256;
+  static constexpr std::size_t kMaxOfPeer = 8;
   std::shared_ptr<void> wait(const router::NodeRef& peer);
   std::size_t waiting() const;
 

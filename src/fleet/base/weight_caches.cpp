@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 // A folder that holds so many times what it may isn't read to its end.
 constexpr std::size_t kFarTooMany = 2;
-constexpr std::size_t kMostFolders = 1 << 16;  // of hosts; this server makes them
+constexpr std::size_t kMaxFolders = 1 << 16;  // of hosts; this server makes them
 
 struct Entry {
   fs::path path;
@@ -35,12 +35,12 @@ struct Entry {
 };
 
 // Whatever lies where only plain files should, however deep: so many descriptors at a time, so much in one look.
-constexpr int kMostLevels = 8;
-constexpr int kMostAtOnce = 100'000;
+constexpr int kMaxLevels = 8;
+constexpr int kMaxAtOnce = 100'000;
 
 struct Removal {
   const int top;  // what is too deep goes up there first
-  int left = kMostAtOnce;
+  int left = kMaxAtOnce;
   std::vector<std::string> moved = {};
 };
 
@@ -82,7 +82,7 @@ bool remove_all_of(const fs::path& path) {
   while (!all.moved.empty()) {
     const auto name = std::move(all.moved.back());
     all.moved.pop_back();
-    if (!remove_within(all, top.get(), name.c_str(), kMostLevels)) return false;
+    if (!remove_within(all, top.get(), name.c_str(), kMaxLevels)) return false;
   }
   return true;
 }
@@ -143,8 +143,8 @@ std::optional<WeightFolder> make_room(const fs::path& root, const mesh::NodeId& 
   std::vector<Entry> others;
   Amount own;
   const fs::path folder = root / to_text(host);
-  for (const auto& entry : entries_of(root, kMostFolders)) {
-    auto inside = entries_of(entry.path, kFarTooMany * rules.most_files);
+  for (const auto& entry : entries_of(root, kMaxFolders)) {
+    auto inside = entries_of(entry.path, kFarTooMany * rules.max_files);
     if (entry.path == folder) {
       own = amount_of(inside);
     } else {
@@ -155,12 +155,12 @@ std::optional<WeightFolder> make_room(const fs::path& root, const mesh::NodeId& 
   const auto most = std::min(rules.most, static_cast<std::uint64_t>(room * rules.most_of_room));
   if (bytes > most) return std::nullopt;
   // What it has may be just what comes again; and how many files will come nobody has said.
-  const auto files = std::clamp(own.files, rules.most_files / 2, rules.most_files);
+  const auto files = std::clamp(own.files, rules.max_files / 2, rules.max_files);
   const auto of_others = shrink(std::move(others), {.bytes = most - std::max(std::min(own.bytes, most), bytes),
-                                                    .files = rules.most_files - files});
+                                                    .files = rules.max_files - files});
   WeightFolder made{.path = folder,
                     .most = most - std::min(of_others.bytes, most),
-                    .most_files = rules.most_files - std::min(of_others.files, rules.most_files)};
+                    .max_files = rules.max_files - std::min(of_others.files, rules.max_files)};
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (!failed) fs::permissions(folder, fs::perms::owner_all, failed);
@@ -174,11 +174,11 @@ std::optional<WeightFolder> make_room(const fs::path& root, const mesh::NodeId& 
 }
 
 void trim(const WeightFolder& folder) {
-  shrink(entries_of(folder.path, kFarTooMany * folder.most_files), {folder.most, folder.most_files});
+  shrink(entries_of(folder.path, kFarTooMany * folder.max_files), {folder.most, folder.max_files});
 }
 
 void keep_only(const fs::path& root, const std::set<mesh::NodeId>& hosts) {
-  for (const auto& entry : entries_of(root, kMostFolders)) {
+  for (const auto& entry : entries_of(root, kMaxFolders)) {
     const auto host = mesh::parse_node_id(entry.path.filename().native());
     if (host && hosts.contains(*host)) continue;
     remove_all_of(entry.path);

@@ -21,15 +21,15 @@ namespace corral::fleet {
 struct WeightRules {
   // Of all hosts together: one large model, or some of middling size. Weights are worth a minute of waiting, no more.
   std::uint64_t most = std::uint64_t{64} << 30;
-  double most_of_room = 0.25;       // of what they have and what is free besides
-  std::size_t most_files = 32'768;  // of all hosts together: a file is a tensor, a model some thousand
+  double most_of_room = 0.25;      // of what they have and what is free besides
+  std::size_t max_files = 32'768;  // of all hosts together: a file is a tensor, a model some thousand
   std::uint64_t least_free = std::uint64_t{2} << 30;  // of the disk, whatever else: below that nothing is kept
 };
 
 struct WeightFolder {
   std::filesystem::path path;
-  std::uint64_t most = 0;      // bytes that may be in it
-  std::size_t most_files = 0;  // and files
+  std::uint64_t most = 0;     // bytes that may be in it
+  std::size_t max_files = 0;  // and files
 };
 
 // Makes the folder of a host that is about to send `bytes` of weights, and room for them: of others' folders what was

@@ -46,7 +46,7 @@ class WeightCachesTest : public testing::Test {
     return names;
   }
   static WeightRules most(std::uint64_t blocks) {
-    return {.most = blocks * kBlock, .most_of_room = 1, .most_files = 100, .least_free = 0};
+    return {.most = blocks * kBlock, .most_of_room = 1, .max_files = 100, .least_free = 0};
   }
   std::optional<WeightFolder> room(std::uint8_t host, std::uint64_t blocks, const WeightRules& rules,
                                    std::uint64_t free = 1000) {
@@ -119,16 +119,16 @@ TEST_F(WeightCachesTest, EmptyFilesAreBoundedToo) {
 
 TEST_F(WeightCachesTest, OthersFilesMakeRoomForHalfOfAllAtLeast) {
   auto rules = most(100);
-  rules.most_files = 6;
+  rules.max_files = 6;
   for (int i = 0; i < 5; ++i) put(2, std::to_string(i), 0, i);
   const auto first = room(1, 1, rules);
   ASSERT_TRUE(first);
-  EXPECT_EQ(first->most_files, 3u);
+  EXPECT_EQ(first->max_files, 3u);
   EXPECT_THAT(files(2), UnorderedElementsAre("2", "3", "4"));
   for (int i = 0; i < 5; ++i) put(1, std::to_string(i), 0, i);
   const auto again = room(1, 1, rules);
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->most_files, 5u) << "what it has may be just what comes again";
+  EXPECT_EQ(again->max_files, 5u) << "what it has may be just what comes again";
   EXPECT_EQ(files(1).size(), 5u);
   EXPECT_THAT(files(2), UnorderedElementsAre("4"));
 }

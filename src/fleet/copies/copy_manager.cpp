@@ -21,7 +21,7 @@ using async::Task;
 
 namespace {
 
-constexpr std::size_t kMostLists = 16;
+constexpr std::size_t kMaxLists = 16;
 
 bool ended(CopyState state) { return state == CopyState::done || state == CopyState::failed; }
 
@@ -189,7 +189,7 @@ Task<void> CopyManager::make(DiskModel model, Sha256 content, std::shared_ptr<Ma
   };
   const auto made = co_await async::run_or_leave(*parts_.place.lists, parts_.timers, std::move(work));
   if (made.model) {
-    if (lists_.size() >= kMostLists) lists_.clear();
+    if (lists_.size() >= kMaxLists) lists_.clear();
     lists_[content] = made.model;
     making->result = made.model;
   } else {
@@ -229,7 +229,7 @@ Result<CopyView> CopyManager::order(const mesh::MeshModel& model) {
   auto* copy = find_copy(content);
   if (copy == nullptr) {
     const auto open = std::ranges::count_if(copies_, [](const Copy& one) { return !ended(one.view.state); });
-    if (open >= static_cast<std::ptrdiff_t>(kMostKept)) {
+    if (open >= static_cast<std::ptrdiff_t>(kMaxKept)) {
       return fail(mesh::errc::too_many, fmt::format("{} copies wait already", open), "model");
     }
     copy = &add(content, model.plain_name, model.bytes);
@@ -275,7 +275,7 @@ Result<> CopyManager::check_disk(const mesh::MeshModel& model, std::uint64_t dis
 }
 
 void CopyManager::decline(const Sha256& content, std::error_code cause, std::string why) {
-  if (declined_.size() >= kMostDeclined) declined_.erase(declined_.begin());
+  if (declined_.size() >= kMaxDeclined) declined_.erase(declined_.begin());
   declined_.insert_or_assign(content, Error(cause, std::move(why), "model"));
 }
 
@@ -298,7 +298,7 @@ Result<CopyView> CopyManager::order_for_allocation(const mesh::MeshModel& model,
   }
   const auto open = std::ranges::count_if(
       copies_, [](const Copy& copy) { return copy.view.by_allocation && !ended(copy.view.state); });
-  if (open >= static_cast<std::ptrdiff_t>(kMostByAllocation))
+  if (open >= static_cast<std::ptrdiff_t>(kMaxByAllocation))
     return fail(mesh::errc::too_many, fmt::format("{} copies that nobody ordered are under way", open), "model");
   if (auto room = check_disk(model, disk_free); !room) return std::unexpected(room.error());
   auto ordered = order(model);
@@ -385,7 +385,7 @@ CopyManager::Copy* CopyManager::find_copy(const Sha256& content) {
 }
 
 CopyManager::Copy& CopyManager::add(const Sha256& content, std::string model, std::uint64_t bytes) {
-  for (auto at = copies_.begin(); copies_.size() >= kMostKept && at != copies_.end();) {
+  for (auto at = copies_.begin(); copies_.size() >= kMaxKept && at != copies_.end();) {
     const bool idle = ended(at->view.state) && (!at->task || at->task->running() == 0);
     at = idle ? copies_.erase(at) : std::next(at);
   }

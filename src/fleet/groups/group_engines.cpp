@@ -19,7 +19,7 @@ namespace {
 constexpr Millis kDeadlineBase{60'000};
 constexpr double kSlowDiskBytesPerMilli = 50'000;
 constexpr double kMargin = 3;
-constexpr double kMostMillis = 24 * 3'600'000.0;
+constexpr double kMaxMillis = 24 * 3'600'000.0;
 
 Task<bool> until_set(async::Event& event) {
   co_await event.wait();
@@ -33,7 +33,7 @@ Millis load_deadline(const mesh::SplitPlan& plan) {
   for (const auto& share : plan.shares)
     (share.node == plan.host ? own : others) += static_cast<double>(share.weights) / kSlowDiskBytesPerMilli;
   const double sent = std::max(others, kMargin * 1000 * plan.load_s);
-  return kDeadlineBase + Millis(static_cast<std::int64_t>(std::min(own + sent, kMostMillis)));
+  return kDeadlineBase + Millis(static_cast<std::int64_t>(std::min(own + sent, kMaxMillis)));
 }
 
 // Those of one engine while they are being opened.
@@ -44,7 +44,7 @@ struct GroupEngines::Tunnels {
   }
 
   std::vector<std::optional<OpenTunnel>> opened;
-  std::vector<async::Stopper> stoppers;
+  std::vector<async::CancelSource> stoppers;
   std::size_t left;
   std::optional<Error> failure;
   async::Event over;  // all are open, or one can't be had

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "async/stopper.h"
+#include "async/cancel_source.h"
 #include "async/task_group.h"
 #include "fleet/groups/group_runner.h"
 
@@ -29,7 +29,7 @@ class GroupEngines {
     bool ready = false;
     std::optional<double> progress;
     std::vector<std::shared_ptr<void>> tunnels;
-    async::Stopper opening;
+    async::CancelSource opening;
   };
   // An engine that hadn't been ordered yet has come to nothing.
   using Failed = std::function<void(const mesh::ContentKey&, mesh::PlanTerm, std::string why)>;

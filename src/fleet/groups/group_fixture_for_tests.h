@@ -58,7 +58,7 @@ class GroupTest : public testing::Test {
   };
 
   // Does what it is told in the next turn of the loop, unless the test says otherwise.
-  class Hands final : public GroupHands {
+  class Hands final : public GroupProcesses {
    public:
     struct Engine {
       EngineOrder order;

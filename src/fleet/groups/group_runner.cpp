@@ -14,7 +14,7 @@
 #include "fleet/groups/group_engines.h"
 #include "fleet/groups/group_links.h"
 #include "fleet/groups/group_memory.h"
-#include "fleet/groups/group_words.h"
+#include "fleet/groups/group_messages.h"
 #include "fleet/groups/holder_file.h"
 
 namespace corral::fleet {
@@ -41,7 +41,7 @@ BootTime boot_now() {
 }
 
 Result<> write_safely(const std::filesystem::path& file, std::string_view text) {
-  return write_state_file(file, text, Survives::power_loss);
+  return write_state_file(file, text, Durability::power_loss);
 }
 
 class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {

@@ -1,6 +1,6 @@
 // Runs the groups of this node: what mesh::Groups decides is carried out here. Messages go over links, this node's
-// memory is remembered on the disk, workers and engines are begun and ended by GroupHands, and an engine's tunnels are
-// open before it starts and closed when it has ended.
+// memory is remembered on the disk, workers and engines are begun and ended by GroupProcesses, and an engine's tunnels
+// are open before it starts and closed when it has ended.
 //
 // On the mesh's loop. Nothing waits for it: what takes long runs beside, and a disk that hangs costs grants to others
 // and nothing else.
@@ -16,7 +16,7 @@
 #include "async/offload.h"
 #include "async/task.h"
 #include "async/timer.h"
-#include "fleet/hosting/group_hands.h"
+#include "fleet/hosting/group_processes.h"
 #include "mesh/groups/groups.h"
 #include "mesh/peers/peers.h"
 
@@ -39,7 +39,7 @@ struct GroupParts {
   async::Executor executor;
   async::Timers& timers;
   mesh::Peers& peers;
-  GroupHands& hands;
+  GroupProcesses& hands;
   // Opens one to the worker that `node` runs for this plan. Errors: in words of what is wrong there.
   std::function<async::Task<Result<OpenTunnel>>(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of)>
       open_tunnel;

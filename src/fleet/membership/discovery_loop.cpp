@@ -10,7 +10,7 @@ using async::Task;
 namespace {
 
 constexpr Millis kLook{10'000};
-constexpr std::size_t kMostEngines = 32;
+constexpr std::size_t kMaxEngines = 32;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Task<void> DiscoveryLoop::stop() {
 
 void DiscoveryLoop::tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch) {
   mesh::Hint own{.node = peers_.own(), .addresses = addresses, .epoch = epoch};
-  if (own.addresses.size() > mesh::kMostHintAddresses) own.addresses.resize(mesh::kMostHintAddresses);
+  if (own.addresses.size() > mesh::kMaxHintAddresses) own.addresses.resize(mesh::kMaxHintAddresses);
   if (own == told_) return;
   told_ = own;
   hints_->tell(std::move(own));
@@ -52,7 +52,7 @@ Task<void> DiscoveryLoop::look() {
     std::set<mesh::Address> engines;
     for (const auto& peer : peers_.view()) {
       if (!peer.addresses.empty()) engines.insert({peer.addresses.front().host, engine_port_});
-      if (engines.size() >= kMostEngines) break;
+      if (engines.size() >= kMaxEngines) break;
     }
     if (!engines.empty()) hints_->look_at({engines.begin(), engines.end()});
     co_await timers_.sleep_for(kLook);

@@ -83,7 +83,7 @@ mesh::PeerManagerOptions MemberRuntime::peers_options(const NodeOptions& options
 MemberRuntime::MemberRuntime(async::Executor executor, async::Timers& timers, NodeOptions options,
                              Membership membership, const std::vector<mesh::Address>& seeds,
                              std::function<void()> on_change, const MakeHints& make_hints, CopyStorage copies,
-                             AllotPlace allotment, GroupPlace groups)
+                             AllotConfig allotment, GroupConfig groups)
     : executor_(executor),
       timers_(timers),
       options_(std::move(options)),
@@ -373,9 +373,9 @@ Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
 
 Task<void> MemberRuntime::probe(mesh::NodeId peer, std::shared_ptr<Examination> into) {
   // The likeliest ones; one after the other, as peers dial one at a time.
-  constexpr std::size_t kMost = 2;
+  constexpr std::size_t kMax = 2;
   const auto own = addresses();
-  for (std::size_t i = 0; i < std::min(own.size(), kMost); ++i) {
+  for (std::size_t i = 0; i < std::min(own.size(), kMax); ++i) {
     auto asking = probe_.ask(peer, own[i]);
     auto result = co_await std::move(asking);
     into->probes[peer].emplace(mesh::to_text(own[i]), std::move(result));

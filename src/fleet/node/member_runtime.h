@@ -12,19 +12,19 @@
 #include "async/event.h"
 #include "async/task_group.h"
 #include "async/timer.h"
-#include "fleet/allotment/allot_errands.h"
+#include "fleet/allotment/allot_control.h"
 #include "fleet/allotment/allotter.h"
-#include "fleet/announce/own_statement.h"
+#include "fleet/announce/own_node_state.h"
 #include "fleet/base/kept_file.h"
 #include "fleet/copies/copy_manager.h"
 #include "fleet/groups/group_runner.h"
-#include "fleet/hosting/group_place.h"
+#include "fleet/hosting/group_config.h"
 #include "fleet/membership/discovery_loop.h"
 #include "fleet/membership/doctor.h"
 #include "fleet/membership/membership.h"
 #include "fleet/membership/probe.h"
 #include "fleet/node/node.h"
-#include "fleet/tunnels/tunnel_door.h"
+#include "fleet/tunnels/tunnel_acceptor.h"
 #include "fleet/view/mesh_view.h"
 #include "mesh/gossip/gossip.h"
 #include "mesh/net/tls/tls_network.h"
@@ -37,7 +37,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   // `seeds`: where those are that let this node in just now. `on_change`: what describe() says is different.
   MemberRuntime(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
                 const std::vector<mesh::Address>& seeds, std::function<void()> on_change, const MakeHints& make_hints,
-                CopyStorage copies, AllotPlace allotment = {}, GroupPlace groups = {});
+                CopyStorage copies, AllotConfig allotment = {}, GroupConfig groups = {});
   // After stop().
   ~MemberRuntime() override;
   MemberRuntime(const MemberRuntime&) = delete;
@@ -69,7 +69,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   Result<CopyView> copy(std::string_view model);
   Result<> cancel_copy(std::string_view model);
   // What an administrator wants of a node's memory, of this one or, if it allows that, of another. Errors: of
-  // find_node(); model_not_found, ambiguous_model; those of AllotErrands::ask() and Allotter::split().
+  // find_node(); model_not_found, ambiguous_model; those of AllotControl::ask() and Allotter::split().
   struct AllotReply {
     explicit AllotReply(async::Executor executor) : done(executor) {}
     async::Event done;
@@ -77,7 +77,7 @@ class MemberRuntime final : private mesh::PeerEvents {
     Result<> result;   // once it is done
   };
   // To have a model, nothing, or what the allocation gives it.
-  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotWish wish, std::string_view model);
+  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand wish, std::string_view model);
   // To give it back: this node and all others that have it for the mesh, or host it.
   Result<std::vector<std::shared_ptr<AllotReply>>> unload(std::string_view model);
   // See Node::unloaded_here().
@@ -115,7 +115,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   async::Task<void> knock(StaticPeer peer, std::shared_ptr<Examination> into);
   void announce();
   void tell_of_copies();
-  std::unique_ptr<Allotter> make_allotter(const AllotPlace& place);
+  std::unique_ptr<Allotter> make_allotter(const AllotConfig& place);
   std::string kept_orders() const;
   void keep_orders(std::string text);
   AllotterOptions allotter_options() const;
@@ -129,7 +129,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   async::Task<void> take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into);
   async::Task<void> look_for_fences();
   // member_runtime_groups.cpp
-  void make_groups(GroupPlace place);
+  void make_groups(GroupConfig place);
   void groups_changed();
   void tell_requests();
   void lend();
@@ -163,12 +163,12 @@ class MemberRuntime final : private mesh::PeerEvents {
   FileInspector* inspector_ = nullptr;  // of copies
   std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes_of_;
   std::unique_ptr<CopyManager> copies_;  // none: there is no place for them
-  GroupPlace group_place_;
+  GroupConfig group_place_;
   std::unique_ptr<GroupRunner> groups_;  // none: there is no place for them
-  std::unique_ptr<TunnelDoor> tunnels_;
+  std::unique_ptr<TunnelAcceptor> tunnels_;
   std::vector<SplitNews> told_requests_;
-  AllotErrands orders_;
-  std::unique_ptr<GroupDesk> desk_;  // none: models aren't split here
+  AllotControl orders_;
+  std::unique_ptr<GroupControl> desk_;  // none: models aren't split here
   std::unique_ptr<KeptFile> orders_file_;
   std::unique_ptr<Allotter> allotter_;    // none: nothing is loaded here for the mesh but by requests
   bool works_ = false;                    // workers of others' models can be locked in here

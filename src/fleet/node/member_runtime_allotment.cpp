@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "base/state_file.h"
-#include "fleet/allotment/allot_house.h"
 #include "fleet/allotment/allot_split.h"
+#include "fleet/allotment/router_allot_actions.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/own_names.h"
 #include "fleet/node/member_runtime.h"
@@ -59,7 +59,7 @@ void MemberRuntime::keep_orders(std::string text) {
   });
 }
 
-std::unique_ptr<Allotter> MemberRuntime::make_allotter(const AllotPlace& place) {
+std::unique_ptr<Allotter> MemberRuntime::make_allotter(const AllotConfig& place) {
   const auto write = [](const std::filesystem::path& file, std::string_view text) {
     return write_state_file(file, text);
   };
@@ -113,27 +113,27 @@ Result<> MemberRuntime::obey_order(const mesh::NodeId& from, const AllotAsk& ask
 
 Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
   if (!allotter_) return fail(errc::no_mesh, "this node has nothing for the mesh");
-  if (options_.role == mesh::Role::client && ask.wish != AllotWish::release)
+  if (options_.role == mesh::Role::client && ask.wish != AllotCommand::release)
     return fail(errc::lends_nothing, "it lends nothing: its setting mesh_role is client", "node");
   const auto catalog = gossip_.catalog();
   if (ask.content && model_of(*catalog, *ask.content) == nullptr)
     return fail(models::errc::model_not_found, "it knows no node that has this model", "model");
   switch (ask.wish) {
-    case AllotWish::assign:
+    case AllotCommand::assign:
       allotter_->assign(AllotMarks::Named{ask.name, ask.content});
       return {};
-    case AllotWish::nothing:
+    case AllotCommand::nothing:
       allotter_->assign(std::nullopt);
       return {};
-    case AllotWish::release:
+    case AllotCommand::release:
       allotter_->release();
       return {};
-    case AllotWish::unload:
+    case AllotCommand::unload:
       allotter_->unload({&*ask.content, 1});
       return {};
-    case AllotWish::split:
+    case AllotCommand::split:
       return allotter_->split(*ask.content, ask.nodes, ask.stamp);
-    case AllotWish::end_split:
+    case AllotCommand::end_split:
       allotter_->end_split(*ask.content);
       return {};
   }
@@ -166,10 +166,10 @@ Task<void> MemberRuntime::take_reply(mesh::NodeId node, AllotAsk ask, std::share
   into->result = std::move(answer);
 }
 
-Result<std::shared_ptr<MemberRuntime::AllotReply>> MemberRuntime::assign(const mesh::NodeId& node, AllotWish wish,
+Result<std::shared_ptr<MemberRuntime::AllotReply>> MemberRuntime::assign(const mesh::NodeId& node, AllotCommand wish,
                                                                          std::string_view model) {
   AllotAsk ask{.wish = wish};
-  if (wish == AllotWish::assign) {
+  if (wish == AllotCommand::assign) {
     const auto catalog = gossip_.catalog();
     const auto found = find_model(*catalog, model);
     if (!found) return std::unexpected(found.error());
@@ -183,7 +183,7 @@ Result<std::vector<std::shared_ptr<MemberRuntime::AllotReply>>> MemberRuntime::u
   const auto catalog = gossip_.catalog();
   const auto found = find_model(*catalog, model);
   if (!found) return std::unexpected(found.error());
-  const AllotAsk ask{.wish = AllotWish::unload, .name = (*found)->name, .content = (*found)->content};
+  const AllotAsk ask{.wish = AllotCommand::unload, .name = (*found)->name, .content = (*found)->content};
   std::vector<std::shared_ptr<AllotReply>> replies;
   for (const auto& node : catalog->nodes()) {
     const bool own = node.id == own_.id();
@@ -205,7 +205,7 @@ void MemberRuntime::unloaded_here(const std::vector<ModelName>& models) {
 
 std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::end_split(const mesh::NodeId& host,
                                                                     const mesh::ContentKey& model) {
-  return order(host, {.wish = AllotWish::end_split, .content = model});
+  return order(host, {.wish = AllotCommand::end_split, .content = model});
 }
 
 Result<MemberRuntime::SplitOrdering> MemberRuntime::split(std::string_view model,
@@ -221,7 +221,7 @@ Result<MemberRuntime::SplitOrdering> MemberRuntime::split(std::string_view model
     if (!plan) return std::unexpected(plan.error());
     host = plan->host;
   }
-  AllotAsk ask{.wish = AllotWish::split,
+  AllotAsk ask{.wish = AllotCommand::split,
                .name = (*found)->name,
                .content = content,
                .nodes = nodes,

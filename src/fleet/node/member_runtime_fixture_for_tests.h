@@ -34,8 +34,8 @@ class PresenceFixture : public testing::Test {
     proc::FakeSpawner spawner;
     std::unique_ptr<FileInspector> inspector;
     async::ThreadPool writes{1}, reads{1}, lists{1}, disk{1};
-    AllotPlace allotment;  // none: it has nothing for the mesh
-    GroupPlace groups;     // none: it holds nothing together with others
+    AllotConfig allotment;  // none: it has nothing for the mesh
+    GroupConfig groups;     // none: it holds nothing together with others
     std::unique_ptr<MemberRuntime> runtime;
   };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fleet/base/own_names.h"
-#include "fleet/groups/runner_desk.h"
+#include "fleet/groups/runner_group_control.h"
 #include "fleet/node/member_runtime.h"
 #include "fleet/tunnels/tunnel_entry.h"
 #include "mesh/catalog/hashed_since.h"
@@ -26,7 +26,7 @@ std::uint64_t lent_bytes(const mesh::NodeState& said) {
 
 }  // namespace
 
-void MemberRuntime::make_groups(GroupPlace place) {
+void MemberRuntime::make_groups(GroupConfig place) {
   group_place_ = std::move(place);
   std::uint64_t seed = 0;
   mesh::fill_random(reinterpret_cast<std::uint8_t*>(&seed), sizeof seed);
@@ -45,14 +45,14 @@ void MemberRuntime::make_groups(GroupPlace place) {
       .model_name = [this](const mesh::ContentKey& model) { return model_name_of(model); },
       .seed = seed});
   groups_->on_change([this] { groups_changed(); });
-  desk_ = std::make_unique<RunnerDesk>(
+  desk_ = std::make_unique<RunnerGroupControl>(
       *groups_, [this](const std::string& name) { return idle_of(name); },
       [this](const mesh::ContentKey& model) { return now_called(model); });
   if (group_place_.report_to) group_place_.report_to(&groups_->reports());
-  tunnels_ = std::make_unique<TunnelDoor>(TunnelParts{executor_, timers_, peers_},
-                                          [this](mesh::NodeId from, mesh::ContentKey model, mesh::PlanTerm of) {
-                                            return groups_->worker_for(from, model, of);
-                                          });
+  tunnels_ = std::make_unique<TunnelAcceptor>(TunnelParts{executor_, timers_, peers_},
+                                              [this](mesh::NodeId from, mesh::ContentKey model, mesh::PlanTerm of) {
+                                                return groups_->worker_for(from, model, of);
+                                              });
 }
 
 void MemberRuntime::groups_changed() {

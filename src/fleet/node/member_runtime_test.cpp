@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "base/state_file.h"
-#include "fleet/allotment/no_hands_for_tests.h"
+#include "fleet/allotment/no_actions_for_tests.h"
 #include "fleet/base/errors.h"
 #include "fleet/node/member_runtime_fixture_for_tests.h"
 #include "mesh/identity/errors.h"
@@ -20,7 +20,7 @@ class CopiesOfMembers : public PresenceFixture {
  protected:
   ~CopiesOfMembers() override { end(); }
 
-  NoHands hands_;
+  NoActions hands_;
 };
 
 TEST_F(CopiesOfMembers, AModelThatIsOrderedComesUnderItsName) {
@@ -80,7 +80,7 @@ TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesTheAllocationFindsNoPlace) {
 
 class OrdersOfMembers : public PresenceFixture {
  protected:
-  struct NoHands final : AllotHands {
+  struct NoActions final : AllotActions {
     void load(ModelName, std::function<void(Result<>)>) override {}
     void unload(ModelName, Millis, bool, std::function<void(bool)>) override {}
   };
@@ -105,7 +105,7 @@ class OrdersOfMembers : public PresenceFixture {
     return member.runtime->gossip().catalog()->node(member.id())->said->unloads;
   }
 
-  NoHands hands_;
+  NoActions hands_;
   std::promise<void> hung_;
   bool hangs_ = true;
 };
@@ -136,7 +136,7 @@ TEST_F(OrdersOfMembers, WhatTheOwnerUnloadsIsToldAtOnceAndKeptWhenTheDiskCan) {
 class SplitsOfMembers : public PresenceFixture {
  protected:
   ~SplitsOfMembers() override { end(); }
-  NoHands hands_;
+  NoActions hands_;
   std::vector<SplitNews> news_;  // of a
 };
 

@@ -17,12 +17,12 @@
 
 #include "async/loop.h"
 #include "async/timer.h"
-#include "fleet/allotment/allot_errands.h"
+#include "fleet/allotment/allot_control.h"
 #include "fleet/allotment/allotter.h"
-#include "fleet/announce/own_statement.h"
+#include "fleet/announce/own_node_state.h"
 #include "fleet/base/node_options.h"
 #include "fleet/copies/copy_manager.h"
-#include "fleet/hosting/group_place.h"
+#include "fleet/hosting/group_config.h"
 #include "fleet/membership/doctor.h"
 #include "fleet/view/mesh_view.h"
 #include "mesh/hints/peer_discovery.h"
@@ -89,9 +89,9 @@ class Node {
   // Where copies of models go; set before start(). None: there are no copies, neither way.
   void use_copies(CopyStorage place);
   // Who loads and unloads for the mesh; set before start(), outlives stop(). None: only requests do.
-  void use_hands(AllotPlace place);
+  void use_hands(AllotConfig place);
   // What this machine gives to groups; set before start(). None: models aren't split here.
-  void use_groups(GroupPlace place);
+  void use_groups(GroupConfig place);
   // Called on the loop of the mesh with the peers of a mesh that this node is in from now on, and with nullptr before
   // they go; one listener, set before start().
   void on_peers(std::function<void(mesh::Peers*)> changed);
@@ -121,7 +121,7 @@ class Node {
   // What an administrator wants a node to have for the mesh, by its name or identifier: a model, or as `wish` says.
   // Errors: no_mesh, node_not_found, node_ambiguous, ambiguous_model, lends_nothing; models::errc::model_not_found; at
   // another node also not_admin_here, mesh::errc::unreachable and timed_out.
-  async::Task<Result<>> assign(std::string node, AllotWish wish, std::string model);
+  async::Task<Result<>> assign(std::string node, AllotCommand wish, std::string model);
   // To give it back, until somebody asks for it: all nodes that have it for the mesh. Errors: no_mesh,
   // ambiguous_model; models::errc::model_not_found.
   struct Unloading {

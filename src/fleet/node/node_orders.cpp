@@ -53,7 +53,7 @@ Task<Result<>> Node::Impl::cancel_copy(std::string model) {
   co_return cancelled;
 }
 
-Task<Result<>> Node::Impl::assign(std::string node, AllotWish wish, std::string model) {
+Task<Result<>> Node::Impl::assign(std::string node, AllotCommand wish, std::string model) {
   if (!runtime_) co_return std::unexpected(no_mesh());
   const auto now = view();
   const auto found = find_node(*now, node);

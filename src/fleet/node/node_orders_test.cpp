@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "fleet/allotment/no_hands_for_tests.h"
+#include "fleet/allotment/no_actions_for_tests.h"
 #include "fleet/base/errors.h"
 #include "fleet/copies/file_inspector.h"
 #include "fleet/node/node.h"
@@ -28,7 +28,7 @@ class NodeOrdersTest : public NodesFixture {
         co_return;
       };
     }
-    NoHands hands;
+    NoActions hands;
     std::unique_ptr<proc::FakeSpawner> spawner;
     FileInspector inspector;
     async::ThreadPool disk{1}, writes{1}, reads{1}, lists{1};
@@ -60,7 +60,7 @@ class NodeOrdersTest : public NodesFixture {
                      .arrived = [] {},
                      .inspector = &machine.inspector});
     node.use_hands({.hands = &machine.hands, .disk = &machine.disk});
-    GroupPlace groups;
+    GroupConfig groups;
     groups.hands = &machine.hands;
     groups.disk = &machine.disk;
     node.use_groups(std::move(groups));
@@ -125,12 +125,12 @@ TEST_F(NodeOrdersTest, WhoIsAskedForANewSplitAgreesBeforeTheOldOneEnds) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::not_admin_here);
   // What b says after that.
-  ASSERT_TRUE(wait(a.assign("b", AllotWish::nothing, "")));
+  ASSERT_TRUE(wait(a.assign("b", AllotCommand::nothing, "")));
   ASSERT_TRUE(until([&] {
     const auto words = said(a, "b");
     return words && words->order && !words->split_orders.empty();
   }));
-  ASSERT_TRUE(wait(a.assign("b", AllotWish::release, "")));
+  ASSERT_TRUE(wait(a.assign("b", AllotCommand::release, "")));
 
   // Where it is agreed to, the old one ends.
   NodeOptions options;

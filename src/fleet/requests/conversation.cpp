@@ -5,7 +5,7 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::size_t kMost = 16 * 1024;
+constexpr std::size_t kMax = 16 * 1024;
 // Where it is looked for: bodies may be large, and this is a loop that others need.
 constexpr std::size_t kSearched = 64 * 1024;
 
@@ -35,7 +35,7 @@ std::string_view value_of(std::string_view body, std::string_view name) {
   const auto found = body.find(name);
   if (found == std::string_view::npos) return {};
   const auto begin = body.find_first_not_of(" \t\r\n:", found + name.size());
-  return begin == std::string_view::npos ? std::string_view() : body.substr(begin, kMost);
+  return begin == std::string_view::npos ? std::string_view() : body.substr(begin, kMax);
 }
 
 // The messages up to the first one of the user.

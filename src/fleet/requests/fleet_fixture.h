@@ -175,7 +175,7 @@ class TestChooser final : public NodeSelector {
   std::uint64_t last_conversation = 0;
 };
 
-class TestShelf final : public LocalModels {
+class TestLocalModels final : public LocalModels {
  public:
   Result<models::Catalog::Model> find(std::string_view name) const override {
     const auto found = models.find(std::string(name));
@@ -201,7 +201,7 @@ struct FleetModels {
   }
 };
 
-// What groups hold (GroupHands::hold): requests load nothing of it.
+// What groups hold (GroupProcesses::hold): requests load nothing of it.
 class HeldLender final : public router::LeaseProvider {
  public:
   HeldLender(router::LeaseProvider& inner, const std::set<std::string>& held) : inner_(inner), held_(held) {}
@@ -326,7 +326,7 @@ class FleetTest : public testing::Test, public FleetModels {
     PeerCalls calls;
     backends::FakeBackend backend;
     std::optional<router::ModelRouter> router;
-    TestShelf local_models;
+    TestLocalModels local_models;
     std::optional<router::PeerLeaseProvider> for_peers;
     SplitBook splits;
     std::set<std::string> group_held;  // models that groups hold

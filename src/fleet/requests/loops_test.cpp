@@ -50,7 +50,7 @@ class LoopsTest : public testing::Test {
     PeerCalls calls;
     backends::FakeBackend backend;
     router::ModelRouter router;
-    TestShelf local_models;
+    TestLocalModels local_models;
     DemandMeter demand;
     SplitBook splits;
     MeshLeaseProvider lender;
@@ -81,7 +81,7 @@ class LoopsTest : public testing::Test {
         ++(good ? right : wrong);
         continue;
       }
-      async::Beside<bool> leaving(executor, "leaving", std::move(one));
+      async::SpawnedTask<bool> leaving(executor, "leaving", std::move(one));
       for (auto turns = random() % 20; turns > 0; --turns) co_await async::asio::post(async::use_task);
     }
     co_return true;

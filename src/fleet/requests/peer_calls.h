@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
+#include "async/cancel_source.h"
 #include "async/event.h"
-#include "async/stopper.h"
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "backends/client_pool.h"
@@ -53,7 +53,7 @@ class PeerCall {
   const std::optional<router::UpstreamExit>& ending() const { return ending_; }
   async::Event& gone() { return gone_; }
   // Ends the work that runs under it when the call is lost.
-  const async::Stopper& stopper() const { return stopper_; }
+  const async::CancelSource& stopper() const { return stopper_; }
   // The answer that is read now; nullptr: none.
   void reads(http::BodySource* answer) { answer_ = answer; }
 
@@ -84,7 +84,7 @@ class PeerCall {
   std::atomic<std::uint64_t> pieces_ = 0;
   std::optional<router::UpstreamExit> ending_;
   async::Event gone_;
-  const async::Stopper stopper_;
+  const async::CancelSource stopper_;
   http::BodySource* answer_ = nullptr;
 };
 

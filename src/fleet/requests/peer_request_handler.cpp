@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "protocol/client_tag.h"
 #include "protocol/errors.h"
@@ -72,12 +72,12 @@ Error busy(std::string text, std::chrono::seconds pause) {
 }  // namespace
 
 struct PeerRequestHandler::Guests {
-  struct Guest {
+  struct InboundRequest {
     std::size_t requests = 0;
     std::multiset<ModelName> loads;  // that its requests wait for, and may
   };
   std::mutex mutex;
-  std::map<mesh::NodeId, Guest> nodes;
+  std::map<mesh::NodeId, InboundRequest> nodes;
 };
 
 // One request of a peer, as long as it is here: counted, and listed in heartbeats.
@@ -102,7 +102,7 @@ class PeerRequestHandler::Visit {
     {
       const std::scoped_lock lock(handler.guests_->mutex);
       auto& guest = handler.guests_->nodes[node];
-      if (guest.requests >= handler.options_.most_requests) return nullptr;
+      if (guest.requests >= handler.options_.max_requests) return nullptr;
       ++guest.requests;
     }
     return std::make_shared<Visit>(handler, node, held);
@@ -168,7 +168,7 @@ async::Task<http::Response> PeerRequestHandler::handle(http::Request request) {
   const auto visit = Visit::begin(*this, *node, errand->held);
   if (!visit) {
     auto text =
-        fmt::format("this node has {} requests of yours, which is all it takes of one node", options_.most_requests);
+        fmt::format("this node has {} requests of yours, which is all it takes of one node", options_.max_requests);
     co_return not_begun_answer(busy(std::move(text), std::chrono::seconds(1)));
   }
   auto model = local_models_.find(errand->model);

@@ -35,7 +35,7 @@ class LocalModels {
 };
 
 struct PeerRequestLimits {
-  std::size_t most_requests = 32;  // of one node at a time
+  std::size_t max_requests = 32;  // of one node at a time
   std::uint64_t max_body_bytes = 32ull << 20;
 };
 

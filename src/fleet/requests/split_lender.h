@@ -4,7 +4,8 @@
 //   MeshLeaseProvider ──► SplitLender ──► ModelRouter        requests that came to this node
 //   Door        ──► SplitLender ──► PeerLeaseProvider           those of other nodes
 //
-// A held model (GroupHands::hold) loads nothing by a request: one whose engine has just gone waits here for the next.
+// A held model (GroupProcesses::hold) loads nothing by a request: one whose engine has just gone waits here for the
+// next.
 #pragma once
 
 #include "async/timer.h"

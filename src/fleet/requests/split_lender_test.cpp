@@ -114,7 +114,7 @@ TEST_F(SplitLenderTest, AClientThatLeavesLeavesNothing) {
 TEST_F(SplitLenderTest, OnlySoManyWait) {
   a->split("m", State::making);
   std::vector<Pending<http::Response>> all;
-  for (std::size_t i = 0; i < SplitBook::kMostWaiting + 20; ++i) all.push_back(forward(*a, a->own("m")));
+  for (std::size_t i = 0; i < SplitBook::kMaxWaiting + 20; ++i) all.push_back(forward(*a, a->own("m")));
   pass(200ms);
   const auto refused = std::ranges::count_if(all, [](const auto& one) { return one.done(); });
   EXPECT_EQ(refused, 20);
@@ -236,9 +236,9 @@ TEST_F(SplitLenderTest, RequestsOfOtherNodesWaitAtTheHost) {
 TEST_F(SplitLenderTest, OfANodeOnlySoManyWait) {
   a->split("m", State::making);
   std::vector<Pending<http::Response>> all;
-  for (std::size_t i = 0; i < SplitBook::kMostOfPeer + 4; ++i) all.push_back(forward(*b, far("m")));
+  for (std::size_t i = 0; i < SplitBook::kMaxOfPeer + 4; ++i) all.push_back(forward(*b, far("m")));
   pass(1000ms);
-  EXPECT_EQ(a->splits.waiting(), SplitBook::kMostOfPeer);
+  EXPECT_EQ(a->splits.waiting(), SplitBook::kMaxOfPeer);
   EXPECT_EQ(std::ranges::count_if(all, [](const auto& one) { return one.done(); }), 4);
   for (auto& one : all)
     if (one.done()) text(one);

@@ -13,7 +13,7 @@ using mesh::ByteWriter;
 
 constexpr std::uint8_t kYes = 1;
 constexpr std::uint8_t kNo = 2;
-constexpr std::size_t kMostWords = 300;
+constexpr std::size_t kMaxWords = 300;
 
 std::string with_length(std::string_view bytes) {
   std::string all;
@@ -49,7 +49,7 @@ std::string encode_tunnel_answer(const std::optional<std::string>& refusal) {
   std::string bytes;
   ByteWriter out(bytes);
   out.number<std::uint8_t>(refusal ? kNo : kYes);
-  if (refusal) out.raw(std::string_view(*refusal).substr(0, kMostWords));
+  if (refusal) out.raw(std::string_view(*refusal).substr(0, kMaxWords));
   return with_length(bytes);
 }
 
@@ -59,7 +59,7 @@ Result<> decode_tunnel_answer(std::string_view bytes) {
   if (in.ok() && verdict == kYes) return {};
   if (!in.ok() || verdict != kNo) return fail(mesh::errc::malformed, "an answer for a split that makes no sense");
   const mesh::Field words{.tag = 0, .bytes = in.rest()};
-  return fail(errc::worker_refused, words.text(kMostWords));
+  return fail(errc::worker_refused, words.text(kMaxWords));
 }
 
 Result<std::size_t> tunnel_length(std::string_view head, std::size_t most) {

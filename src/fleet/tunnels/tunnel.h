@@ -1,5 +1,5 @@
 // What both ends of a tunnel share: the way of an engine of a split (llama.cpp's RPC backend) to a worker at another
-// node. At the engine's node TunnelEntry listens on a loopback port; at the worker's node TunnelDoor leads to the
+// node. At the engine's node TunnelEntry listens on a loopback port; at the worker's node TunnelAcceptor leads to the
 // worker's Unix socket. Each connection of the engine is a stream of the mesh of its own (Purpose::rpc).
 //
 // A stream begins with a preamble: whose worker is meant. The door answers at once, or when a worker that is just
@@ -30,9 +30,9 @@ struct TunnelAsk {
   friend bool operator==(const TunnelAsk&, const TunnelAsk&) = default;
 };
 
-inline constexpr std::size_t kTunnelHead = 2;       // bytes of a length, in front of everything that is said
-inline constexpr std::size_t kMostTunnelAsk = 256;  // bytes behind it; later versions may say more
-inline constexpr std::size_t kMostTunnelAnswer = 512;
+inline constexpr std::size_t kTunnelHead = 2;      // bytes of a length, in front of everything that is said
+inline constexpr std::size_t kMaxTunnelAsk = 256;  // bytes behind it; later versions may say more
+inline constexpr std::size_t kMaxTunnelAnswer = 512;
 
 // With its length in front.
 std::string encode(const TunnelAsk& ask);

@@ -73,7 +73,7 @@ Result<> TunnelEntry::Core::listen() {
   const tcp::endpoint place(asio::ip::address_v4::loopback(), 0);
   acceptor.open(place.protocol(), failed);
   if (!failed) acceptor.bind(place, failed);
-  if (!failed) acceptor.listen(static_cast<int>(kMostConnections), failed);
+  if (!failed) acceptor.listen(static_cast<int>(kMaxConnections), failed);
   if (!failed) port = acceptor.local_endpoint(failed).port();
   if (failed) return std::unexpected(Error(failed, "no port for the engine of a split: " + failed.message()));
   return {};
@@ -99,7 +99,7 @@ Task<Result<>> TunnelEntry::Core::present(mesh::Stream& stream, std::string ask)
   if (!written) co_return written;
   const auto head = co_await mesh::read_exactly(stream, kTunnelHead);
   if (!head) co_return std::unexpected(head.error());
-  const auto length = tunnel_length(*head, kMostTunnelAnswer);
+  const auto length = tunnel_length(*head, kMaxTunnelAnswer);
   if (!length) co_return std::unexpected(length.error());
   const auto answer = co_await mesh::read_exactly(stream, *length);
   if (!answer) co_return std::unexpected(answer.error());
@@ -150,8 +150,8 @@ Task<void> TunnelEntry::Core::accept_all(Ptr core) {
     while (!core->looks.take(core->parts.timers.now())) co_await core->parts.timers.sleep_for(kPause);
     if (!core->is_open()) co_return;
     if (!core->is_ours(socket)) continue;
-    if (core->connections >= kMostConnections) {
-      core->complain(fmt::format("the engine of a split has {} connections, which is the most", kMostConnections));
+    if (core->connections >= kMaxConnections) {
+      core->complain(fmt::format("the engine of a split has {} connections, which is the most", kMaxConnections));
       continue;
     }
     core->tasks.spawn("tunnel: connection", carry(core, std::move(socket)));

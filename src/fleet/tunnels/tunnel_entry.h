@@ -22,8 +22,8 @@ namespace corral::fleet {
 // after and touches nothing of others.
 class TunnelEntry {
  public:
-  static constexpr std::size_t kMostConnections = 32;  // at a time; a load makes some fourteen, one after another
-  static constexpr std::size_t kReady = 4;             // streams that wait for a connection
+  static constexpr std::size_t kMaxConnections = 32;  // at a time; a load makes some fourteen, one after another
+  static constexpr std::size_t kReady = 4;            // streams that wait for a connection
 
   // Returns when the worker at that node has said that it listens, and the port is open; 25 s at most. Errors:
   // worker_refused with what that node says; those of Peers::open; mesh::errc::timed_out; the system's own when there

@@ -18,18 +18,18 @@ TEST(TunnelWords, AreReadAsTheyWereWritten) {
   ask.model.pending = true;
   ask.of = {3, 9};
   const auto said = encode(ask);
-  const auto length = tunnel_length(said.substr(0, kTunnelHead), kMostTunnelAsk);
+  const auto length = tunnel_length(said.substr(0, kTunnelHead), kMaxTunnelAsk);
   ASSERT_TRUE(length);
   EXPECT_EQ(*length, said.size() - kTunnelHead);
   EXPECT_EQ(decode_tunnel_ask(said.substr(kTunnelHead)), ask);
   EXPECT_EQ(decode_tunnel_ask(said.substr(kTunnelHead) + "of a later version"), ask);
   EXPECT_FALSE(decode_tunnel_ask(said.substr(kTunnelHead, 20)));
-  EXPECT_FALSE(tunnel_length(std::string("\0\0", 2), kMostTunnelAsk));
-  EXPECT_FALSE(tunnel_length("\xff\xff", kMostTunnelAsk));
+  EXPECT_FALSE(tunnel_length(std::string("\0\0", 2), kMaxTunnelAsk));
+  EXPECT_FALSE(tunnel_length("\xff\xff", kMaxTunnelAsk));
 
   const auto answer = [](const std::optional<std::string>& refusal) {
     const auto all = encode_tunnel_answer(refusal);
-    EXPECT_TRUE(tunnel_length(all.substr(0, kTunnelHead), kMostTunnelAnswer));
+    EXPECT_TRUE(tunnel_length(all.substr(0, kTunnelHead), kMaxTunnelAnswer));
     return decode_tunnel_answer(all.substr(kTunnelHead));
   };
   EXPECT_TRUE(answer(std::nullopt));
@@ -115,7 +115,7 @@ TEST_P(TunnelFaults, AnEngineThatTakesNothingHoldsUpNobodyElse) {
 TEST_P(TunnelFaults, WhereAllStreamsAreInUseTheOthersGoOn) {
   open_entry();
   std::vector<Pair> pairs;
-  for (std::size_t i = 0; i < TunnelEntry::kMostConnections; ++i) pairs.push_back(connect_through());
+  for (std::size_t i = 0; i < TunnelEntry::kMaxConnections; ++i) pairs.push_back(connect_through());
   const auto begun = begin_open(plan);
   ASSERT_TRUE(*begun && **begun);
   auto first = std::exchange(entry, std::move(***begun));

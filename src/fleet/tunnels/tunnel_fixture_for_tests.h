@@ -13,7 +13,7 @@
 
 #include "base/unique_fd.h"
 #include "fleet/base/errors.h"
-#include "fleet/tunnels/tunnel_door.h"
+#include "fleet/tunnels/tunnel_acceptor.h"
 #include "fleet/tunnels/tunnel_entry.h"
 #include "mesh/peers/peers_fixture_for_tests.h"
 
@@ -47,7 +47,7 @@ class TunnelFixture : public mesh::PeersFixture {
     worker = listen_at(folder / "worker.sock");
     model.bytes[0] = 5;
     start_linked(2);
-    door = std::make_unique<TunnelDoor>(parts(b()), [this](auto from, auto what, auto of) {
+    door = std::make_unique<TunnelAcceptor>(parts(b()), [this](auto from, auto what, auto of) {
       ++asked;
       return find(this, from, what, of);
     });
@@ -145,7 +145,7 @@ class TunnelFixture : public mesh::PeersFixture {
   mesh::PlanTerm plan{4, 2};
   bool starting = false;
   int asked = 0;
-  std::unique_ptr<TunnelDoor> door;
+  std::unique_ptr<TunnelAcceptor> door;
   std::unique_ptr<TunnelEntry> entry;
 };
 

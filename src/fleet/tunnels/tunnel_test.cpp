@@ -133,7 +133,7 @@ TEST_P(TunnelTest, OneConnectionAfterTheOther) {
 TEST_P(TunnelTest, SoManyAtATimeAndNoMore) {
   open_entry();
   std::vector<Pair> pairs;
-  for (std::size_t i = 0; i < TunnelEntry::kMostConnections; ++i) pairs.push_back(connect_through());
+  for (std::size_t i = 0; i < TunnelEntry::kMaxConnections; ++i) pairs.push_back(connect_through());
   EXPECT_EQ(entry->connections(), 32u);
   const auto refused = connect();
   EXPECT_TRUE(is_over(refused));

@@ -8,14 +8,14 @@
 #include <fmt/format.h>
 
 #include "async/timer.h"
+#include "http/beast/buffered_socket.h"
 #include "http/beast/reader.h"
-#include "http/beast/wire.h"
 #include "http/errors.h"
 
 namespace corral::http {
 namespace {
 
-using Connected = std::unique_ptr<Wire>;
+using Connected = std::unique_ptr<BufferedSocket>;
 
 // A kept connection that nobody wanted for this long is closed, before the server on the other side does it.
 constexpr auto kIdleLimit = std::chrono::seconds(60);
@@ -136,7 +136,7 @@ Result<Response> response_of(std::shared_ptr<Client::Impl> client, Connected wir
 }
 
 // True: all of it went out. False: the other side takes no more; it may have answered.
-async::Task<Result<bool>> send_all(Wire& wire, std::string head, BodySource& body, bool chunked) {
+async::Task<Result<bool>> send_all(BufferedSocket& wire, std::string head, BodySource& body, bool chunked) {
   std::string lead = std::move(head);  // goes out in front of the next piece
   while (true) {
     const auto piece = co_await body.read();
@@ -154,7 +154,7 @@ async::Task<Result<bool>> send_all(Wire& wire, std::string head, BodySource& bod
   }
 }
 
-async::Task<void> until_readable(Wire& wire, bool& readable) {
+async::Task<void> until_readable(BufferedSocket& wire, bool& readable) {
   // A wait may also end for an event of a closed socket that had this one's number before.
   while (!readable) {
     const auto [error] = co_await wire.socket().async_wait(Socket::wait_read, async::as_value);
@@ -180,14 +180,14 @@ async::Task<Result<Connected>> Client::Impl::connect_now() {
     if (!descriptor) co_return std::unexpected(descriptor.error());
     auto socket = socket_of(std::move(*descriptor), executor);
     if (!socket) co_return std::unexpected(socket.error());
-    co_return std::make_unique<Wire>(std::move(*socket));
+    co_return std::make_unique<BufferedSocket>(std::move(*socket));
   }
   boost::system::error_code failure;
   if (const auto* local = std::get_if<UnixEndpoint>(&endpoint)) {
     asio::basic_stream_socket<asio::local::stream_protocol, async::Executor> socket(executor);
     const asio::local::stream_protocol::endpoint path(local->path.native());
     const auto [error] = co_await socket.async_connect(path, async::as_value);
-    if (!error) co_return std::make_unique<Wire>(generic(std::move(socket)));
+    if (!error) co_return std::make_unique<BufferedSocket>(generic(std::move(socket)));
     failure = error;
   } else {
     const auto& tcp = std::get<TcpEndpoint>(endpoint);
@@ -202,7 +202,7 @@ async::Task<Result<Connected>> Client::Impl::connect_now() {
       if (refused) continue;
       boost::system::error_code ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      co_return std::make_unique<Wire>(generic(std::move(socket)));
+      co_return std::make_unique<BufferedSocket>(generic(std::move(socket)));
     }
   }
   co_return fail(errc::connect_failed, fmt::format("can't connect to {}: {}", to_string(endpoint), failure.message()));

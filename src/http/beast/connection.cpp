@@ -20,7 +20,7 @@ constexpr std::uint64_t kDrainLimit = 256 * 1024;
 constexpr std::uint64_t kSmallBody = 64 * 1024;
 constexpr std::uint64_t kBudgetStep = 64 * 1024;
 // What a client may still send behind an answer that it should read before the connection ends.
-constexpr PaceRule kLingerPace{std::chrono::seconds(5), 0};
+constexpr MinRate kLingerPace{std::chrono::seconds(5), 0};
 constexpr std::uint64_t kLingerBytes = 64ull << 20;
 
 // What is kept of a path while its request is answered; no API has longer ones.

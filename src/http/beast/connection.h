@@ -7,9 +7,9 @@
 
 #include <boost/asio/cancellation_signal.hpp>
 
+#include "http/beast/buffered_socket.h"
 #include "http/beast/reader.h"
 #include "http/beast/shared_limits.h"
-#include "http/beast/wire.h"
 #include "http/handler.h"
 #include "http/server.h"
 
@@ -51,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void forget_body();
   std::string head_text(const Response& response, std::optional<std::uint64_t> length, bool keep_alive) const;
 
-  Wire wire_;
+  BufferedSocket wire_;
   const std::string peer_;
   Handler& handler_;
   const ServerOptions& options_;

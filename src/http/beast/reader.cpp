@@ -19,7 +19,7 @@ namespace wire_error = boost::beast::http;
 }  // namespace
 
 template <bool isRequest>
-MessageReader<isRequest>::MessageReader(Wire& wire, const ReadLimits& limits) : wire_(wire), limits_(limits) {
+MessageReader<isRequest>::MessageReader(BufferedSocket& wire, const ReadLimits& limits) : wire_(wire), limits_(limits) {
   parser_.header_limit(limits.header_bytes);
   parser_.body_limit(limits.body_bytes);
   parser_.form_limit = limits.form_bytes;
@@ -30,7 +30,7 @@ std::unexpected<Error> MessageReader<isRequest>::to_error(boost::beast::error_co
   if (error == wire_error::error::header_limit)
     return fail(errc::header_too_large,
                 fmt::format("the request line and header fields have more than {} bytes or {} fields",
-                            limits_.header_bytes, Parser<isRequest>::kMostFields));
+                            limits_.header_bytes, Parser<isRequest>::kMaxFields));
   if (error == wire_error::error::body_limit) {
     const bool form = parser_.form_limit != 0 && is_form(parser_.head.headers.get("Content-Type"));
     return fail(errc::too_large, fmt::format("the body has more than {} bytes; send less, or raise {}",
@@ -43,7 +43,7 @@ std::unexpected<Error> MessageReader<isRequest>::to_error(boost::beast::error_co
 }
 
 template <bool isRequest>
-Error MessageReader<isRequest>::too_slow(std::string_view part, const PaceRule& rule) const {
+Error MessageReader<isRequest>::too_slow(std::string_view part, const MinRate& rule) const {
   const auto seconds = std::chrono::duration<double>(rule.grace).count();
   if (rule.bytes_per_second == 0)
     return {make_error_code(errc::timed_out), fmt::format("the {} did not arrive within {} s", part, seconds)};

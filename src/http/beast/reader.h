@@ -1,4 +1,5 @@
-// Reads one HTTP message from a Wire: first its head, then its body piece by piece, without copying the pieces.
+// Reads one HTTP message from a BufferedSocket: first its head, then its body piece by piece, without copying the
+// pieces.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 
-#include "http/beast/wire.h"
+#include "http/beast/buffered_socket.h"
 #include "http/errors.h"
 #include "http/message.h"
 #include "http/passing.h"
@@ -18,10 +19,10 @@ namespace corral::http {
 struct ReadLimits {
   std::uint32_t header_bytes = 64 * 1024;
   std::uint64_t body_bytes = ~0ull;
-  std::uint64_t form_bytes = 0;    // of a request that is a form with files; 0: as every other body
-  PaceRule first_byte = kNoHurry;  // of the head
-  PaceRule head = kNoHurry;        // from its first byte on
-  PaceRule body = kNoHurry;
+  std::uint64_t form_bytes = 0;     // of a request that is a form with files; 0: as every other body
+  MinRate first_byte = kNoMinRate;  // of the head
+  MinRate head = kNoMinRate;        // from its first byte on
+  MinRate body = kNoMinRate;
 };
 
 // The library's parser, writing into our own values.
@@ -29,7 +30,7 @@ template <bool isRequest>
 class Parser final : public boost::beast::http::basic_parser<isRequest> {
  public:
   using Head = std::conditional_t<isRequest, RequestHead, ResponseHead>;
-  static constexpr std::size_t kMostFields = 256;
+  static constexpr std::size_t kMaxFields = 256;
 
   Head head;
   int version = 11;        // of a request: 10 or 11
@@ -57,7 +58,7 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
   }
   void on_field_impl(boost::beast::http::field, string_view name, string_view value, error_code& error) override {
     if (this->is_header_done()) return;  // behind the last chunk: nobody asks for those
-    if (head.headers.size() == kMostFields) {
+    if (head.headers.size() == kMaxFields) {
       error = boost::beast::http::error::header_limit;
       return;
     }
@@ -84,7 +85,7 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
 template <bool isRequest>
 class MessageReader {
  public:
-  MessageReader(Wire& wire, const ReadLimits& limits);
+  MessageReader(BufferedSocket& wire, const ReadLimits& limits);
 
   // Reads up to the end of the head. A request's head also follows the rules of request_rules.h then.
   async::Task<Result<>> read_head();
@@ -111,10 +112,10 @@ class MessageReader {
   // Parses what is buffered. True when there is a piece or the message is over, false when more bytes are needed.
   Result<bool> advance();
   std::unexpected<Error> to_error(boost::beast::error_code error) const;
-  Error too_slow(std::string_view part, const PaceRule& rule) const;
+  Error too_slow(std::string_view part, const MinRate& rule) const;
   std::unexpected<Error> fail_with(Error error);
 
-  Wire& wire_;
+  BufferedSocket& wire_;
   const ReadLimits limits_;
   Parser<isRequest> parser_;
   std::uint64_t head_bytes_ = 0;

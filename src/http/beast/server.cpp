@@ -14,7 +14,7 @@
 #include "async/timer.h"
 #include "base/log.h"
 #include "http/beast/connection.h"
-#include "http/beast/hang_ups.h"
+#include "http/beast/disconnect_watcher.h"
 #include "http/beast/shared_limits.h"
 #include "http/errors.h"
 
@@ -92,7 +92,7 @@ struct LoopConnections {
   async::Loop& loop;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> open;
   std::uint64_t last_number = 0;
-  HangUps hang_ups;
+  DisconnectWatcher hang_ups;
   async::TaskGroup tasks;
   async::Event none;
   bool listening = false;  // for hang-ups

@@ -200,7 +200,7 @@ void Allocator::give_what_is_missed() {
   for (auto& model : models_) {
     if (!model.in_vain || model.servers > 0 || model.promised || !is_open(model)) continue;
     if (model.split) {
-      if (++tries <= kMostSplitTries) complete(model);
+      if (++tries <= kMaxSplitTries) complete(model);
       continue;
     }
     std::vector<std::tuple<bool, std::uint64_t, NodeId, Node*>> able;

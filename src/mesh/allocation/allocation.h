@@ -114,8 +114,8 @@ struct AllocationRules {
   std::chrono::milliseconds idle_unload = std::chrono::minutes(30);  // `mesh_idle_unload`
   std::chrono::milliseconds quiet = std::chrono::seconds(60);        // idle for so long: may go for another model
   double hot_per_hour = 60;                                          // requests for each that serves it: one more gains
-  double worth = 2;        // a model has to be asked for so many times as often as the one that goes for it
-  double most_wait = 0.3;  // of a split, see SplitQuery
+  double worth = 2;       // a model has to be asked for so many times as often as the one that goes for it
+  double max_wait = 0.3;  // of a split, see SplitQuery
 };
 
 Allocation allocate(const AllocationInput& situation, const AllocationRules& rules = {});

@@ -308,13 +308,13 @@ TEST_F(SituationTest, LayersAreAsWhoHasTheFileSays) {
   there.ends_bytes = 8;
   there.compute_bytes = 9;
   there.split_context = 8192;
-  there.most_context = 65'536;
+  there.max_context = 65'536;
   const auto split = split_model_of(of("x"));
   EXPECT_EQ(split.layers, 48u);
   EXPECT_EQ(split.layer_bytes, kGB / 2);
   EXPECT_EQ(split.cache_bytes + split.compute_bytes, 7u + 9);
   EXPECT_EQ(split.context, 8192u);
-  EXPECT_EQ(split.most_context, 65'536u);
+  EXPECT_EQ(split.max_context, 65'536u);
   EXPECT_EQ(split.ends_bytes, 9 * kGB - 48 * 7 - 9 - kHostBytes);  // all that one node would need besides
 }
 

@@ -65,7 +65,7 @@ void Allocator::complete_splits(bool of_named) {
     wanted.emplace_back(nowhere, &model);
   }
   std::ranges::sort(wanted);
-  if (wanted.size() > kMostSplitTries) wanted.resize(kMostSplitTries);
+  if (wanted.size() > kMaxSplitTries) wanted.resize(kMaxSplitTries);
   for (const auto& one : wanted) complete(*one.second);
 }
 
@@ -213,7 +213,7 @@ std::optional<SplitAnswer> Allocator::plan_over(const Model& model, const std::v
                    .links = &links_,
                    .told = model.named,
                    .host = model.named ? model.facts->split_host : std::nullopt,
-                   .most_wait = rules_.most_wait};
+                   .max_wait = rules_.max_wait};
   for (const auto* node : nodes) {
     query.nodes.push_back(split_node_of(*node->facts, *model.facts, capacity(*node, model), false));
   }

@@ -99,6 +99,6 @@ inline std::uint64_t most_room(const AllocationNode& node) {
   return std::max(most_room(node, true), most_room(node, false));
 }
 // A mesh full of models that are too large for it must not cost more than this.
-inline constexpr std::size_t kMostSplitTries = 64;
+inline constexpr std::size_t kMaxSplitTries = 64;
 
 }  // namespace corral::mesh

@@ -8,7 +8,7 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::uint32_t kMostLayers = 4096;
+constexpr std::uint32_t kMaxLayers = 4096;
 
 SplitModel shape_of(const ModelOnDisk& said) {
   return {.layers = said.layers,
@@ -17,7 +17,7 @@ SplitModel shape_of(const ModelOnDisk& said) {
           .ends_bytes = said.ends_bytes,
           .compute_bytes = said.compute_bytes,
           .context = said.split_context,
-          .most_context = said.most_context};
+          .max_context = said.max_context};
 }
 
 // As doubles: others choose the numbers, and products of them are larger than any integer here.
@@ -30,7 +30,7 @@ bool has_likely_need(const ModelOnDisk& said) {
 }
 
 bool has_likely_shape(const ModelOnDisk& said) {
-  if (said.layers > kMostLayers) return false;
+  if (said.layers > kMaxLayers) return false;
   const auto layers = static_cast<double>(said.layers);
   const double weights = layers * static_cast<double>(said.layer_bytes) + static_cast<double>(said.ends_bytes);
   const double besides = layers * static_cast<double>(said.cache_bytes) + static_cast<double>(said.compute_bytes);
@@ -48,7 +48,7 @@ T middle_of(std::vector<T> all, Order order) {
 
 auto in_order(const SplitModel& one) {
   return std::tie(one.layers, one.layer_bytes, one.cache_bytes, one.ends_bytes, one.compute_bytes, one.context,
-                  one.most_context);
+                  one.max_context);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ SplitModel own_shape(const ModelOnDisk& said, const Believed& all) {
   shape.cache_bytes = said.cache_bytes;
   shape.compute_bytes = said.compute_bytes;
   shape.context = said.split_context;
-  shape.most_context = said.most_context;
+  shape.max_context = said.max_context;
   return shape;
 }
 

@@ -23,7 +23,7 @@ class BelievedTest : public testing::Test {
     one.cache_bytes = 16 << 20;
     one.compute_bytes = 300 << 20;
     one.split_context = 4096;
-    one.most_context = 32'768;
+    one.max_context = 32'768;
     return one;
   }
   Believed found() const {
@@ -46,7 +46,7 @@ TEST_F(BelievedTest, WhoIsAloneIsBelieved) {
   EXPECT_EQ(found().bytes, 4 * kGB);
   EXPECT_EQ(found().need, 5 * kGB);
   EXPECT_EQ(found().shape.layers, 32u);
-  EXPECT_EQ(found().shape.most_context, 32'768u);
+  EXPECT_EQ(found().shape.max_context, 32'768u);
 }
 
 TEST_F(BelievedTest, WhoKnowsLessLeavesItToOthers) {

@@ -13,14 +13,14 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::uint32_t kMostLayers = 4096;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // more is taken for this
-constexpr std::size_t kMostHosts = 32;                        // that are tried, those with the most memory
-constexpr double kUnknownSpeed = 40e9;                        // bytes per second: the memory of a desktop
-constexpr double kUnknownLink = 100e6;                        // bytes per second: most of 1 Gbit/s
-constexpr std::uint64_t kUnknownRoundTrip = 1000;             // µs
-constexpr std::uint64_t kBuffersPerToken = 1024;              // bytes in each share: the mask of a pass of 512 tokens
-constexpr std::array<std::uint64_t, 9> kNearness = {          // µs; nodes farther away are tried when these don't do
+constexpr std::uint32_t kMaxLayers = 4096;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;  // more is taken for this
+constexpr std::size_t kMaxHosts = 32;                        // that are tried, those with the most memory
+constexpr double kUnknownSpeed = 40e9;                       // bytes per second: the memory of a desktop
+constexpr double kUnknownLink = 100e6;                       // bytes per second: most of 1 Gbit/s
+constexpr std::uint64_t kUnknownRoundTrip = 1000;            // µs
+constexpr std::uint64_t kBuffersPerToken = 1024;             // bytes in each share: the mask of a pass of 512 tokens
+constexpr std::array<std::uint64_t, 9> kNearness = {         // µs; nodes farther away are tried when these don't do
     250, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000, ~std::uint64_t{0}};
 
 std::uint64_t round_trip_of(const LinkQuality& link) {
@@ -35,7 +35,7 @@ class Planner {
   explicit Planner(const SplitQuery& query) : query_(query), model_(query.model), nodes_(query.nodes) {
     bound(model_);
     for (auto& node : nodes_) {
-      node.memory = std::min(node.memory, kMostBytes);
+      node.memory = std::min(node.memory, kMaxBytes);
       if (!node.as_host) continue;
       bound(*node.as_host);
       node.as_host->layers = model_.layers;
@@ -75,15 +75,15 @@ class Planner {
     if (slow_)
       return short_of(SplitObstacle::too_slow,
                       fmt::format("the network would take {:.1f} of the {:.1f} ms of each token; {:.0f} % is the most",
-                                  slow_->wait_ms, slow_->token_ms, 100 * query_.most_wait));
+                                  slow_->wait_ms, slow_->token_ms, 100 * query_.max_wait));
     return short_of(SplitObstacle::no_links, "the nodes that have the memory together have no links to one host");
   }
 
  private:
   static void bound(SplitModel& model) {
-    model.layers = std::clamp(model.layers, 1U, kMostLayers);
+    model.layers = std::clamp(model.layers, 1U, kMaxLayers);
     for (auto* bytes : {&model.layer_bytes, &model.cache_bytes, &model.ends_bytes, &model.compute_bytes})
-      *bytes = std::min(*bytes, kMostBytes);
+      *bytes = std::min(*bytes, kMaxBytes);
   }
 
   // As it is where this one hosts it.
@@ -100,7 +100,7 @@ class Planner {
     if (!own && !node.works) return 0;
     const auto& model = model_at(host);
     const auto taken = beside_layers(model, own);
-    return node.memory < taken ? 0 : std::min<std::uint64_t>((node.memory - taken) / per_layer(model), kMostLayers);
+    return node.memory < taken ? 0 : std::min<std::uint64_t>((node.memory - taken) / per_layer(model), kMaxLayers);
   }
   std::uint64_t have() const {
     return std::accumulate(nodes_.begin(), nodes_.end(), std::uint64_t{0},
@@ -114,7 +114,7 @@ class Planner {
     if (query_.told) return {&told_host()};
     std::vector<const SplitNode*> some;
     for (const auto& node : nodes_)
-      if (some.size() < kMostHosts && may_host(node)) some.push_back(&node);
+      if (some.size() < kMaxHosts && may_host(node)) some.push_back(&node);
     return some;
   }
 
@@ -207,7 +207,7 @@ class Planner {
     if (layers < model_.layers) return;
     std::ranges::sort(group, {}, &SplitNode::id);
     auto plan = share_out(host, std::move(group));
-    const bool slow = !query_.told && plan.wait_ms > query_.most_wait * plan.token_ms;
+    const bool slow = !query_.told && plan.wait_ms > query_.max_wait * plan.token_ms;
     auto& place = slow ? slow_ : best_;
     const auto rank = [](const SplitPlan& one) { return std::tuple(one.shares.size(), one.wait_ms); };
     if (!place || rank(plan) < rank(*place)) place = std::move(plan);
@@ -244,7 +244,7 @@ class Planner {
   static void grow_context(const std::vector<const SplitNode*>& group, const SplitModel& model, SplitPlan& plan) {
     plan.context = model.context;
     // What begins with less has no more, whatever somebody says.
-    if (model.context < kFirstContext || model.most_context <= model.context) return;
+    if (model.context < kFirstContext || model.max_context <= model.context) return;
     std::vector<ContextMemory> memory;
     std::vector<std::uint64_t> cells;  // bytes for each token, of each share
     for (std::size_t i = 0; i < group.size(); ++i) {
@@ -253,7 +253,7 @@ class Planner {
       memory.push_back({.per_token = cells[i] + kBuffersPerToken,
                         .free = group[i]->memory - std::min(group[i]->memory, share.weights + share.compute)});
     }
-    plan.context = std::max<std::uint64_t>(model.context, automatic_context(model.most_context, memory));
+    plan.context = std::max<std::uint64_t>(model.context, automatic_context(model.max_context, memory));
     const auto more = plan.context - model.context;
     for (std::size_t i = 0; i < group.size(); ++i) {
       plan.shares[i].cache += more * cells[i];

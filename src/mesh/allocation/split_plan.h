@@ -30,7 +30,7 @@ struct SplitModel {
   std::uint64_t ends_bytes = 0;     // embeddings and output: weights that stay with the host
   std::uint64_t compute_bytes = 0;  // buffers that each share needs besides
   std::uint64_t context = 0;        // tokens that it has at least; 0: not known
-  std::uint64_t most_context = 0;  // that it has where there is memory for them; not above `context`: no more than that
+  std::uint64_t max_context = 0;  // that it has where there is memory for them; not above `context`: no more than that
   friend bool operator==(const SplitModel&, const SplitModel&) = default;
 };
 // A model of which only announcements are known: `bytes` of files, `need` of memory on one node. Taken for 32 equal
@@ -53,7 +53,7 @@ struct SplitQuery {
   // Over all these nodes, as somebody has said so (`--split a,b`): also if one would do, or if it is slow.
   bool told = false;
   std::optional<NodeId> host = {};  // told: by this one, where it may. What is free moves, and the host doesn't with it
-  double most_wait = 0.3;           // the part of a token's time that may be spent on the network
+  double max_wait = 0.3;            // the part of a token's time that may be spent on the network
 };
 
 struct SplitShare {

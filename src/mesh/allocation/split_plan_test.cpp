@@ -89,10 +89,10 @@ TEST_F(SplitPlanTest, TheContextIsWhatAllSharesHaveRoomFor) {
   add(1, 16);
   add(2, 24);
   EXPECT_EQ(plan().plan->context, 0u) << "nobody has said what the cells are for";
-  query.model.context = query.model.most_context = 8192;
+  query.model.context = query.model.max_context = 8192;
   const auto least = *plan().plan;
   EXPECT_EQ(least.context, 8192u);
-  query.model.most_context = 131'072;
+  query.model.max_context = 131'072;
   const auto roomy = *plan().plan;
   // 16 layers and half a GB of buffers at the smaller node leave 4.3 GB for 100 kB a token, of which three quarters.
   EXPECT_EQ(roomy.context, 24'576u);
@@ -102,10 +102,10 @@ TEST_F(SplitPlanTest, TheContextIsWhatAllSharesHaveRoomFor) {
     EXPECT_GE(roomy.shares[i].cache, 3 * least.shares[i].cache);
     EXPECT_LE(roomy.shares[i].total(), query.nodes[i].memory);
   }
-  query.model.most_context = 20'000;
+  query.model.max_context = 20'000;
   EXPECT_EQ(plan().plan->context, 20'000u) << "never more than it may have";
   query.nodes[0].memory = 12 * kGB;
-  query.model.most_context = 131'072;
+  query.model.max_context = 131'072;
   EXPECT_LT(plan().plan->context, 24'576u) << "the tightest node decides";
   query.nodes[0].memory = 8 * kGB + 750'000'000;
   EXPECT_EQ(plan().plan->context, 8192u) << "never less than alone";
@@ -115,7 +115,7 @@ TEST_F(SplitPlanTest, ContextsThatMakeNoSenseBookNothing) {
   add(1, 16);
   add(2, 24);
   const auto usual = *plan().plan;
-  query.model.most_context = ~std::uint64_t{0};
+  query.model.max_context = ~std::uint64_t{0};
   for (const std::uint64_t context : {std::uint64_t{1}, std::uint64_t{1} << 40}) {
     query.model.context = context;
     const auto odd = *plan().plan;
@@ -141,7 +141,7 @@ TEST_F(SplitPlanTest, AHostIsPlannedWithItsOwnSettings) {
   add(2, 32);
   query.nodes[1].as_host = query.model;
   query.nodes[1].as_host->cache_bytes = 100'000'000;
-  query.nodes[1].as_host->context = query.nodes[1].as_host->most_context = 8192;
+  query.nodes[1].as_host->context = query.nodes[1].as_host->max_context = 8192;
   auto answer = plan();
   ASSERT_TRUE(answer.plan) << "it can't hold it alone: " << answer.shortage->text;
   EXPECT_EQ(answer.plan->context, 8192u);

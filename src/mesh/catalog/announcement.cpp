@@ -54,7 +54,7 @@ Result<Head> decode_head(ByteReader& in) {
   head.boot.nonce = in.fixed<16>();
   head.seq = in.number<std::uint64_t>();
   const auto count = in.number<std::uint16_t>();
-  if (count > kMostPages) return fail(errc::malformed, fmt::format("an announcement with {} pages", count));
+  if (count > kMaxPages) return fail(errc::malformed, fmt::format("an announcement with {} pages", count));
   for (unsigned i = 0; i < count && in.ok(); ++i) {
     auto& page = head.pages.emplace_back();
     page.bytes = in.number<std::uint32_t>();
@@ -65,9 +65,9 @@ Result<Head> decode_head(ByteReader& in) {
   head.more = std::string(in.sized<std::uint16_t>());
   head.signature.bytes = in.fixed<64>();
   const bool in_range = head.boot.epoch > 0 && head.boot.epoch < kMaxEpoch && head.seq > 0 && head.seq < kMaxEpoch;
-  if (!in.ok() || !in_range || head.more.size() > kMostHeadMore)
+  if (!in.ok() || !in_range || head.more.size() > kMaxHeadMore)
     return fail(errc::malformed, "an announcement that is cut off, or a number out of its range");
-  if (head.page_bytes() > kMostStatementBytes)
+  if (head.page_bytes() > kMaxStatementBytes)
     return fail(errc::malformed, fmt::format("an announcement with {} bytes", head.page_bytes()));
   return head;
 }

@@ -44,7 +44,7 @@ struct Head {
   friend bool operator==(const Head&, const Head&) = default;
 };
 
-inline constexpr std::size_t kMostHeadMore = 256;
+inline constexpr std::size_t kMaxHeadMore = 256;
 
 PageRef ref_of(std::string_view page);
 void encode(const Head& head, std::string& out);

@@ -11,7 +11,7 @@ namespace {
 
 // Names of another node's that differ in case only: more are passed over, for all of them are looked at wherever one is
 // looked for.
-constexpr std::size_t kMostSpellings = 8;
+constexpr std::size_t kMaxSpellings = 8;
 
 std::uint64_t total_memory(const KnownNode& node) {
   std::uint64_t sum = 0;
@@ -50,7 +50,7 @@ void CatalogMaker::collect() {
     if (!words) continue;
     std::map<std::string, std::size_t> spellings;
     for (const auto& model : words->models) {
-      if (node.reach != Reach::own && ++spellings[small(model.name)] > kMostSpellings) continue;
+      if (node.reach != Reach::own && ++spellings[small(model.name)] > kMaxSpellings) continue;
       const auto served = std::ranges::find(words->serving, model.name, &ServedModel::name);
       const auto* serving = now && served != words->serving.end() ? &*served : nullptr;
       claims_.push_back({&node, &model, serving, content_key(model), now});
@@ -78,7 +78,7 @@ void CatalogMaker::note_meanings() {
     const bool here = claim.node->reach == Reach::own;
     const auto note = [&](const std::string& name, bool alias) {
       auto key = small(name);
-      if (alias && !here && ++spellings[{claim.node->id, key}] > kMostSpellings) return;
+      if (alias && !here && ++spellings[{claim.node->id, key}] > kMaxSpellings) return;
       catalog_->meanings_.emplace(std::move(key), Catalog::Meaning{name, alias, here, claim.content, claim.node->id});
     };
     note(claim.model->name, false);

@@ -5,7 +5,7 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::uint32_t kMostLayers = 1 << 16;
+constexpr std::uint32_t kMaxLayers = 1 << 16;
 
 std::string text_of(const ContentKey& model) {
   std::string bytes;
@@ -30,7 +30,7 @@ std::optional<GroupShare> read_part(const Field& field) {
   ByteReader in(field.bytes);
   GroupShare share;
   share.node.bytes = in.fixed<32>();
-  share.layers = std::min(in.number<std::uint32_t>(), kMostLayers);
+  share.layers = std::min(in.number<std::uint32_t>(), kMaxLayers);
   share.bytes = std::min(in.number<std::uint64_t>(), kNodeStateLimits.number);
   if (!in.done()) return std::nullopt;
   return share;

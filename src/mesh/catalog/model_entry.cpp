@@ -90,7 +90,7 @@ void take_model_field(const Field& field, ModelOnDisk& model) {
       model.split_context = field.number(kNodeStateLimits.number);
       break;
     case 28:
-      model.most_context = field.number(kNodeStateLimits.number);
+      model.max_context = field.number(kNodeStateLimits.number);
       break;
     default:
       break;
@@ -113,7 +113,7 @@ FieldWriter fields_of(const ModelOnDisk& model) {
   out.decimal(17, model.tokens_per_second).number(18, model.tools).number(19, model.thinking);
   out.number(20, model.vision).number(21, model.may_copy).number(22, model.layers).number(23, model.layer_bytes);
   out.number(24, model.cache_bytes).number(25, model.ends_bytes).number(26, model.compute_bytes);
-  return out.number(27, model.split_context).number(28, model.most_context);
+  return out.number(27, model.split_context).number(28, model.max_context);
 }
 
 ModelOnDisk read_model(std::string_view bytes) {

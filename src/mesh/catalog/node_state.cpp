@@ -33,8 +33,8 @@ constexpr auto kLastKind = EntryKind::mark;
 
 // Models are spread over pages by the hashes of their names, so that one that comes or goes changes one page.
 constexpr std::size_t kGoodPage = 12 * 1024;
-constexpr std::size_t kMostModelPages = 128;
-constexpr std::size_t kMostModelBytes = 768 * 1024;  // leaves room for the rest of a statement
+constexpr std::size_t kMaxModelPages = 128;
+constexpr std::size_t kMaxModelBytes = 768 * 1024;  // leaves room for the rest of a statement
 
 void append(std::string& page, EntryKind kind, const FieldWriter& fields) {
   ByteWriter(page).number<std::uint8_t>(static_cast<std::uint8_t>(kind)).sized<std::uint32_t>(fields.bytes());
@@ -114,7 +114,7 @@ std::vector<ModelOnDisk> sayable(NodeState& said) {
       kept.aliases.resize(std::min(kept.aliases.size(), kNodeStateLimits.aliases));
       kept.labels.resize(std::min(kept.labels.size(), kNodeStateLimits.labels));
       const auto size = fields_of(kept).bytes().size() + 5;
-      if (chosen.size() == kNodeStateLimits.models || bytes + size > kMostModelBytes) continue;
+      if (chosen.size() == kNodeStateLimits.models || bytes + size > kMaxModelBytes) continue;
       bytes += size;
       chosen.push_back(std::move(kept));
     }
@@ -132,7 +132,7 @@ std::vector<std::string> model_pages(const std::vector<ModelOnDisk>& models) {
       append(pages[place], EntryKind::model, fields_of(model));
     }
     const auto largest = std::ranges::max(pages, {}, &std::string::size).size();
-    if (largest > kGoodPage && count < kMostModelPages) continue;
+    if (largest > kGoodPage && count < kMaxModelPages) continue;
     std::erase_if(pages, [](const auto& page) { return page.empty(); });
     return pages;
   }

@@ -67,7 +67,7 @@ struct ModelOnDisk {
   std::uint64_t ends_bytes = 0;     // weights that stay with who hosts it
   std::uint64_t compute_bytes = 0;  // buffers of each share
   std::uint64_t split_context = 0;  // tokens: that smallest context; 0: not said
-  std::uint64_t most_context = 0;   // and the largest that it may have
+  std::uint64_t max_context = 0;    // and the largest that it may have
   friend bool operator==(const ModelOnDisk&, const ModelOnDisk&) = default;
 };
 
@@ -193,12 +193,12 @@ inline constexpr NodeStateLimits kNodeStateLimits;
 // Free memory is rounded down, to 32 MiB.
 NodeState rounded(NodeState said);
 
-// Pages of a statement: each at most kLargestStatementPage bytes, at most kMostPages of them. What changes together is
+// Pages of a statement: each at most kLargestStatementPage bytes, at most kMaxPages of them. What changes together is
 // in one page, so that a change of one model or of the load costs a page or two. Equal statements give equal pages.
 // Models beyond the bounds are left out (those that are served come first) and counted in more_models.
 inline constexpr std::size_t kLargestStatementPage = 48 * 1024;
-inline constexpr std::size_t kMostPages = 256;
-inline constexpr std::size_t kMostStatementBytes = 1024 * 1024;
+inline constexpr std::size_t kMaxPages = 256;
+inline constexpr std::size_t kMaxStatementBytes = 1024 * 1024;
 std::vector<std::string> encode_pages(NodeState statement);
 // In any order. Entries and fields of later versions are passed over; the pages keep them. Texts hold no control
 // characters and are UTF-8; numbers are bounded. Errors: malformed.

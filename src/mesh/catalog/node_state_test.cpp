@@ -38,7 +38,7 @@ ModelOnDisk model(std::string name, std::uint64_t bytes = 4'000'000'000) {
   made.ends_bytes = bytes / 33 + 1;
   made.compute_bytes = 300'000'000;
   made.split_context = 8'192;
-  made.most_context = 131'072;
+  made.max_context = 131'072;
   return made;
 }
 
@@ -216,8 +216,8 @@ TEST(NodeState, TenThousandModelsAreCutToWhatFitsServedOnesFirst) {
   const auto pages = encode_pages(said);
   Head head;
   for (const auto& page : pages) head.pages.push_back(ref_of(page));
-  EXPECT_LE(head.page_bytes(), kMostStatementBytes);
-  EXPECT_LE(pages.size(), kMostPages);
+  EXPECT_LE(head.page_bytes(), kMaxStatementBytes);
+  EXPECT_LE(pages.size(), kMaxPages);
   for (const auto& page : pages) EXPECT_LE(page.size(), kLargestStatementPage);
   const auto read = *decode_pages(views(pages));
   EXPECT_EQ(read.models.size() + read.more_models, 10'000u);
@@ -343,11 +343,11 @@ TEST(Head, OverItsBoundsIsRefused) {
     return !decode_head(in);
   };
   EXPECT_FALSE(refused());
-  head.pages.assign(kMostPages + 1, {});
+  head.pages.assign(kMaxPages + 1, {});
   EXPECT_TRUE(refused());
   head.pages.assign(1, {kLargestStatementPage + 1, {}});
   EXPECT_TRUE(refused());
-  head.pages.assign(kMostPages, {kLargestStatementPage, {}});
+  head.pages.assign(kMaxPages, {kLargestStatementPage, {}});
   EXPECT_TRUE(refused());
   head.pages.clear();
   head.boot.epoch = kMaxEpoch;

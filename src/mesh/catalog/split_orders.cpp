@@ -12,7 +12,7 @@ void sort_by_age(std::vector<GivenSplit>& given) {
   std::ranges::sort(given, {}, [](const GivenSplit& one) { return one.order.stamp; });
   std::uint64_t last = 0;
   for (auto& one : given) {
-    if (one.order.stamp - last > kMostAhead) {
+    if (one.order.stamp - last > kMaxAhead) {
       one.order.stamp = 0;
     } else {
       last = one.order.stamp;
@@ -39,7 +39,7 @@ std::uint64_t next_stamp(const Catalog& catalog, const ContentKey& model, std::u
   }
   const auto* newest = newest_of(given);
   const auto last = newest == nullptr ? 0 : newest->order.stamp;
-  return std::clamp(asked, last + 1, last + kMostAhead);
+  return std::clamp(asked, last + 1, last + kMaxAhead);
 }
 
 }  // namespace corral::mesh

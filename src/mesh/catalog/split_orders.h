@@ -3,7 +3,7 @@
 // orders for that model that who gives it and who gets it have heard of. The highest counts, of equal ones (given on
 // both sides of a cut) that of the node with the lower id. Every node that hears the same comes to the same. Pure.
 //
-// A number that is further above the next lower one than kMostAhead is a mistake or a lie: it counts as the oldest, or
+// A number that is further above the next lower one than kMaxAhead is a mistake or a lie: it counts as the oldest, or
 // nobody could ever give a newer order.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace corral::mesh {
 
-inline constexpr std::uint64_t kMostAhead = 1 << 20;
+inline constexpr std::uint64_t kMaxAhead = 1 << 20;
 
 // As a node tells it that was told.
 struct GivenSplit {

@@ -45,8 +45,8 @@ TEST_F(SplitOrdersTest, TheNewestCountsAndOfEqualOnesTheLowerId) {
 TEST_F(SplitOrdersTest, ANumberThatCannotBeIsTheOldest) {
   EXPECT_EQ(newest({{1, kNodeStateLimits.number}, {2, 1}}), 2u);
   EXPECT_EQ(newest({{1, ~std::uint64_t{0}}, {2, 1}}), 2u);
-  EXPECT_EQ(newest({{1, 7 + kMostAhead + 1}, {2, 7}}), 2u);
-  EXPECT_EQ(newest({{1, 7 + kMostAhead}, {2, 7}}), 1u);
+  EXPECT_EQ(newest({{1, 7 + kMaxAhead + 1}, {2, 7}}), 2u);
+  EXPECT_EQ(newest({{1, 7 + kMaxAhead}, {2, 7}}), 1u);
   EXPECT_EQ(newest({{1, kNodeStateLimits.number}}), 1u) << "who is alone with it has given one all the same";
 }
 
@@ -58,7 +58,7 @@ TEST_F(SplitOrdersTest, ANewOneIsAboveAllThatIsKnown) {
   EXPECT_EQ(next(), 6u);
   EXPECT_EQ(next(4), 6u);
   EXPECT_EQ(next(9), 9u);  // who asks for it has heard of more
-  EXPECT_EQ(next(~std::uint64_t{0}), 5 + kMostAhead);
+  EXPECT_EQ(next(~std::uint64_t{0}), 5 + kMaxAhead);
   order(4, Reach::linked, kNodeStateLimits.number);
   EXPECT_EQ(next(), 6u);
   nodes[4].said.split_orders = {{{sha256({"y"}), false}, {}, 70}};  // of another model

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "async/beside.h"
 #include "async/run_or_leave.h"
+#include "async/spawned_task.h"
 #include "base/log.h"
 #include "mesh/copy/copy_wire.h"
 #include "mesh/copy/partial_model.h"
@@ -51,7 +51,7 @@ class Fetch {
 
   Task<Result<std::vector<fs::path>>> run() {
     auto pause = rules_.pause;
-    for (int failures = 0; failures < rules_.most_failures;) {
+    for (int failures = 0; failures < rules_.max_failures;) {
       const auto source = next_source();
       // Those that refused won't change their minds; those that can't be reached just now may come back.
       if (!source && !refused_.empty() && last_) co_return std::unexpected(*last_);
@@ -179,7 +179,8 @@ class Fetch {
       if (auto written = co_await end({}); !written) co_return note(written, source);
       spare = std::exchange(written_from, bytes);
       auto put = [model = model_, range = wanted[at], bytes] { return model->put(range, *bytes); };
-      writing_ = std::make_unique<async::Beside<Result<>>>(executor, "write of a copy", files_.run(std::move(put)));
+      writing_ =
+          std::make_unique<async::SpawnedTask<Result<>>>(executor, "write of a copy", files_.run(std::move(put)));
     }
     auto written = co_await end({});
     co_return note(written, source);
@@ -268,7 +269,7 @@ class Fetch {
   // Shared with what runs on threads for files.
   const std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
   // The write under way. It changes the model on its thread: end() comes before all that reads what is there.
-  std::unique_ptr<async::Beside<Result<>>> writing_;
+  std::unique_ptr<async::SpawnedTask<Result<>>> writing_;
   bool waits_for_disk_ = false;
   NodeId from_;
   std::size_t ranges_ = 0;  // written by this run

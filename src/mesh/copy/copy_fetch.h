@@ -39,15 +39,15 @@ struct CopyRules {
   Millis stall{15'000};    // nothing came for so long: another connection is tried
   Millis pause{500};       // after a failure, doubled up to `longest_pause`
   Millis longest_pause{30'000};
-  int most_failures = 8;  // in a row, without a range in between; then it ends, and goes on when asked again
-  int most_damaged = 3;   // ranges from one node that came damaged: that node is asked no more
+  int max_failures = 8;  // in a row, without a range in between; then it ends, and goes on when asked again
+  int most_damaged = 3;  // ranges from one node that came damaged: that node is asked no more
 };
 
 // `files` has one thread, so that what is done to the same files is done in order.
 //
 // The files, as they are called now. What is there already isn't copied again, also after a kill. Cancelling keeps what
 // there is. Errors: unreachable (no source for a while), not_offered (they refuse), damaged, disk_full, name_taken,
-// what `inspect` says, timed_out, link_closed and the like after `most_failures`, the system's own.
+// what `inspect` says, timed_out, link_closed and the like after `max_failures`, the system's own.
 async::Task<Result<std::vector<std::filesystem::path>>> fetch_copy(CopyOrder order, async::ThreadPool& files,
                                                                    async::Timers& timers,
                                                                    CopyRules rules = CopyRules());

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "async/beside.h"
+#include "async/spawned_task.h"
 #include "base/log.h"
 #include "base/unique_fd.h"
 #include "mesh/copy/copy_wire.h"
@@ -146,11 +146,12 @@ class Source {
     co_return Result<>();
   }
 
-  std::unique_ptr<async::Beside<Result<Bytes>>> read_piece(async::Executor executor, const fs::path& path,
-                                                           std::uint64_t offset, std::uint64_t left) {
+  std::unique_ptr<async::SpawnedTask<Result<Bytes>>> read_piece(async::Executor executor, const fs::path& path,
+                                                                std::uint64_t offset, std::uint64_t left) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left, kPiece));
     auto work = [path, offset, count] { return read_range(path, offset, count); };
-    return std::make_unique<async::Beside<Result<Bytes>>>(executor, "read for a copy", files_.run(std::move(work)));
+    return std::make_unique<async::SpawnedTask<Result<Bytes>>>(executor, "read for a copy",
+                                                               files_.run(std::move(work)));
   }
 
   const std::unique_ptr<Stream> stream_;

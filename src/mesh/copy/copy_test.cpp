@@ -40,7 +40,7 @@ std::string read_file(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-class Shelf final : public CopyProvider {
+class TestCopyProvider final : public CopyProvider {
  public:
   async::Task<Result<OfferedModelPtr>> find(Sha256 content) override {
     if (!model || model->manifest.content != content) co_return fail(errc::not_offered, "the shelf is empty");
@@ -205,7 +205,7 @@ class CopyTest : public NetworkFixture {
   fs::path root;
   std::string long_text;
   async::ThreadPool files{1}, reads{1};
-  Shelf shelf;
+  TestCopyProvider shelf;
   async::TaskGroup fetching{loop.executor()};
   std::optional<Result<std::vector<fs::path>>> result;
   std::vector<fs::path> inspected;
@@ -345,7 +345,7 @@ TEST_P(CopyTest, ASourceThatGivesNothingIsGivenUp) {
   start(std::move(wanted));
   ASSERT_TRUE(wait_for_end(Millis(2000)));
   ASSERT_FALSE(*result);
-  EXPECT_EQ(tries, CopyRules().most_failures);
+  EXPECT_EQ(tries, CopyRules().max_failures);
 }
 
 // The thread of a write goes on when its bytes stop coming: the next try read what was there while that changed it.

@@ -94,8 +94,8 @@ Result<> check(const Manifest& manifest) {
   const auto& files = manifest.files;
   if (!is_short_text(manifest.model) || !is_short_text(manifest.source)) return bad("its name is no text for people");
   if (files.empty() || (manifest.has_projector && files.size() < 2)) return bad("it names no file of a model");
-  if (files.size() > kMostCopyFiles)
-    return fail(errc::too_large, fmt::format("a model of {} files; {} is the most", files.size(), kMostCopyFiles));
+  if (files.size() > kMaxCopyFiles)
+    return fail(errc::too_large, fmt::format("a model of {} files; {} is the most", files.size(), kMaxCopyFiles));
   std::set<std::string_view> names;
   std::uint64_t ranges = 0;
   std::vector<Sha256> parts;
@@ -103,7 +103,7 @@ Result<> check(const Manifest& manifest) {
     if (!is_name_of_file(file.name))
       return bad(fmt::format("'{}' is no name of a model's file", valid_utf8(file.name.substr(0, 80))));
     if (!names.insert(file.name).second) return bad(fmt::format("it names '{}' twice", file.name));
-    if (file.bytes == 0 || file.bytes > kMostRanges * kRangeBytes)
+    if (file.bytes == 0 || file.bytes > kMaxRanges * kRangeBytes)
       return bad(fmt::format("'{}' has {} bytes", file.name, file.bytes));
     if (file.ranges.size() != models::steps_of(file.bytes))
       return bad(fmt::format("'{}' has too many or too few hashes", file.name));
@@ -112,8 +112,8 @@ Result<> check(const Manifest& manifest) {
     ranges += file.ranges.size();
     parts.push_back(file.hash);
   }
-  if (ranges > kMostRanges)
-    return fail(errc::too_large, fmt::format("a model of {} ranges; {} is the most", ranges, kMostRanges));
+  if (ranges > kMaxRanges)
+    return fail(errc::too_large, fmt::format("a model of {} ranges; {} is the most", ranges, kMaxRanges));
   std::optional<Sha256> projector;
   if (manifest.has_projector) {
     projector = parts.back();

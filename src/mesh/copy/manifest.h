@@ -16,8 +16,8 @@
 namespace corral::mesh {
 
 inline constexpr std::uint64_t kRangeBytes = models::kStepBytes;
-inline constexpr std::size_t kMostCopyFiles = 256;
-inline constexpr std::size_t kMostRanges = 65'536;  // of all files: 1 TiB
+inline constexpr std::size_t kMaxCopyFiles = 256;
+inline constexpr std::size_t kMaxRanges = 65'536;  // of all files: 1 TiB
 inline constexpr std::size_t kLargestManifest = 4ull << 20;
 
 struct CopyFile {

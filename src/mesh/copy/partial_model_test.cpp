@@ -115,8 +115,8 @@ TEST(PartialModel, WhatNobodyWantsAnyMoreEnds) {
 TEST(PartialModel, ADiskWithoutRoomIsNamedBeforeAnythingIsWritten) {
   auto manifest = small();
   auto& file = manifest.files[0];
-  file.bytes = kMostRanges * kRangeBytes;
-  file.ranges.assign(kMostRanges, models::digest_of("x"));
+  file.bytes = kMaxRanges * kRangeBytes;
+  file.ranges.assign(kMaxRanges, models::digest_of("x"));
   const fs::path folder = fs::path(testing::TempDir()) / "no-room";
   const auto opened = PartialModel::open(folder, sign_manifest(test_key(1), manifest), kGoOn);
   ASSERT_FALSE(opened);

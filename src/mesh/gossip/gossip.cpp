@@ -9,7 +9,7 @@ using async::Task;
 namespace {
 
 // Of pages that one peer may have asked for and not got yet; it asks again.
-constexpr std::size_t kMostQuestions = 512;
+constexpr std::size_t kMaxQuestions = 512;
 constexpr std::size_t kLook = 1024;  // bytes that a look into the book counts as
 
 }  // namespace
@@ -278,7 +278,7 @@ void Gossip::take_question(LinkState& link, std::string_view payload) {
   }
   if (author != key_.public_key()) return;
   while (in.rest().size() >= sizeof(Sha256)) {
-    if (link.asked.size() == kMostQuestions) {
+    if (link.asked.size() == kMaxQuestions) {
       ++counters_.refused;
       break;
     }

@@ -7,7 +7,7 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::size_t kMostHashesAsked = 256;
+constexpr std::size_t kMaxHashesAsked = 256;
 
 }  // namespace
 
@@ -112,7 +112,7 @@ void Gossip::ask_on(LinkState& link) {
   if (fetch.missing.empty()) return complete(link);
   std::string payload(as_text(fetch.offer.head.author.bytes));
   std::size_t bytes = 0;
-  while (!fetch.missing.empty() && fetch.under_way.size() < kMostHashesAsked) {
+  while (!fetch.missing.empty() && fetch.under_way.size() < kMaxHashesAsked) {
     const auto& ref = fetch.missing.back();
     bytes += ref.bytes;
     if (bytes > options_.most_asked && !fetch.under_way.empty()) break;

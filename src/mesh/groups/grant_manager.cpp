@@ -6,8 +6,8 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::size_t kMostHosts = 4096;  // as members
-constexpr std::size_t kMostModels = 32;   // of one host
+constexpr std::size_t kMaxHosts = 4096;  // as members
+constexpr std::size_t kMaxModels = 32;   // of one host
 
 // A bucket only looks at what passes between two times.
 MonoTime as_mono(BootTime time) { return MonoTime(time.time_since_epoch()); }
@@ -44,12 +44,12 @@ void GrantManager::ask(const NodeId& host, const GrantRequest& ask, BootTime now
 
 // What comes late, or twice, says nothing.
 bool GrantManager::is_news(const NodeId& host, const auto& message) {
-  if (hosts_.size() >= kMostHosts && !hosts_.contains(host)) return false;
+  if (hosts_.size() >= kMaxHosts && !hosts_.contains(host)) return false;
   auto& models = hosts_[host].models;
   auto& heard = models[message.model];
   if (std::tie(message.of, message.stamp) <= std::tie(heard.of, heard.stamp)) return false;
   heard = {message.of, message.stamp};
-  if (models.size() > kMostModels) {
+  if (models.size() > kMaxModels) {
     models.erase(std::ranges::min_element(models, {}, [](const auto& one) { return one.second.of; }));
   }
   return true;

@@ -20,7 +20,7 @@ TEST(GrantWireTest, WhatIsWrittenIsRead) {
   for (const auto& message : kMessages) {
     const auto frame = to_frame(message);
     EXPECT_EQ(frame.kind, FrameKind::grant);
-    EXPECT_LE(frame.payload.size(), most_bytes(FrameKind::grant));
+    EXPECT_LE(frame.payload.size(), max_bytes(FrameKind::grant));
     const auto read = read_group_message(frame.payload);
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(*read, message);

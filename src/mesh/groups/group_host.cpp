@@ -5,7 +5,7 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::size_t kMostOpen = 8;  // questions to one node that wait for their answers
+constexpr std::size_t kMaxOpen = 8;  // questions to one node that wait for their answers
 
 }  // namespace
 
@@ -180,7 +180,7 @@ void GroupHost::ask(const NodeId& node, BootTime now, GroupEffects& out) {
   auto& lease = leases_[node];
   lease.last_asked = now;
   lease.asked.emplace(++stamp_, now);
-  if (lease.asked.size() > kMostOpen) lease.asked.erase(lease.asked.begin());
+  if (lease.asked.size() > kMaxOpen) lease.asked.erase(lease.asked.begin());
   out.push_back(
       SendMessage{node, GrantRequest{plan_.model, of_, stamp_, digest_of(plan_), plan_.share_of(node)->total()}});
 }

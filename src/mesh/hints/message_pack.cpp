@@ -16,8 +16,8 @@ void PackWriter::big_endian(std::uint64_t value, int bytes) {
 }
 
 // `wide`: the code for a size of 16 bits; the one for 32 bits is the next.
-PackWriter& PackWriter::sized(std::uint8_t small, std::uint32_t small_most, std::uint8_t wide, std::uint32_t size) {
-  if (size <= small_most) {
+PackWriter& PackWriter::sized(std::uint8_t small, std::uint32_t small_max, std::uint8_t wide, std::uint32_t size) {
+  if (size <= small_max) {
     out_.push_back(static_cast<char>(small | size));
   } else if (size <= 0xffff) {
     out_.push_back(static_cast<char>(wide));

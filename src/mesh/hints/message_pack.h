@@ -19,7 +19,7 @@ class PackWriter {
   std::string take() { return std::move(out_); }
 
  private:
-  PackWriter& sized(std::uint8_t small, std::uint32_t small_most, std::uint8_t wide, std::uint32_t size);
+  PackWriter& sized(std::uint8_t small, std::uint32_t small_max, std::uint8_t wide, std::uint32_t size);
   void big_endian(std::uint64_t value, int bytes);
 
   std::string out_;

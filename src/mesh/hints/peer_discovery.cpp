@@ -20,7 +20,7 @@ std::optional<std::uint64_t> number(std::string_view digits) {
 
 HintLabels labels_of(const Hint& hint) {
   HintLabels labels{to_text(hint.node), {}, fmt::format("{}.{}", hint.epoch, hint.sequence)};
-  for (std::size_t i = 0; i < hint.addresses.size() && i < kMostHintAddresses; ++i) {
+  for (std::size_t i = 0; i < hint.addresses.size() && i < kMaxHintAddresses; ++i) {
     if (i > 0) labels.addresses += ',';
     labels.addresses += to_text(hint.addresses[i]);
   }
@@ -37,7 +37,7 @@ std::optional<Hint> hint_of(const HintLabels& labels) {
   Hint hint{*node, {}, *epoch, *sequence};
   std::string_view rest = labels.addresses;
   while (!rest.empty()) {
-    if (hint.addresses.size() == kMostHintAddresses) return std::nullopt;
+    if (hint.addresses.size() == kMaxHintAddresses) return std::nullopt;
     const auto comma = rest.find(',');
     auto address = parse_address(rest.substr(0, comma));
     if (!address) return std::nullopt;

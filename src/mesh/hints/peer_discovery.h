@@ -20,13 +20,13 @@ namespace corral::mesh {
 // What a node lets others know of itself.
 struct Hint {
   NodeId node;
-  std::vector<Address> addresses;  // for links; kMostHintAddresses at most
+  std::vector<Address> addresses;  // for links; kMaxHintAddresses at most
   std::uint64_t epoch = 0;         // the life that it is in
   std::uint64_t sequence = 0;  // of its announcements; nodes leave it at 0, as each change of a hint goes to all nodes
   friend bool operator==(const Hint&, const Hint&) = default;
 };
 
-inline constexpr std::size_t kMostHintAddresses = 4;
+inline constexpr std::size_t kMaxHintAddresses = 4;
 
 // The engine; the real one is serf_hints.h.
 class PeerDiscovery {

@@ -24,7 +24,7 @@ namespace asio = async::asio;
 constexpr Millis kAgentGrace{3'000};
 constexpr Millis kFarewell{3'000};  // for an agent to leave by itself
 constexpr Millis kRetryConnect{50};
-constexpr std::size_t kMostEngines = 32;
+constexpr std::size_t kMaxEngines = 32;
 
 // A port of loopback that is free now. The agent takes it a moment later; should somebody else be faster, the agent
 // ends and the next one gets another.
@@ -67,7 +67,7 @@ class Agents {
   void look_at(std::vector<Address> engines) {
     std::ranges::sort(engines);
     engines.erase(std::ranges::unique(engines).begin(), engines.end());
-    if (engines.size() > kMostEngines) engines.resize(kMostEngines);
+    if (engines.size() > kMaxEngines) engines.resize(kMaxEngines);
     if (engines == engines_) return;
     engines_ = std::move(engines);
     look_due_ = true;

@@ -28,7 +28,7 @@ struct SerfHead {
 // Cuts what arrives into whole values.
 class SerfReader {
  public:
-  explicit SerfReader(std::size_t most_bytes = 4 * 1024 * 1024) : most_bytes_(most_bytes) {}
+  explicit SerfReader(std::size_t max_bytes = 4 * 1024 * 1024) : max_bytes_(max_bytes) {}
 
   // Errors: too_large, when that is more than a value may have.
   Result<> put(std::string_view bytes);
@@ -36,7 +36,7 @@ class SerfReader {
   Result<std::optional<std::string>> take();
 
  private:
-  std::size_t most_bytes_;
+  std::size_t max_bytes_;
   std::string rest_;
   std::size_t taken_ = 0;  // of its front
   PackScanner scanner_;    // of the value behind that

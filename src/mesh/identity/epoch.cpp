@@ -44,7 +44,7 @@ Result<Boot> count_boot(const fs::path& folder) {
 }
 
 Result<> keep_epoch(const fs::path& folder, std::uint64_t epoch) {
-  return write_state_file(folder / kEpochFile, fmt::format("{}\n", epoch), Survives::power_loss);
+  return write_state_file(folder / kEpochFile, fmt::format("{}\n", epoch), Durability::power_loss);
 }
 
 EpochClaim make_claim(const SigningKey& key, const Boot& boot) {

@@ -25,9 +25,9 @@ Task<Result<Frame>> read_frame(Stream& stream, FrameReader& reader) {
 }
 
 Task<Result<>> write_frame(Stream& stream, Frame frame) {
-  if (frame.payload.size() > most_bytes(frame.kind)) {
+  if (frame.payload.size() > max_bytes(frame.kind)) {
     co_return fail(errc::too_large,
-                   fmt::format("a frame with {} bytes; {} is the most", frame.payload.size(), most_bytes(frame.kind)));
+                   fmt::format("a frame with {} bytes; {} is the most", frame.payload.size(), max_bytes(frame.kind)));
   }
   const auto bytes = encode(frame);
   auto written = co_await stream.write(bytes);

@@ -33,10 +33,10 @@ TEST(FrameReader, CutsFramesWhereverTheBytesAreCut) {
 TEST(FrameReader, AnAnnouncedLengthOverTheBoundIsRefusedAtOnce) {
   for (const auto kind : {FrameKind::hello, FrameKind::heartbeat, FrameKind::close, FrameKind::members,
                           FrameKind::join_ask, static_cast<FrameKind>(250)}) {
-    auto head = encode(Frame{kind, std::string(most_bytes(kind), 'x')}).substr(0, kFrameHead);
+    auto head = encode(Frame{kind, std::string(max_bytes(kind), 'x')}).substr(0, kFrameHead);
     FrameReader within;
     EXPECT_TRUE(within.put(head));
-    head = encode(Frame{kind, std::string(most_bytes(kind) + 1, 'x')}).substr(0, kFrameHead);
+    head = encode(Frame{kind, std::string(max_bytes(kind) + 1, 'x')}).substr(0, kFrameHead);
     FrameReader beyond;
     EXPECT_EQ(beyond.put(head).error().code, errc::too_large);
   }
@@ -125,7 +125,7 @@ TEST(Pages, LargeSetsTakeSeveralAndComeTogetherAgain) {
 // Revokes are large: the bound on their number alone would let 34 MB in.
 TEST(Pages, AreBoundedInBytesBeforeAnythingIsVerified) {
   Revoke revoke;
-  for (unsigned i = 0; i < kMostKept; ++i) revoke.keep.push_back({{static_cast<std::uint8_t>(i)}});
+  for (unsigned i = 0; i < kMaxKept; ++i) revoke.keep.push_back({{static_cast<std::uint8_t>(i)}});
   std::string page(1, '\0');
   while (page.size() + encoded_size(revoke) <= kLargestPage) encode(MemberRecord(revoke), page);
   PageCollector collector;
@@ -178,8 +178,8 @@ TEST_F(PulseTest, TimeInWhichThisProcessStoodStillDoesntCount) {
 
 TEST_F(PulseTest, AHeartbeatHoldsNoMoreThanItMay) {
   const Heartbeat many{1, 1, 1, std::vector<InFlightId>(1000, 3)};
-  EXPECT_LE(encode(many).size(), most_bytes(FrameKind::heartbeat));
-  EXPECT_EQ(decode_heartbeat(encode(many))->held.size(), kMostHeld);
+  EXPECT_LE(encode(many).size(), max_bytes(FrameKind::heartbeat));
+  EXPECT_EQ(decode_heartbeat(encode(many))->held.size(), kMaxHeld);
   EXPECT_FALSE(decode_heartbeat(encode(many).substr(0, 100)));
 }
 

@@ -19,7 +19,7 @@ std::string encode(const Heartbeat& beat) {
   std::string bytes;
   ByteWriter out(bytes);
   out.number<std::uint64_t>(beat.stamp).number<std::uint64_t>(beat.echo).number<std::uint32_t>(beat.delay);
-  const auto count = std::min(beat.held.size(), kMostHeld);
+  const auto count = std::min(beat.held.size(), kMaxHeld);
   out.number<std::uint16_t>(static_cast<std::uint16_t>(count));
   for (std::size_t i = 0; i < count; ++i) out.number<std::uint64_t>(beat.held[i]);
   return bytes;
@@ -32,7 +32,7 @@ Result<Heartbeat> decode_heartbeat(std::string_view bytes) {
   beat.echo = in.number<std::uint64_t>();
   beat.delay = in.number<std::uint32_t>();
   const auto count = in.number<std::uint16_t>();
-  if (count > kMostHeld) return fail(errc::malformed, "a heartbeat that holds more requests than it may");
+  if (count > kMaxHeld) return fail(errc::malformed, "a heartbeat that holds more requests than it may");
   for (std::size_t i = 0; i < count && in.ok(); ++i) beat.held.push_back(in.number<std::uint64_t>());
   // A newer version may say more behind this.
   if (!in.ok()) return fail(errc::malformed, "a heartbeat is cut off");

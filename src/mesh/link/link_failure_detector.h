@@ -17,13 +17,13 @@ namespace corral::mesh {
 
 // A request between two nodes, by the number that its sender gave it.
 using InFlightId = std::uint64_t;
-inline constexpr std::size_t kMostHeld = 256;
+inline constexpr std::size_t kMaxHeld = 256;
 
 struct Heartbeat {
   std::uint64_t stamp = 0;       // milliseconds of the sender's own clock
   std::uint64_t echo = 0;        // the last stamp that the sender got; 0: none yet
   std::uint32_t delay = 0;       // milliseconds since then
-  std::vector<InFlightId> held;  // kMostHeld at most
+  std::vector<InFlightId> held;  // kMaxHeld at most
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 std::string encode(const Heartbeat& beat);

@@ -25,7 +25,7 @@ struct DurableFile::State {
   };
 
   std::filesystem::path file;
-  Survives what;
+  Durability what;
   std::optional<Disk> disk;
   std::deque<Change> waiting;
   bool working = false;
@@ -34,7 +34,7 @@ struct DurableFile::State {
 namespace {
 
 // Whatever it throws: a caller waits for the result.
-Result<> write(const std::filesystem::path& file, std::string_view text, Survives what) {
+Result<> write(const std::filesystem::path& file, std::string_view text, Durability what) {
   try {
     return write_state_file(file, text, what);
   } catch (const std::exception& failure) {
@@ -49,7 +49,7 @@ Task<bool> joined(async::TaskGroup& tasks) {
 
 }  // namespace
 
-DurableFile::DurableFile(std::filesystem::path file, Survives what)
+DurableFile::DurableFile(std::filesystem::path file, Durability what)
     : state_(std::make_shared<State>(std::move(file), what)) {}
 
 const std::filesystem::path& DurableFile::path() const { return state_->file; }

@@ -23,7 +23,7 @@ class DurableFile {
   // Called on the loop with the result, before the next change begins.
   using Done = std::function<void(const Result<>&)>;
 
-  explicit DurableFile(std::filesystem::path file, Survives what = Survives::power_loss);
+  explicit DurableFile(std::filesystem::path file, Durability what = Durability::power_loss);
 
   const std::filesystem::path& path() const;
   // Before the first change that must not block. `disk` outlives what it has to write, see finish().

@@ -69,10 +69,10 @@ Result<JoinToken> read_payload(std::string_view payload) {
   token.secret = in.fixed<16>();
   token.expires = WallTime(std::chrono::seconds(in.number<std::uint32_t>()));
   const auto pins = in.number<std::uint8_t>();
-  bool sound = pins >= 1 && pins <= kMostPins;
+  bool sound = pins >= 1 && pins <= kMaxPins;
   for (std::size_t i = 0; sound && i < pins; ++i) token.pins.push_back({in.fixed<32>()});
   const auto seeds = in.number<std::uint8_t>();
-  sound = sound && seeds >= 1 && seeds <= kMostSeeds;
+  sound = sound && seeds >= 1 && seeds <= kMaxSeeds;
   for (std::size_t i = 0; sound && i < seeds; ++i) {
     auto address = parse_address(in.sized<std::uint16_t>());
     sound = address.has_value();

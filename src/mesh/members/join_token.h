@@ -31,15 +31,15 @@ struct JoinToken {
   using Secret = std::array<std::uint8_t, 16>;
 
   MeshId mesh;
-  std::vector<NodeId> pins;    // who may answer; the issuer first. 1 to kMostPins
-  std::vector<Address> seeds;  // where. 1 to kMostSeeds
+  std::vector<NodeId> pins;    // who may answer; the issuer first. 1 to kMaxPins
+  std::vector<Address> seeds;  // where. 1 to kMaxSeeds
   Secret secret{};
   WallTime expires;  // by the issuer's clock, which alone decides; in seconds
   friend bool operator==(const JoinToken&, const JoinToken&) = default;
 };
 
-inline constexpr std::size_t kMostPins = 4;
-inline constexpr std::size_t kMostSeeds = 8;
+inline constexpr std::size_t kMaxPins = 4;
+inline constexpr std::size_t kMaxSeeds = 8;
 inline constexpr std::size_t kLongestToken = 4096;  // characters
 
 SigningKey token_key(const JoinToken& token);

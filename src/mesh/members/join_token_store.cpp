@@ -122,20 +122,20 @@ Task<Result<>> JoinTokenStore::change(StatePtr state, Edit edit) {
 }
 
 Task<Result<JoinToken>> JoinTokenStore::issue(MeshId mesh, NodeId issuer, JoinTokenOptions wishes, WallTime now) {
-  if (wishes.seeds.empty() || wishes.seeds.size() > kMostSeeds) {
-    co_return fail(errc::bad_address, fmt::format("a token needs 1 to {} addresses of this node", kMostSeeds));
+  if (wishes.seeds.empty() || wishes.seeds.size() > kMaxSeeds) {
+    co_return fail(errc::bad_address, fmt::format("a token needs 1 to {} addresses of this node", kMaxSeeds));
   }
   if (wishes.lifetime < std::chrono::seconds(1) || wishes.lifetime > kLongestLifetime) {
     co_return fail(errc::malformed, "a token lives for a second to a week", "lifetime");
   }
   JoinToken token{mesh, {issuer}, std::move(wishes.seeds), random_bytes<16>(), whole_seconds(now + wishes.lifetime)};
   Edit add = [made = issued_token(token, now), now](Tokens& tokens) -> Result<bool> {
-    if (count_open(tokens, now) >= kMostOpen) {
-      return fail(errc::too_many, fmt::format("{} tokens are out already; withdraw some", kMostOpen));
+    if (count_open(tokens, now) >= kMaxOpen) {
+      return fail(errc::too_many, fmt::format("{} tokens are out already; withdraw some", kMaxOpen));
     }
     tokens.push_back(made);
     // What is over goes first, the oldest of it; what is open never does.
-    while (tokens.size() > kMostKept) {
+    while (tokens.size() > kMaxKept) {
       tokens.erase(std::ranges::find_if(tokens, [&](const auto& one) { return !is_open(one, now); }));
     }
     return true;

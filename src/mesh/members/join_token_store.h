@@ -31,13 +31,13 @@ IssuedToken issued_token(const JoinToken& token, WallTime now);
 
 struct JoinTokenOptions {
   std::chrono::seconds lifetime = std::chrono::hours(1);  // up to kLongestLifetime
-  std::vector<Address> seeds;                             // where this node can be reached, 1 to kMostSeeds
+  std::vector<Address> seeds;                             // where this node can be reached, 1 to kMaxSeeds
 };
 
 class JoinTokenStore {
  public:
-  static constexpr std::size_t kMostOpen = 64;
-  static constexpr std::size_t kMostKept = 256;  // with those that are over, which tell why they are refused
+  static constexpr std::size_t kMaxOpen = 64;
+  static constexpr std::size_t kMaxKept = 256;  // with those that are over, which tell why they are refused
   static constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24 * 7);
 
   // A file that can't be read is put aside: tokens in it are unknown then, and new ones can be made. Errors: the

@@ -74,7 +74,7 @@ TEST(JoinToken, WhatSomebodyMadeUpIsRefused) {
   token.pins.clear();
   EXPECT_EQ(parse_token(to_text(token)).error().code, errc::token_malformed);
   token = some_token();
-  token.pins.resize(kMostPins + 1);
+  token.pins.resize(kMaxPins + 1);
   EXPECT_EQ(parse_token(to_text(token)).error().code, errc::token_malformed);
   token = some_token();
   token.seeds.clear();
@@ -153,7 +153,7 @@ TEST_F(TokenStoreTest, TheFileHoldsNothingToJoinWith) {
 }
 
 TEST_F(TokenStoreTest, IsBounded) {
-  for (std::size_t i = 0; i < JoinTokenStore::kMostOpen; ++i) (void)issue();
+  for (std::size_t i = 0; i < JoinTokenStore::kMaxOpen; ++i) (void)issue();
   const JoinTokenOptions wishes{.seeds = {*parse_address("10.0.0.1:8100")}};
   EXPECT_EQ(at_once(store.issue(mesh, issuer, wishes, kNow)).error().code, errc::too_many);
   EXPECT_TRUE(at_once(store.issue(mesh, issuer, wishes, kNow + hours(2))));

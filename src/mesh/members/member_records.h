@@ -41,17 +41,17 @@ struct Admit {
 struct Revoke {
   PublicKey issuer;
   PublicKey subject;
-  std::vector<PublicKey> keep;  // sorted, each once, kMostKept at most
+  std::vector<PublicKey> keep;  // sorted, each once, kMaxKept at most
   Signature signature;
   friend auto operator<=>(const Revoke&, const Revoke&) = default;
 };
 
-inline constexpr std::size_t kMostKept = 256;
+inline constexpr std::size_t kMaxKept = 256;
 
 using MemberRecord = std::variant<Admit, Revoke>;
 
 Admit sign_admit(const SigningKey& issuer, const MeshId& mesh, const PublicKey& subject);
-// Sorts `keep`. It must not hold more than kMostKept.
+// Sorts `keep`. It must not hold more than kMaxKept.
 Revoke sign_revoke(const SigningKey& issuer, const MeshId& mesh, const PublicKey& subject, std::vector<PublicKey> keep);
 // Costs 0.1 ms.
 bool is_genuine(const MeshId& mesh, const MemberRecord& record);

@@ -16,7 +16,7 @@ constexpr std::uint8_t kVersion = 1;
 
 // Who stays of those that the subject admitted, as far as that issuer goes.
 std::vector<PublicKey> kept_by(const std::vector<Revoke>& revokes) {
-  if (revokes.size() >= kMostRevokesOfPair) return {};
+  if (revokes.size() >= kMaxRevokesOfPair) return {};
   auto kept = revokes.front().keep;
   for (const auto& revoke : revokes) {
     std::vector<PublicKey> both;
@@ -76,7 +76,7 @@ bool MemberSet::is_news(const MemberRecord& record) const {
   if (revoke == nullptr) return !admits_.contains(pair);
   const auto known = revokes_.find(pair);
   if (known == revokes_.end()) return true;
-  return known->second.size() < kMostRevokesOfPair &&
+  return known->second.size() < kMaxRevokesOfPair &&
          std::ranges::find(known->second, revoke->keep, &Revoke::keep) == known->second.end();
 }
 
@@ -202,7 +202,7 @@ std::string MemberSet::meaning() const {
   for (const auto& [pair, revokes] : revokes_) {
     out.raw(pair.first.bytes).raw(pair.second.bytes);
     // Which ones came first of too many says nothing.
-    const bool too_many = revokes.size() >= kMostRevokesOfPair;
+    const bool too_many = revokes.size() >= kMaxRevokesOfPair;
     out.number<std::uint8_t>(too_many ? 0 : static_cast<std::uint8_t>(revokes.size()));
     if (too_many) continue;
     for (const auto& revoke : revokes) {

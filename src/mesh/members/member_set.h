@@ -9,7 +9,7 @@
 //     admits from the founder is no member either.
 //   - What is signed counts, not the signature: a dishonest issuer can sign the same in many ways, and the first one
 //     that came stays. Of several revokes of one subject by one issuer only what all of them keep stands, and of
-//     kMostRevokesOfPair nothing. So no issuer has news for ever.
+//     kMaxRevokesOfPair nothing. So no issuer has news for ever.
 //
 // A set is closed: each record's issuer has a chain of admits in it. Pure values, without I/O; not for several threads.
 #pragma once
@@ -26,7 +26,7 @@
 
 namespace corral::mesh {
 
-inline constexpr std::size_t kMostRevokesOfPair = 4;  // that keep different members; more say nothing new
+inline constexpr std::size_t kMaxRevokesOfPair = 4;  // that keep different members; more say nothing new
 
 enum class MembershipStatus { unknown, member, revoked };
 

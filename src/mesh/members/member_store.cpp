@@ -47,7 +47,7 @@ Result<std::optional<MemberStore>> MemberStore::open(const fs::path& folder) {
 Result<MemberStore> MemberStore::begin(const fs::path& folder, MemberSet set) {
   MemberStore book(folder / kMembersFile, std::move(set));
   const auto text = encode(book.set());
-  if (auto written = write_state_file(book.state_->file.path(), text, Survives::power_loss); !written) {
+  if (auto written = write_state_file(book.state_->file.path(), text, Durability::power_loss); !written) {
     return std::unexpected(written.error());
   }
   return book;
@@ -94,7 +94,7 @@ Task<Result<>> MemberStore::revoke(SigningKey own, PublicKey subject, std::vecto
         if (set.standing(subject) == MembershipStatus::unknown) {
           return fail(errc::not_a_member, fmt::format("{} isn't a member of the mesh", short_text(node_id(subject))));
         }
-        if (keep.size() > kMostKept) return fail(errc::too_many, "a revocation can't keep so many members");
+        if (keep.size() > kMaxKept) return fail(errc::too_many, "a revocation can't keep so many members");
         return sign_revoke(own, set.mesh(), subject, keep);
       });
 }

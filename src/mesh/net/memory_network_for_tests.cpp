@@ -153,7 +153,7 @@ Task<Result<>> write_to(std::shared_ptr<End> end, std::string bytes) {
     // That the reader left is news that comes from there.
     const bool left = pipe.reader_left && !end->air->is_cut(end->in->path);
     if (end->closed || pipe.writer_left || left) co_return broken();
-    const auto room = end->air->options.most_in_flight - std::min(end->air->options.most_in_flight, pipe.in_flight);
+    const auto room = end->air->options.max_in_flight - std::min(end->air->options.max_in_flight, pipe.in_flight);
     if (room == 0) {
       pipe.writable.reset();
       co_await pipe.writable.wait();

@@ -120,7 +120,7 @@ TEST_F(NameQueuesTest, ANameOfALinkThatTookLongIsOnlyToldFromThenOn) {
 
 TEST_F(NameQueuesTest, EachQueueHasItsBound) {
   std::vector<std::shared_ptr<Asked>> waiting;
-  for (std::size_t i = 0; i < kMostNames; ++i) waiting.push_back(ask("slow", Origin::told));
+  for (std::size_t i = 0; i < kMaxNames; ++i) waiting.push_back(ask("slow", Origin::told));
   const auto refused = ask("one", Origin::told);
   ASSERT_TRUE(answered(refused));
   ASSERT_FALSE(*refused->result);

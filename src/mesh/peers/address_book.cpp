@@ -31,22 +31,22 @@ bool AddressBook::put(std::vector<Address>& list, std::size_t most, const Addres
 }
 
 bool AddressBook::said(std::vector<Address> addresses) {
-  if (addresses.size() > kMostSaid) addresses.resize(kMostSaid);
+  if (addresses.size() > kMaxSaid) addresses.resize(kMaxSaid);
   if (addresses == said_) return false;
   said_ = std::move(addresses);
   return true;
 }
 
-bool AddressBook::told(const Address& address) { return put(told_, kMostTold, address); }
+bool AddressBook::told(const Address& address) { return put(told_, kMaxTold, address); }
 bool AddressBook::configured(const Address& address) {
   // Also where somebody has told it before: it is the administrator's word now.
   if (std::ranges::find(configured_, address) != configured_.end()) return false;
   const bool news = !knows(address);
-  if (configured_.size() >= kMostConfigured) configured_.erase(configured_.begin());
+  if (configured_.size() >= kMaxConfigured) configured_.erase(configured_.begin());
   configured_.push_back(address);
   return news;
 }
-bool AddressBook::hinted(const Address& address) { return put(hints_, kMostHints, address); }
+bool AddressBook::hinted(const Address& address) { return put(hints_, kMaxHints, address); }
 
 void AddressBook::is_elsewhere(const Address& address) {
   std::erase(told_, address);

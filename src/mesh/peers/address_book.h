@@ -11,10 +11,10 @@ namespace corral::mesh {
 
 class AddressBook {
  public:
-  static constexpr std::size_t kMostSaid = 8;        // by the node itself
-  static constexpr std::size_t kMostConfigured = 8;  // by this node's administrator
-  static constexpr std::size_t kMostTold = 4;        // by other members
-  static constexpr std::size_t kMostHints = 4;       // by anybody
+  static constexpr std::size_t kMaxSaid = 8;        // by the node itself
+  static constexpr std::size_t kMaxConfigured = 8;  // by this node's administrator
+  static constexpr std::size_t kMaxTold = 4;        // by other members
+  static constexpr std::size_t kMaxHints = 4;       // by anybody
 
   // A connection came about there.
   void proved(const Address& address) { proven_ = address; }

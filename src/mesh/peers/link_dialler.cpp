@@ -11,7 +11,7 @@ namespace {
 
 using async::Task;
 
-constexpr std::size_t kMostDials = 8;  // of one peer at a time
+constexpr std::size_t kMaxDials = 8;  // of one peer at a time
 
 class Flag {
  public:
@@ -39,7 +39,7 @@ LinkDialler::LinkDialler(PeerTable& peers, PeerDialler& dialler, LinkManager& li
       file_(file),
       rules_(options.dial),
       configured_(options.configured),
-      most_links_(options.most_links),
+      max_links_(options.most_links),
       chance_(options.seed) {}
 
 void LinkDialler::start() {
@@ -62,11 +62,11 @@ void LinkDialler::peers_changed(const std::vector<PeerPtr>& added) {
 
 void LinkDialler::choose() {
   chosen_.clear();
-  if (peers_.all().size() < most_links_) return;
+  if (peers_.all().size() < max_links_) return;
   std::vector<std::pair<Sha256, NodeId>> lots;
   for (const auto& [id, peer] : peers_.all()) lots.emplace_back(lot_of(peers_.own(), id), id);
   std::ranges::sort(lots);
-  for (std::size_t i = 0; i + 1 < most_links_; ++i) chosen_.insert(lots[i].second);
+  for (std::size_t i = 0; i + 1 < max_links_; ++i) chosen_.insert(lots[i].second);
 }
 
 bool LinkDialler::wants_link(const PeerRecord& peer) const {
@@ -107,7 +107,7 @@ Task<void> LinkDialler::keep_linked(PeerPtr peer) {
     const auto gone = gone_since(peer->link.fresh_since());
     const auto limit = dial_limit(rules_, gone);
     for (const auto index : dialled_at(beat++, addresses.size())) {
-      if (peer->dials >= kMostDials || !wants_link(*peer)) break;
+      if (peer->dials >= kMaxDials || !wants_link(*peer)) break;
       peers_.run_for(*peer, "mesh peers: dial", dial(peer, addresses[index], limit));
     }
     const auto pause = next_pause(gone);

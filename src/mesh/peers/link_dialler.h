@@ -38,7 +38,7 @@ class LinkDialler {
   PeerFileWriter& file_;
   const DialRules rules_;
   const std::vector<ConfiguredPeer> configured_;
-  const std::size_t most_links_;
+  const std::size_t max_links_;
   std::mt19937_64 chance_;
   std::set<NodeId> chosen_;  // whom we dial, in a mesh that is too large for all
 };

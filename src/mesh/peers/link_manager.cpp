@@ -10,9 +10,9 @@ namespace {
 
 using async::Task;
 
-constexpr Millis kExchange{5000};        // of members
-constexpr Millis kReplaced{1000};        // for the link that takes the place of one that the peer ended as superseded
-constexpr std::size_t kMostGreeted = 4;  // control streams of one peer that have no link yet
+constexpr Millis kExchange{5000};       // of members
+constexpr Millis kReplaced{1000};       // for the link that takes the place of one that the peer ended as superseded
+constexpr std::size_t kMaxGreeted = 4;  // control streams of one peer that have no link yet
 
 Task<bool> until_replaced(PeerPtr peer, std::shared_ptr<Link> link) {
   while (peer->link.get() == link) co_await peer->link.changed().next();
@@ -27,7 +27,7 @@ LinkIdentity identity(const NodeId& own, const Link& link) {
 
 void LinkManager::take_caller(const PeerPtr& peer, std::unique_ptr<Stream> stream) {
   if (peer->is_refused(parts_.peers.now())) return;
-  if (peer->greeted >= kMostGreeted || !peer->calls.take(parts_.peers.now())) return;
+  if (peer->greeted >= kMaxGreeted || !peer->calls.take(parts_.peers.now())) return;
   parts_.peers.run_for(*peer, "mesh peers: greet", greet_caller(peer, std::move(stream)));
 }
 

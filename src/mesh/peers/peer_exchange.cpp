@@ -23,11 +23,11 @@ std::string encode(const PeerExchange& whereabouts) {
     node_bytes.clear();
     ByteWriter out(node_bytes);
     out.raw(node.id.bytes).number<std::uint8_t>(node.linked ? kLinked : 0);
-    const auto addresses = std::min(node.addresses.size(), kMostAddressesOfNode);
+    const auto addresses = std::min(node.addresses.size(), kMaxAddressesOfNode);
     out.number<std::uint8_t>(static_cast<std::uint8_t>(addresses));
     for (std::size_t i = 0; i < addresses; ++i) out.sized<std::uint16_t>(to_text(node.addresses[i]));
     const auto size = kEpochClaimBytes + 2 + nodes.size() + node_bytes.size();
-    if (size > most_bytes(FrameKind::whereabouts)) break;
+    if (size > max_bytes(FrameKind::whereabouts)) break;
     nodes += node_bytes;
     ++count;
   }
@@ -46,7 +46,7 @@ Result<PeerExchange> decode_whereabouts(std::string_view bytes) {
     node.id.bytes = in.fixed<32>();
     node.linked = (in.number<std::uint8_t>() & (kLinked | kLinkedBefore)) != 0;
     const auto addresses = in.number<std::uint8_t>();
-    if (addresses > kMostAddressesOfNode) return fail(errc::malformed, "more addresses of a node than it may have");
+    if (addresses > kMaxAddressesOfNode) return fail(errc::malformed, "more addresses of a node than it may have");
     for (std::size_t j = 0; j < addresses; ++j) {
       const auto text = in.sized<std::uint16_t>();
       if (text.size() > kLongestAddress) return fail(errc::malformed, "an address that is too long");

@@ -26,7 +26,7 @@ struct PeerExchange {
   friend bool operator==(const PeerExchange&, const PeerExchange&) = default;
 };
 
-inline constexpr std::size_t kMostAddressesOfNode = 8;
+inline constexpr std::size_t kMaxAddressesOfNode = 8;
 
 // Nodes that a frame has no room for are left out, the last ones first.
 std::string encode(const PeerExchange& whereabouts);

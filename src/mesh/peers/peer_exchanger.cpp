@@ -10,7 +10,7 @@ using async::Task;
 constexpr Millis kTellAgain{250};
 
 void shorten(std::vector<Address>& addresses) {
-  if (addresses.size() > kMostAddressesOfNode) addresses.resize(kMostAddressesOfNode);
+  if (addresses.size() > kMaxAddressesOfNode) addresses.resize(kMaxAddressesOfNode);
 }
 
 // The host that a connection of the peer comes from, with the ports that it listens on: it need not know its own

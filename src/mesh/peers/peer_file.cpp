@@ -10,21 +10,21 @@ namespace {
 
 constexpr std::string_view kMagic = "corral-peers";
 constexpr std::uint8_t kVersion = 1;
-constexpr std::size_t kMostPeers = 4096;
-constexpr std::size_t kMostAddresses = 16;
+constexpr std::size_t kMaxPeers = 4096;
+constexpr std::size_t kMaxAddresses = 16;
 
 }  // namespace
 
 std::string encode(const std::vector<KnownPeer>& peers) {
   std::string bytes;
   ByteWriter out(bytes);
-  const auto count = std::min(peers.size(), kMostPeers);
+  const auto count = std::min(peers.size(), kMaxPeers);
   out.raw(kMagic).number<std::uint8_t>(kVersion).number<std::uint32_t>(static_cast<std::uint32_t>(count));
   for (std::size_t i = 0; i < count; ++i) {
     const auto& peer = peers[i];
     out.raw(peer.key.bytes).number<std::uint8_t>(peer.claim ? 1 : 0);
     if (peer.claim) out.raw(encode(*peer.claim));
-    const auto addresses = std::min(peer.addresses.size(), kMostAddresses);
+    const auto addresses = std::min(peer.addresses.size(), kMaxAddresses);
     out.number<std::uint8_t>(static_cast<std::uint8_t>(addresses));
     for (std::size_t j = 0; j < addresses; ++j) out.sized<std::uint16_t>(to_text(peer.addresses[j]));
   }
@@ -37,13 +37,13 @@ Result<std::vector<KnownPeer>> decode_peers(std::string_view bytes) {
   if (in.number<std::uint8_t>() != kVersion)
     return fail(errc::unsupported_version, "a list of peers of a newer corral");
   const auto count = in.number<std::uint32_t>();
-  if (count > kMostPeers) return fail(errc::too_many, "more peers than a mesh may have");
+  if (count > kMaxPeers) return fail(errc::too_many, "more peers than a mesh may have");
   std::vector<KnownPeer> peers;
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     KnownPeer peer{{in.fixed<32>()}, {}, {}};
     if (in.number<std::uint8_t>() == 1) peer.claim = decode_claim(in.take(kEpochClaimBytes));
     const auto addresses = in.number<std::uint8_t>();
-    if (addresses > kMostAddresses) return fail(errc::malformed, "more addresses of a peer than are kept");
+    if (addresses > kMaxAddresses) return fail(errc::malformed, "more addresses of a peer than are kept");
     for (std::size_t j = 0; j < addresses; ++j) {
       auto address = parse_address(in.sized<std::uint16_t>());
       if (!address) return std::unexpected(address.error());

@@ -13,7 +13,7 @@ constexpr Millis kWriteAfter{1000};
 }  // namespace
 
 PeerFileWriter::PeerFileWriter(PeerTable& peers, const std::filesystem::path& folder)
-    : peers_(peers), file_(folder / kPeersFile, Survives::crash) {}
+    : peers_(peers), file_(folder / kPeersFile, Durability::crash) {}
 
 void PeerFileWriter::remember() {
   if (!peers_.has_ended() && !std::exchange(due_, true)) peers_.run("mesh peers: write", write_later());

@@ -22,9 +22,9 @@ std::size_t used(const SlotsOf& all) {
 
 PeerStreams::PeerStreams(async::Executor executor) {
   for (auto* slots : {&to_, &from_}) {
-    (*slots)[Purpose::http] = std::make_shared<Slots>(executor, kMostHttp);
-    (*slots)[Purpose::copy] = std::make_shared<Slots>(executor, kMostCopies);
-    (*slots)[Purpose::rpc] = std::make_shared<Slots>(executor, kMostRpc);
+    (*slots)[Purpose::http] = std::make_shared<Slots>(executor, kMaxHttp);
+    (*slots)[Purpose::copy] = std::make_shared<Slots>(executor, kMaxCopies);
+    (*slots)[Purpose::rpc] = std::make_shared<Slots>(executor, kMaxRpc);
   }
 }
 

@@ -11,11 +11,11 @@
 
 namespace corral::mesh {
 
-inline constexpr std::size_t kMostHttp = 32;  // streams in use, each way of each pair
-inline constexpr std::size_t kMostCopies = 4;
-inline constexpr std::size_t kMostRpc = 40;  // the connections of an engine, and some that wait for one
+inline constexpr std::size_t kMaxHttp = 32;  // streams in use, each way of each pair
+inline constexpr std::size_t kMaxCopies = 4;
+inline constexpr std::size_t kMaxRpc = 40;  // the connections of an engine, and some that wait for one
 // Streams that the peer opened and hasn't used: all at once, and spares.
-inline constexpr std::size_t kMostParked = 48;
+inline constexpr std::size_t kMaxParked = 48;
 
 class PeerStreams {
  public:
@@ -38,7 +38,7 @@ class PeerStreams {
   void drop_ended_spares();
   std::size_t spares() const { return spares_.size(); }
 
-  bool may_park() const { return parked_ < kMostParked; }
+  bool may_park() const { return parked_ < kMaxParked; }
   Counted count_parked() { return Counted(parked_); }
 
  private:

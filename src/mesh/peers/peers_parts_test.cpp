@@ -69,7 +69,7 @@ TEST(AddressBook, WhoSaysMuchTakesNobodysPlace) {
     book.hinted({"hint", i});
   }
   const auto all = book.all();
-  ASSERT_THAT(all, SizeIs(3 + AddressBook::kMostTold + AddressBook::kMostHints));
+  ASSERT_THAT(all, SizeIs(3 + AddressBook::kMaxTold + AddressBook::kMaxHints));
   EXPECT_EQ(all[0].host, "proven");
   EXPECT_EQ(all[1].host, "configured");
   EXPECT_EQ(all[2].host, "said");
@@ -119,7 +119,7 @@ TEST(PeerExchange, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(decode_whereabouts(many).error().code, errc::malformed);
   // Thousands of nodes: as many as a frame has room for.
   told.nodes.assign(5000, {test_key(2).id(), true, {{"a-host-with-a-name", 1}}});
-  EXPECT_LE(encode(told).size(), most_bytes(FrameKind::whereabouts));
+  EXPECT_LE(encode(told).size(), max_bytes(FrameKind::whereabouts));
   EXPECT_TRUE(decode_whereabouts(encode(told)));
 }
 

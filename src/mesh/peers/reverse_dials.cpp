@@ -3,7 +3,7 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::size_t kMostRequests = 32;  // that wait
+constexpr std::size_t kMaxRequests = 32;  // that wait
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void ReverseDials::give_up() {
 }
 
 void ReverseDials::add(const ReverseDialRequest& request) {
-  if (requests_.size() < kMostRequests) requests_.push_back(request);
+  if (requests_.size() < kMaxRequests) requests_.push_back(request);
 }
 
 std::optional<ReverseDialRequest> ReverseDials::next() {

@@ -16,9 +16,9 @@ constexpr Millis kDial{1500};
 constexpr Millis kNotDialable{60000};  // a peer that never answered: it is asked to dial us instead
 constexpr Millis kNotNow{5000};        // one that has answered before
 constexpr Millis kTidy{10000};
-constexpr Millis kRefillAfter{100};      // a handshake must not take the time of the request that has just begun
-constexpr std::size_t kSpare = 2;        // http streams that wait, for each peer
-constexpr std::size_t kMostRefills = 4;  // at a time
+constexpr Millis kRefillAfter{100};     // a handshake must not take the time of the request that has just begun
+constexpr std::size_t kSpare = 2;       // http streams that wait, for each peer
+constexpr std::size_t kMaxRefills = 4;  // at a time
 
 std::unexpected<Error> no_link(const PeerRecord& peer) {
   auto text = fmt::format("there is no link to {}", short_text(peer.id));
@@ -74,7 +74,7 @@ Task<StreamResult> StreamOpener::make(PeerPtr peer, Purpose purpose) {
 
 void StreamOpener::refill() {
   for (const auto& [id, peer] : peers_.all()) {
-    if (refills_ >= kMostRefills || peers_.is_stopping()) return;
+    if (refills_ >= kMaxRefills || peers_.is_stopping()) return;
     if (!peer->link.is_up() || peer->refilling > 0 || peer->streams.spares() >= kSpare) continue;
     if (peers_.now() < peer->refill_after) continue;
     peers_.run_for(*peer, "mesh peers: spare stream", refill_one(peer));

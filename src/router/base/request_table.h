@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "async/stopper.h"
+#include "async/cancel_source.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/model_type.h"
@@ -120,7 +120,7 @@ class ActiveRequest {
   std::shared_ptr<const void> held_;
   // Shared with an order to stop while that is on its way to this loop.
   struct Orders {
-    async::Stopper stopper;
+    async::CancelSource stopper;
     std::function<void()> on_stop;
   };
   // On any loop.

@@ -10,7 +10,7 @@ namespace corral::router {
 namespace {
 
 // Throws where it is told to, and notes what it did.
-class ClumsyHands final : public ActionExecutor {
+class FailingActions final : public ActionExecutor {
  public:
   void on(const residency::CheckLoad&) override { did("check"); }
   void on(const residency::DropCheck&) override { did("drop"); }
@@ -70,7 +70,7 @@ class HouseTest : public testing::Test {
 
   async::Loop loop;
   async::ManualTimers timers{loop.executor()};
-  ClumsyHands hands;
+  FailingActions hands;
   // Can't decide what it is told to fail at.
   class Undecided final : public CoreDriver {
    public:

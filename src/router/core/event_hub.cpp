@@ -8,7 +8,7 @@ namespace {
 // Numbers that move all the time are told this often.
 constexpr Millis kLookInterval{200};
 // Of the events that are kept; one weighs 1, and 1 for each entry of a queue.
-constexpr std::size_t kMostKept = 2048;
+constexpr std::size_t kMaxKept = 2048;
 
 std::size_t weight_of(const Event& event) {
   const auto* queue = std::get_if<QueueChanged>(&event.change);
@@ -134,7 +134,7 @@ async::Task<void> EventHub::look_later() {
 void EventHub::publish(Change change) {
   events_.push_back(std::make_shared<const Event>(++last_number_, timers_.wall_now(), std::move(change)));
   kept_ += weight_of(*events_.back());
-  while (kept_ > kMostKept && events_.size() > 1) {
+  while (kept_ > kMaxKept && events_.size() > 1) {
     kept_ -= weight_of(*events_.front());
     events_.pop_front();
   }

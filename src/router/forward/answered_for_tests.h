@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "dialects/error_teller.h"
+#include "dialects/error_filter.h"
 #include "router/forward/forwarder.h"
 
 namespace corral::router {

@@ -15,8 +15,8 @@ constexpr std::size_t kLargestChecked = 16 << 20;  // of bodies, before a load: 
 // How long a broken connection may take to turn out as a dead process.
 constexpr Millis kDeathNotice{2'000};
 // More than a mesh has nodes that one has links to.
-constexpr std::size_t kMostPassedBy = 64;
-constexpr int kMostUnread = 3;  // a process that ends so each time is loaded no more for it
+constexpr std::size_t kMaxPassedBy = 64;
+constexpr int kMaxUnread = 3;  // a process that ends so each time is loaded no more for it
 
 }  // namespace
 
@@ -74,7 +74,7 @@ void RequestAttempts::mark_streaming() {
 
 bool RequestAttempts::Repeats::take(const Death& death) {
   if (!death.may_ask_again) return false;
-  return death.unread ? ++unread_ <= kMostUnread : !std::exchange(read_, true);
+  return death.unread ? ++unread_ <= kMaxUnread : !std::exchange(read_, true);
 }
 
 std::optional<Error> RequestAttempts::quarantined() {
@@ -87,7 +87,7 @@ async::Task<std::optional<Result<Lease>>> RequestAttempts::acquire(std::optional
   if (!patience) co_return co_await parts_.lender.acquire(request_.model, lease_request());
   if (!acquisition_) {
     auto acquiring = parts_.lender.acquire(request_.model, lease_request());
-    acquisition_ = std::make_unique<async::Beside<Result<Lease>>>(executor_, "acquire", std::move(acquiring));
+    acquisition_ = std::make_unique<async::SpawnedTask<Result<Lease>>>(executor_, "acquire", std::move(acquiring));
   }
   const bool in_time = co_await acquisition_->wait(parts_.timers, *patience);
   if (!in_time) co_return std::nullopt;
@@ -118,7 +118,7 @@ Result<http::Response> RequestAttempts::refused(const Error& error) const {
 
 bool RequestAttempts::passes_by(const Error& error) {
   const auto node = lease_.node();
-  if (error.code != errc::not_begun || node == NodeRef() || avoid_.size() >= kMostPassedBy) return false;
+  if (error.code != errc::not_begun || node == NodeRef() || avoid_.size() >= kMaxPassedBy) return false;
   avoid_.push_back(node);
   if (const auto* why = error.fact<Error>()) passed_by_ = *why;
   return true;

@@ -20,7 +20,7 @@
 #include <optional>
 #include <vector>
 
-#include "async/beside.h"
+#include "async/spawned_task.h"
 #include "http/handler.h"
 #include "router/base/lease.h"
 #include "router/base/request_table.h"
@@ -93,7 +93,7 @@ class RequestAttempts {
   const std::shared_ptr<ActiveRequest> active_;
   const std::unique_ptr<Exchange> exchange_;
   Suspicion suspicion_;
-  std::unique_ptr<async::Beside<Result<Lease>>> acquisition_;  // while waiting
+  std::unique_ptr<async::SpawnedTask<Result<Lease>>> acquisition_;  // while waiting
   Lease lease_;
   Repeats repeats_;
   std::vector<NodeRef> avoid_;  // see NodePreference

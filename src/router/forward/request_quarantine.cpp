@@ -10,9 +10,9 @@ namespace {
 constexpr int kEnds = 2;
 constexpr double kBlame = 0.5;
 constexpr Millis kKeptOff{60'000};
-constexpr int kMostDoublings = 5;
+constexpr int kMaxDoublings = 5;
 constexpr Millis kRemembered = std::chrono::minutes(10);
-constexpr std::size_t kMost = 1024;
+constexpr std::size_t kMax = 1024;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ bool RequestQuarantine::note(Key key, const UpstreamExit& ending) {
   suspect.last = ending.number;
   if (suspect.ends < kEnds) return true;
   if (suspect.blame >= kBlame)
-    suspect.off_until = now + kKeptOff * (1 << std::min(suspect.ends - kEnds, kMostDoublings));
+    suspect.off_until = now + kKeptOff * (1 << std::min(suspect.ends - kEnds, kMaxDoublings));
   return false;
 }
 
@@ -55,7 +55,7 @@ void RequestQuarantine::forget_old(MonoTime now) {
   std::erase_if(quarantine_, [&](const auto& entry) {
     return now - std::max(entry.second.last_end, entry.second.off_until) > kRemembered;
   });
-  if (quarantine_.size() < kMost) return;
+  if (quarantine_.size() < kMax) return;
   quarantine_.erase(std::ranges::min_element(quarantine_, {}, [](const auto& entry) { return entry.second.last_end; }));
 }
 

@@ -41,7 +41,7 @@ async::Task<void> MemoryReporter::look_at(LoadSpec& spec) {
 // Where memory might be short, what the load will take; else it doesn't matter, and nobody waits for the answer.
 async::Task<residency::MemoryUse> MemoryReporter::memory_of(const LoadSpec& spec) {
   if (sampler_ == nullptr) co_return residency::MemoryUse{};
-  const auto* const stranger = dynamic_cast<const backends::Stranger*>(spec.backend);
+  const auto* const stranger = dynamic_cast<const backends::ExternalBackendTraits*>(spec.backend);
   if (stranger != nullptr && runs_elsewhere(spec)) co_return residency::MemoryUse{};
   auto given = spec.backend->given_memory();
   if (stranger != nullptr) given = stranger->expected_memory(*spec.model, spec.load_options, spec.device);

@@ -42,7 +42,7 @@ backends::LoadOptions came_with(const models::ModelInfo& model) {
 backends::LoadOptions of_model(const std::vector<backends::Backend*>& all, const ModelName& model,
                                backends::LoadOptions said) {
   for (const auto* backend : all) {
-    if (const auto* const stranger = dynamic_cast<const backends::Stranger*>(backend))
+    if (const auto* const stranger = dynamic_cast<const backends::ExternalBackendTraits*>(backend))
       said = backends::merge(said, stranger->configured(model));
   }
   return said;
@@ -68,7 +68,7 @@ Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr
   spec->type = model->type;
   spec->recipe = model->recipe;
   spec->options = backends::fingerprint(resolved->options);
-  const auto* const stranger = dynamic_cast<const backends::Stranger*>(resolved->backend);
+  const auto* const stranger = dynamic_cast<const backends::ExternalBackendTraits*>(resolved->backend);
   spec->load_deadline = stranger != nullptr ? stranger->load_deadline(*model) : default_deadline(model->size);
   if (load_timeout_.count() > 0) spec->load_deadline = load_timeout_;
   spec->to_check = true;

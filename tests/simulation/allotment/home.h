@@ -10,7 +10,7 @@
 
 namespace corral::fleet::allotment_simulation {
 
-class Home final : public AllotHands, public GroupDesk {
+class Home final : public AllotActions, public GroupControl {
  public:
   struct Lent {
     Millis used{0};

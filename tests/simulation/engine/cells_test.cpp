@@ -76,7 +76,7 @@ TEST_F(CellsInCore, WhatBecomesFreeIsForWhoStandsFirst) {
 // It was asked at each pass in which somebody waited: a look at all memory there is.
 TEST_F(CellsInCore, ThatThereIsNoMoreMemoryCountsForAWhile) {
   memory_.cells = 256;
-  start({.most_cells = 1024});
+  start({.max_cells = 1024});
   for (std::uint32_t i = 0; i < 4; ++i) chat(some(80, i + 1), 60);
   const MonoTime begin = now_;
   rounds(40);

@@ -135,7 +135,7 @@ TEST_F(ChoresInCore, AnEndWhileAFileIsRead) {
 
 TEST_F(ChoresInCore, ADiskThatHangsIsNotWaitedForWithoutEnd) {
   const std::vector<Token> prompt = some(100, 5);
-  const WorkerOptions options{.most_reading = Millis{50}};
+  const WorkerOptions options{.max_reading = Millis{50}};
   leave(prompt, options);
   Chat& back = chat(prompt, 5);
   rounds(5);

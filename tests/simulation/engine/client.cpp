@@ -46,15 +46,15 @@ std::optional<std::string> wrong_tokens(Reader& reader) {
   return std::nullopt;
 }
 
-std::optional<std::string> wrong_end(const Reader& reader, std::uint32_t tokens, std::uint32_t most_tokens) {
+std::optional<std::string> wrong_end(const Reader& reader, std::uint32_t tokens, std::uint32_t max_tokens) {
   const Finish& finish = *reader.finish;
   if (finish.reason == FinishReason::length && reader.tokens.size() != reader.most)
     return fmt::format("{} tokens instead of {}", reader.tokens.size(), reader.most);
   if (finish.reason == FinishReason::stop && finish.stop_string.empty() &&
       (reader.tokens.empty() || reader.tokens.back() != kEndToken))
     return "stopped without a reason";
-  if (finish.reason == FinishReason::context_full && tokens < most_tokens)
-    return fmt::format("full at {} tokens, with room for {}", tokens, most_tokens);
+  if (finish.reason == FinishReason::context_full && tokens < max_tokens)
+    return fmt::format("full at {} tokens, with room for {}", tokens, max_tokens);
   if (finish.reason == FinishReason::error && !finish.error) return "an error without a cause";
   // Only the one to blame fails, whoever it shared the pass with; it always does.
   if (finish.error && finish.error->code == errc::decode_failed && !reader.poisoned)
@@ -67,7 +67,7 @@ std::optional<std::string> wrong_end(const Reader& reader, std::uint32_t tokens,
 
 }  // namespace
 
-std::optional<std::string> Client::read(std::uint32_t most_tokens) {
+std::optional<std::string> Client::read(std::uint32_t max_tokens) {
   std::optional<std::string> broken;
   while (auto chunk = reader->stream.try_next()) {
     if (reader->finish) broken = "something behind the terminal item";
@@ -76,7 +76,7 @@ std::optional<std::string> Client::read(std::uint32_t most_tokens) {
     if (chunk->finish) reader->finish = std::move(chunk->finish);
   }
   if (reader->finish && !broken) broken = wrong_tokens(*reader);
-  if (reader->finish && !broken) broken = wrong_end(*reader, shared->tokens, most_tokens);
+  if (reader->finish && !broken) broken = wrong_end(*reader, shared->tokens, max_tokens);
   if (broken) broken = fmt::format("session {}: {}", id.value(), *broken);
   return broken;
 }

@@ -41,8 +41,8 @@ struct Client {
   std::optional<Reader> reader;
   std::optional<ContextShift> shift;  // of the generation that was started last
 
-  // Takes what the stream has. The rule that this breaks, if any. `most_tokens`: that the session may hold.
-  std::optional<std::string> read(std::uint32_t most_tokens);
+  // Takes what the stream has. The rule that this breaks, if any. `max_tokens`: that the session may hold.
+  std::optional<std::string> read(std::uint32_t max_tokens);
   // The generation is over and read: what it said is part of the history.
   void go_on();
   bool failed(errc cause) const;

@@ -12,7 +12,7 @@
 
 namespace corral::engine::simulation {
 
-std::uint32_t Setting::most_tokens(std::uint32_t n_ctx) const {
+std::uint32_t Setting::max_tokens(std::uint32_t n_ctx) const {
   return worker.layout == KvLayout::split ? std::min(n_ctx, memory.cells / worker.max_sequences) : n_ctx;
 }
 
@@ -44,7 +44,7 @@ Setting pick_setting(std::uint64_t variety) {
   setting.costs.move_cell_ms = one_of(0.0, 1e-3);
   worker.draft_tokens = one_of(0u, 0u, 4u);
   worker.draft_active = memory.most_running;
-  memory.most_outputs = memory.most_running + most_guesses(memory.most_running, worker.draft_tokens) + kMaxPadding;
+  memory.most_outputs = memory.most_running + max_guesses(memory.most_running, worker.draft_tokens) + kMaxPadding;
   switch (of_costs() % 8) {
     case 0:
       setting.cost_kind = CostKind::flat;
@@ -57,7 +57,7 @@ Setting pick_setting(std::uint64_t variety) {
   }
   setting.stream_tokens = one_of(0u, 4u, 64u);
   worker.threads = {4, 4};
-  worker.most_reading = Millis{200};
+  worker.max_reading = Millis{200};
   worker.lane_tokens = of_lane() % 2 == 0 ? 20 : 60;
   setting.lane = of_lane() % 2 == 0;
   if (random() % 3 != 0) setting.park_bytes = one_of(2000u, 100'000u);
@@ -67,9 +67,9 @@ Setting pick_setting(std::uint64_t variety) {
   constexpr std::array kWorkers = {2u, 1u, 1u, 1u, 1u, 2u, 1u, 3u};
   setting.workers = kWorkers[of_workers() % kWorkers.size()];
   if (worker.layout != KvLayout::split && of_growth() % 4 == 0) {
-    worker.most_cells = memory.cells;
+    worker.max_cells = memory.cells;
     memory.cells /= of_growth() % 2 == 0 ? 2 : 4;
-    worker.most_prefix_cache_tokens = worker.prefix_cache_tokens;
+    worker.max_prefix_cache_tokens = worker.prefix_cache_tokens;
     worker.prefix_cache_tokens = std::min(worker.prefix_cache_tokens, memory.cells / 2);
   }
   return setting;

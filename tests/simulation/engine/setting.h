@@ -31,10 +31,10 @@ struct Setting {
   bool disk = false;                        // and there is a folder for it
 
   // A session is as long as its part at the most, where parts are wanted whatever comes.
-  std::uint32_t most_tokens(std::uint32_t n_ctx) const;
-  std::uint32_t session_tokens() const { return std::min(shifts ? kShortSession : kSessionTokens, most_cells()); }
+  std::uint32_t max_tokens(std::uint32_t n_ctx) const;
+  std::uint32_t session_tokens() const { return std::min(shifts ? kShortSession : kSessionTokens, max_cells()); }
   // That a pool has, or may grow to.
-  std::uint32_t most_cells() const { return std::max(memory.cells, worker.most_cells); }
+  std::uint32_t max_cells() const { return std::max(memory.cells, worker.max_cells); }
 };
 
 Setting pick_setting(std::uint64_t variety);

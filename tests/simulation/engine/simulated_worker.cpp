@@ -47,7 +47,7 @@ SimulatedWorker::SimulatedWorker(Common common, std::uint32_t number)
       .tokens = tokens_,
       .memory = *make({}),
       .make = [this](KvShape shape) { return make(shape); },
-      .growth = [most = setting.worker.most_cells](
+      .growth = [most = setting.worker.max_cells](
                     const KvMemory& now, std::uint32_t needed) { return grown_context(now.n_ctx(), needed, most, {}); },
       .box = box_,
       .store = std::move(common.store),

@@ -308,7 +308,7 @@ class World {
     if (!client.reader) return;
     // A pool that couldn't grow is full sooner.
     const std::uint32_t most = std::min(client.shared->n_ctx, fate_->refused > 0 ? setting_.memory.cells : ~0u);
-    if (auto rule = client.read(setting_.most_tokens(most))) return fate_->broken(std::move(*rule));
+    if (auto rule = client.read(setting_.max_tokens(most))) return fate_->broken(std::move(*rule));
     if (!client.reader->finish) return;
     outcome_.failed += client.failed(errc::decode_failed) ? 1 : 0;
     if (client.failed(errc::worker_failed)) {

@@ -70,8 +70,7 @@ void World::check_node(unsigned at) {
     if (ground_->standing(at, said->head.author) != MembershipStatus::member)
       fail("only members' words are kept", fmt::format("n{} about {}", at, short_text(author)));
   }
-  if (gossip.book().bytes() > 3 * kMostStatementBytes * nodes_.size())
-    fail("a book is bounded", fmt::format("n{}", at));
+  if (gossip.book().bytes() > 3 * kMaxStatementBytes * nodes_.size()) fail("a book is bounded", fmt::format("n{}", at));
   const auto all = gossip.known();
   for (const auto& known : all) check_word(at, known);
   check_thrown_out(at, all);
@@ -80,7 +79,7 @@ void World::check_node(unsigned at) {
 
 // Who has a link to the one that threw a node out has been told, and heeds it, whatever its disk says.
 void World::check_thrown_out(unsigned at, const std::vector<KnownNode>& all) {
-  const auto grace = kNoticed + kMostDelay + Millis(1000);
+  const auto grace = kNoticed + kMaxDelay + Millis(1000);
   const auto now = ground_->time().now();
   for (const auto& gone : nodes_) {
     if (!gone.revoked || !gone.key || &gone == &nodes_[at] || nodes_[at].revoked) continue;
@@ -113,7 +112,7 @@ void World::check_word(unsigned at, const KnownNode& known) {
   const auto& about = nodes_[*number];
   if (known.reach == Reach::linked && *number != at) {
     const auto broken = broken_since(at, *number);
-    const auto grace = kNoticed + kMostDelay;
+    const auto grace = kNoticed + kMaxDelay;
     if (broken && now - *broken > grace && now - nodes_[at].resumed > grace)
       fail("a link that is broken isn't routed over", fmt::format("n{} to n{}", at, *number));
   }
@@ -123,7 +122,7 @@ void World::check_word(unsigned at, const KnownNode& known) {
     const auto life = fmt::format("{}:{}:", *number, about.life);
     const bool of_this_life = known.said->version.starts_with(life);
     // A link that is a queue ends with its process; a real one may be cut and live on for a while.
-    const auto grace = kNoticed + kMostDelay;
+    const auto grace = kNoticed + kMaxDelay;
     const bool settled = now - about.since > grace && now - nodes_[at].resumed > grace && !broken_since(at, *number);
     if (!of_this_life && (settled || !setting_.links))
       fail("what a node said in an earlier life isn't its word",

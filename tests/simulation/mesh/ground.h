@@ -50,6 +50,6 @@ std::unique_ptr<Ground> make_links(unsigned nodes, const BrokenLinks& broken = {
 
 // From a break to both ends knowing of it, at most.
 inline constexpr Millis kNoticed{2700};
-inline constexpr Millis kMostDelay{200};
+inline constexpr Millis kMaxDelay{200};
 
 }  // namespace corral::mesh::simulation

@@ -14,7 +14,7 @@ using async::Task;
 
 constexpr char kNotHere = 'n', kAnswer = 'a', kEnd = 'z';
 constexpr std::size_t kAskHead = 8 + 1 + sizeof(Sha256) + 2;
-constexpr std::size_t kMostTries = 16;
+constexpr std::size_t kMaxTries = 16;
 
 // How long a request takes to its first byte, and from there to its end.
 Millis first_byte(std::uint64_t id) { return Millis(id % 5 * 400); }
@@ -105,7 +105,7 @@ Task<void> Desk::run(Desk& self, std::uint64_t id) {
   const auto content = self.ledger_.requests[id].content;
   std::map<NodeId, std::string> excluded;
   bool replayed = false;
-  for (std::size_t tries = 0; tries < kMostTries; ++tries) {
+  for (std::size_t tries = 0; tries < kMaxTries; ++tries) {
     const auto catalog = self.gossip_.catalog();
     const auto models = catalog->models();
     const auto model = std::ranges::find(models, content, &MeshModel::content);

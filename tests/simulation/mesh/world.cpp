@@ -12,7 +12,7 @@ namespace {
 
 constexpr Millis kStep{100};
 constexpr Millis kLook{300};
-constexpr std::size_t kMostOld = 64;
+constexpr std::size_t kMaxOld = 64;
 constexpr std::uint64_t kMemory = std::uint64_t{16} << 30;
 
 std::string signature_of(const Head& head) {
@@ -156,7 +156,7 @@ void World::announce(unsigned number) {
   node.process->gossip->announce(told);
   const auto* own = node.process->gossip->book().find(id_of(number));
   if (own && dice_.chance(20)) old_.push_back({own->head, own->pages});
-  if (old_.size() > kMostOld) old_.erase(old_.begin());
+  if (old_.size() > kMaxOld) old_.erase(old_.begin());
 }
 
 // A process that was just started finds its models after a while.

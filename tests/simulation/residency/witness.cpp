@@ -82,8 +82,8 @@ void Witness::after(const Event&, const ActionList& actions, Now) {
     failures.options = last_fault_->options;
     const int over = failures.in_a_row - settings_.cooldown_after;
     const Millis wait = over < 0    ? Millis{0}
-                        : over < 10 ? std::min(settings_.cooldown_first * (1 << over), settings_.cooldown_most)
-                                    : settings_.cooldown_most;
+                        : over < 10 ? std::min(settings_.cooldown_first * (1 << over), settings_.cooldown_max)
+                                    : settings_.cooldown_max;
     failures.cool_until = now_.mono + wait;
   }
   std::erase_if(returning_, [this](TicketId id) { return !tickets_.contains(id); });

@@ -98,7 +98,7 @@ void Witness::note_end(const Child& child, bool died) {
   crashes.options = child.options;
   const int over = crashes.in_a_row - settings_.cooldown_after_crashes;
   const Millis wait =
-      over < 0 ? Millis{0} : std::min(settings_.cooldown_first * (1 << std::min(over, 10)), settings_.cooldown_most);
+      over < 0 ? Millis{0} : std::min(settings_.cooldown_first * (1 << std::min(over, 10)), settings_.cooldown_max);
   crashes.cool_until = now_.mono + wait;
 }
 

@@ -17,7 +17,7 @@
 
 #include "async/loop.h"
 #include "base/log.h"
-#include "fleet/tunnels/tunnel_door.h"
+#include "fleet/tunnels/tunnel_acceptor.h"
 #include "fleet/tunnels/tunnel_entry.h"
 #include "mesh/net/tls/tls_network.h"
 #include "mesh/peers/peer_manager.h"
@@ -102,7 +102,7 @@ int run(const std::string& role, const std::filesystem::path& folder, const mesh
   if (role == "door") {
     Node node(loop, 2, folder, at, {});
     const fleet::TunnelParts parts{loop.executor(), node.timers, *node.peers};
-    const fleet::TunnelDoor door(parts, [to](auto, auto, auto) { return find(to); });
+    const fleet::TunnelAcceptor door(parts, [to](auto, auto, auto) { return find(to); });
     fmt::print("door\n");
     std::fflush(stdout);
     loop.run();

@@ -22,8 +22,8 @@ namespace asio = async::asio;
 using async::Task;
 using Tcp = asio::ip::tcp;
 
-constexpr std::size_t kMostEndpoints = 8;  // of one name
-constexpr std::size_t kMostSlow = 1024;    // names that are remembered
+constexpr std::size_t kMaxEndpoints = 8;  // of one name
+constexpr std::size_t kMaxSlow = 1024;    // names that are remembered
 
 // Of whoever waits; touched on its loop only, but for the flag.
 struct Question {
@@ -55,7 +55,7 @@ class NameQueues final : public asio::execution_context::service {
   // On the loop. False: too many wait already.
   bool ask(const Place& place, LookUp look_up, const std::shared_ptr<Question>& question, async::Executor home) {
     auto& queue = queues_[static_cast<std::size_t>(place_in_queues(place))];
-    if (*queue.open >= kMostNames) return false;
+    if (*queue.open >= kMaxNames) return false;
     if (!queue.thread) queue.thread.emplace(1);
     auto job = [this, home, address = place.address, look_up = std::move(look_up), unwanted = question->unwanted,
                 asking = std::weak_ptr(question), counted = Counted(queue.open)] {
@@ -89,7 +89,7 @@ class NameQueues final : public asio::execution_context::service {
     if (took < kSlowName) {
       slow_.erase(host);
     } else {
-      if (slow_.size() >= kMostSlow) slow_.clear();
+      if (slow_.size() >= kMaxSlow) slow_.clear();
       slow_.insert(host);
     }
   }
@@ -113,7 +113,7 @@ FoundName ask_system(const Address& address) {
     found.problem = ::gai_strerror(failed);
     return found;
   }
-  for (const auto* entry = list; entry != nullptr && found.endpoints.size() < kMostEndpoints; entry = entry->ai_next) {
+  for (const auto* entry = list; entry != nullptr && found.endpoints.size() < kMaxEndpoints; entry = entry->ai_next) {
     Tcp::endpoint endpoint;
     if (entry->ai_addrlen > endpoint.capacity()) continue;
     std::memcpy(endpoint.data(), entry->ai_addr, entry->ai_addrlen);

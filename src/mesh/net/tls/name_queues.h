@@ -28,7 +28,7 @@ struct FoundName {
 using LookUp = std::function<FoundName(const Address&)>;
 FoundName ask_system(const Address& address);
 
-inline constexpr std::size_t kMostNames = 256;  // of each queue, those included that were given up before their turn
+inline constexpr std::size_t kMaxNames = 256;  // of each queue, those included that were given up before their turn
 inline constexpr Millis kSlowName{1000};
 
 // Literal addresses are given back at once. One that is given up before its turn isn't asked for. Errors: unreachable.

@@ -15,7 +15,7 @@
 namespace corral::mesh {
 namespace {
 
-constexpr long kMostCertificateBytes = 8 * 1024;
+constexpr long kMaxCertificateBytes = 8 * 1024;
 
 // A socket, without the SIGPIPE that OpenSSL's own would bring.
 int socket_of(BIO* bio) { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
@@ -93,7 +93,7 @@ TlsContext::TlsContext(const SigningKey& key)
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
-  SSL_CTX_set_max_cert_list(context, kMostCertificateBytes);
+  SSL_CTX_set_max_cert_list(context, kMaxCertificateBytes);
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   SSL_CTX_set_cert_verify_callback(context, verify_certificate, nullptr);

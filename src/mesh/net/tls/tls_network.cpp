@@ -24,7 +24,7 @@ using Tcp = asio::ip::tcp;
 using Acceptor = asio::basic_socket_acceptor<Tcp, async::Executor>;
 using Session = std::shared_ptr<TlsSession>;
 
-constexpr std::size_t kMostCallers = 1024;
+constexpr std::size_t kMaxCallers = 1024;
 
 // Addresses of one customer of IPv6 count as one.
 std::string network_of(const asio::ip::address& address) {
@@ -107,8 +107,8 @@ struct TlsNetwork::Impl {
 bool TlsNetwork::Impl::may_shake_hands(const std::string& network) {
   const auto now = timers.now();
   // Of too many all but members begin anew.
-  if (callers.size() >= kMostCallers) std::erase_if(callers, [](const auto& entry) { return !entry.second.member; });
-  if (callers.size() >= kMostCallers) callers.clear();
+  if (callers.size() >= kMaxCallers) std::erase_if(callers, [](const auto& entry) { return !entry.second.member; });
+  if (callers.size() >= kMaxCallers) callers.clear();
   auto& caller = callers.try_emplace(network, Caller{TokenBucket(options.handshakes_per_address)}).first->second;
   return caller.handshakes.take(now) && (caller.member ? of_members : handshakes).take(now);
 }
@@ -120,11 +120,11 @@ void TlsNetwork::Impl::make_room(const std::string& network) {
     return static_cast<std::size_t>(std::ranges::count_if(strangers, which));
   };
   const bool known = is_members(network);
-  const auto most = known ? options.most_per_member_address : options.most_strangers_per_address;
+  const auto most = known ? options.most_per_member_address : options.max_strangers_per_address;
   auto leaves = strangers.end();
   if (count(same) >= most) {
     leaves = std::ranges::find_if(strangers, same);
-  } else if (!known && count(stranger) >= options.most_strangers) {
+  } else if (!known && count(stranger) >= options.max_strangers) {
     leaves = std::ranges::find_if(strangers, stranger);
   }
   if (leaves == strangers.end()) return;
@@ -176,7 +176,7 @@ Task<void> TlsNetwork::Impl::listen(std::shared_ptr<Impl> self) {
 Task<void> TlsNetwork::Impl::greet(std::shared_ptr<Impl> self, Session session, std::string network) {
   auto shaking = session->shake_hands();
   const auto shaken = co_await async::with_timeout(self->timers, self->options.handshake, std::move(shaking));
-  if (!shaken || !*shaken || self->stopped || self->arrivals.size() >= self->options.most_waiting) {
+  if (!shaken || !*shaken || self->stopped || self->arrivals.size() >= self->options.max_waiting) {
     if (shaken && !*shaken) log::debug("mesh", "{}: {}", session->peer().address, shaken->error().message);
     session->close();
     co_return;

@@ -1,7 +1,7 @@
 // The real network: mutual TLS 1.3 over TCP.
 //
-// Before a peer is known to be a member it costs little: `most_strangers` connections are in their handshake or joining
-// at a time, `most_strangers_per_address` of one address; a newcomer over that takes the place of the oldest, so
+// Before a peer is known to be a member it costs little: `max_strangers` connections are in their handshake or joining
+// at a time, `max_strangers_per_address` of one address; a newcomer over that takes the place of the oldest, so
 // that those who do nothing keep nobody out. And so many handshakes a second are begun. Belongs to one loop, which
 // should be no loop of local requests.
 #pragma once
@@ -19,8 +19,8 @@ namespace corral::mesh {
 struct TlsOptions {
   Millis dial{3000};       // for finding the address and connecting
   Millis handshake{3000};  // from there to a stream
-  std::size_t most_strangers = 16;
-  std::size_t most_strangers_per_address = 4;
+  std::size_t max_strangers = 16;
+  std::size_t max_strangers_per_address = 4;
   std::size_t most_per_member_address = 64;  // from which a member came lately; they don't count as strangers
   // A handshake costs the loop half a millisecond. Connections over these go before theirs begins. Addresses from
   // which members came lately count by themselves, so that strangers don't use up what members need.
@@ -28,7 +28,7 @@ struct TlsOptions {
   RateLimit handshakes_per_address{25, 100};
   RateLimit handshakes_per_member_address{200, 400};
   RateLimit handshakes_of_members{400, 800};  // of all such addresses together
-  std::size_t most_waiting = 64;              // streams that nobody has accepted yet
+  std::size_t max_waiting = 64;               // streams that nobody has accepted yet
   LookUp look_up = ask_system;                // finds the addresses of names
 };
 

@@ -1,0 +1,89 @@
+// What the allotter has done at a router: each order is answered, whatever becomes of it.
+#include "fleet/allotment/router_allot_actions.h"
+
+#include <stdexcept>
+
+#include "fleet/base/errors.h"
+#include "models/errors.h"
+#include "router/group_fixture.h"
+
+namespace corral::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class AllotHouseTest : public router::GroupRouterTest {
+ protected:
+  void SetUp() override {
+    GroupRouterTest::SetUp();
+    house.emplace(loop, loop.executor(), timers, *router,
+                  [this](std::string_view name) -> Result<models::Catalog::Model> {
+                    if (name == "odd") throw std::runtime_error("the disk is on fire");
+                    if (name == "gone") return fail(models::errc::model_not_found, "it is gone");
+                    return model(std::string(name));
+                  });
+  }
+  void TearDown() override {
+    auto stopped = run(house->stop());
+    EXPECT_TRUE(stopped.done());
+    GroupRouterTest::TearDown();
+  }
+  void load(const std::string& name) {
+    house->load(ModelName(name), [this, name](const Result<>& loaded) {
+      told.push_back(name + (loaded ? " is there" : ": " + loaded.error().message));
+    });
+    settle();
+  }
+  void unload(const std::string& name, Millis idle = 0ms, bool drain = false) {
+    house->unload(ModelName(name), idle, drain,
+                  [this, name](bool gone) { told.push_back(name + (gone ? " went" : " stays")); });
+    settle();
+  }
+
+  std::optional<RouterAllotActions> house;
+  std::vector<std::string> told;
+};
+
+TEST_F(AllotHouseTest, ModelsAreLentAndGivenBack) {
+  load("a");
+  EXPECT_THAT(told, IsEmpty());
+  server("a").finish_load();
+  settle();
+  EXPECT_THAT(lent_models(report()), testing::SizeIs(1));
+  unload("a", 60s);
+  unload("a");
+  EXPECT_THAT(told, ElementsAre("a is there", "a stays", "a went"));
+  EXPECT_THAT(lent_models(report()), IsEmpty());
+}
+
+TEST_F(AllotHouseTest, WhatCantBeLoadedSaysWhy) {
+  load("gone");
+  load("a");
+  server("a").fail_load(Error(make_error_code(errc::nowhere), "no memory"));
+  settle();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0], "gone: it is gone");
+  EXPECT_THAT(told[1], testing::HasSubstr("no memory"));
+}
+
+// The allotter loads one model at a time: it would wait for this one for ever.
+TEST_F(AllotHouseTest, AnExceptionIsAnAnswerToo) {
+  load("odd");
+  EXPECT_THAT(told, ElementsAre("odd: the disk is on fire"));
+  load("gone");
+  EXPECT_EQ(told.back(), "gone: it is gone");
+}
+
+TEST_F(AllotHouseTest, NothingIsToldAfterItsEnd) {
+  load("a");
+  auto stopped = run(house->stop());
+  EXPECT_TRUE(stopped.done());
+  load("gone");
+  settle();
+  EXPECT_THAT(told, IsEmpty());
+}
+
+}  // namespace
+}  // namespace corral::fleet

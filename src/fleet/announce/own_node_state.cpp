@@ -1,0 +1,193 @@
+#include "fleet/announce/own_node_state.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "fleet/announce/split_facts.h"
+#include "mesh/link/link.h"
+#include "residency/instance_state.h"
+
+namespace corral::fleet {
+namespace {
+
+constexpr std::uint64_t kStep = 64ull << 20;      // of memory and disk, as told
+constexpr std::uint64_t kSmallStep = 1ull << 20;  // of what a model takes
+constexpr Millis kQuiet{60'000};                  // models that were idle for so long may go for others
+
+std::uint64_t in_steps(std::uint64_t bytes) { return bytes / kStep * kStep; }
+
+std::uint64_t up_in_steps(std::uint64_t bytes) { return (bytes + kSmallStep - 1) / kSmallStep * kSmallStep; }
+
+// Two digits are enough to choose by.
+double rounded(double rate) {
+  if (!(rate > 0)) return 0;
+  const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);
+  return std::round(rate / unit) * unit;
+}
+
+bool is_gpu(const device::MemoryPool& pool) { return pool.kind == device::PoolKind::gpu; }
+
+std::vector<mesh::MemoryReport> memory_of(const NodeOptions& options, const MachineFacts& facts) {
+  std::uint64_t evictable = 0;
+  bool gpu = false;
+  for (const auto& pool : facts.memory) gpu = gpu || is_gpu(pool);
+  for (const auto& instance : facts.report.instances) {
+    const bool may_go = !instance.view.pinned && instance.view.leases == 0 && instance.view.idle >= kQuiet;
+    if (may_go && residency::is_resident(instance.view.state)) evictable += instance.facts.memory_bytes;
+  }
+  std::vector<mesh::MemoryReport> reports;
+  for (const auto& pool : facts.memory) {
+    if (pool.kind == device::PoolKind::shared) continue;
+    mesh::MemoryReport report{.name = pool.id, .gpu = is_gpu(pool), .total = pool.total};
+    report.free = in_steps(pool.available);
+    // Of processes only what they have in host memory is known; on a machine with GPUs it says nothing of these.
+    if (!gpu) report.evictable = in_steps(evictable);
+    const double share = options.role == mesh::Role::client ? 0 : options.lend_memory;
+    report.lent = in_steps(static_cast<std::uint64_t>(static_cast<double>(pool.total) * share));
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& options, const MachineFacts& facts,
+                          Device device) {
+  mesh::ModelOnDisk told;
+  told.name = model.name.value();
+  for (const auto& alias : model.aliases) told.aliases.push_back(alias.value());
+  told.type = model.type;
+  told.recipe = model.recipe;
+  // A path on this machine is nobody else's business.
+  if (!model.checkpoint.starts_with('/')) told.checkpoint = model.checkpoint;
+  told.labels = model.labels;
+  told.architecture = model.traits.architecture;
+  told.quantisation = model.traits.quantisation;
+  told.parameters = model.traits.parameters.value_or(0);
+  told.bytes = model.size.value();
+  if (const auto hash = facts.contents.find(model.name); hash != facts.contents.end()) told.hash = hash->second;
+  told.created = static_cast<std::uint64_t>(std::max<std::int64_t>(epoch_millis(model.created) / 1000, 0));
+  told.context_trained = model.traits.context_length;
+  if (const auto context = facts.contexts.find(model.name); context != facts.contexts.end()) {
+    told.context_usable = context->second.usable;
+    told.predicted = up_in_steps(context->second.memory);
+    const auto split = split_facts(model, context->second);
+    told.layers = split.layers;
+    told.layer_bytes = split.layer_bytes;
+    told.cache_bytes = split.cache_bytes;
+    told.ends_bytes = split.ends_bytes;
+    told.compute_bytes = split.compute_bytes;
+    told.split_context = split.context;
+    told.max_context = split.max_context;
+  }
+  if (const auto rate = facts.rates.find(model.name); rate != facts.rates.end())
+    told.tokens_per_second = rounded(rate->second);
+  told.device = device;
+  told.tools = model.traits.tools;
+  told.thinking = model.traits.thinking;
+  told.vision = model.traits.vision && !model.mmproj.empty();
+  told.may_copy = options.copies && !model.paths.empty();
+  return told;
+}
+
+std::optional<mesh::ServingState> state_of(residency::InstanceState state) {
+  using residency::InstanceState;
+  switch (state) {
+    case InstanceState::loading:
+      return mesh::ServingState::loading;
+    case InstanceState::draining:
+      return mesh::ServingState::draining;
+    case InstanceState::queued:
+    case InstanceState::evicting:
+    case InstanceState::gone:
+    case InstanceState::failed:
+      return std::nullopt;
+    default:
+      return mesh::ServingState::ready;
+  }
+}
+
+std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
+  std::vector<mesh::ServedModel> served;
+  for (const auto& instance : facts.report.instances) {
+    const auto state = state_of(instance.view.state);
+    if (!state) continue;
+    mesh::ServedModel model;
+    model.name = instance.view.spec->name.value();
+    model.state = *state;
+    model.context = instance.facts.context_window;
+    model.slots = static_cast<std::uint32_t>(std::max<std::int64_t>(instance.options.parallel.value_or(0), 0));
+    model.running = static_cast<std::uint32_t>(instance.view.leases);
+    model.idle_ms = idle_steps(instance.view.idle);
+    model.bytes = in_steps(instance.facts.memory_bytes);
+    model.lent = instance.view.lent;
+    if (const auto rate = facts.rates.find(instance.view.spec->name); rate != facts.rates.end())
+      model.tokens_per_second = rounded(rate->second);
+    served.push_back(std::move(model));
+  }
+  // A load shows among the servers only once it is done.
+  if (const auto& loading = facts.report.snapshot.loading; loading && !loading->aborting) {
+    const auto& name = loading->spec->name.value();
+    const bool there = std::ranges::any_of(served, [&](const auto& model) { return model.name == name; });
+    if (!there) {
+      mesh::ServedModel model;
+      model.name = name;
+      model.state = mesh::ServingState::loading;
+      model.waiting = static_cast<std::uint32_t>(loading->waiters);
+      model.lent = loading->lent;
+      served.push_back(std::move(model));
+    }
+  }
+  return served;
+}
+
+// What was said where the server is started. A pin is of this machine's memory and no wish: else the mesh would load
+// what its owner has just unloaded.
+std::vector<mesh::WantedModel> wants_of(const NodeOptions& options, const std::vector<mesh::ModelOnDisk>& own) {
+  auto wants = options.wants;
+  const bool every = std::erase_if(wants, [](const auto& wanted) { return wanted.name == kEveryModel; }) > 0;
+  const auto named = wants;
+  for (const auto& model : own) {
+    if (!every || wants.size() >= mesh::kNodeStateLimits.wants) break;
+    if (std::ranges::find(named, model.name, &mesh::WantedModel::name) == named.end())
+      wants.push_back({model.name, ""});
+  }
+  if (wants.size() > mesh::kNodeStateLimits.wants) wants.resize(mesh::kNodeStateLimits.wants);
+  std::ranges::sort(wants, {}, &mesh::WantedModel::name);
+  return wants;
+}
+
+}  // namespace
+
+std::uint64_t idle_steps(Millis idle) {
+  const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(idle.count(), 0));
+  if (count < 1'000) return 0;
+  if (count < 60'000) return 1'000;
+  return std::bit_floor(count / 60'000) * 60'000;
+}
+
+mesh::NodeState make_statement(const NodeOptions& options, const MachineFacts& facts,
+                               const std::vector<mesh::Address>& addresses) {
+  mesh::NodeState statement;
+  statement.name = options.name;
+  statement.role = options.role;
+  statement.addresses = addresses;
+  statement.version = options.version;
+  statement.engine = options.llama_version;
+  statement.minor = mesh::kProtocolMinor;
+  statement.disk_free = in_steps(facts.disk_free);
+  statement.takes_copies = options.takes_copies();
+  statement.memory = memory_of(options, facts);
+  statement.weight_speeds = facts.weight_speeds;
+  statement.looking = !facts.catalog;
+  statement.demand = facts.demand;
+  const bool gpu = std::ranges::any_of(facts.memory, is_gpu);
+  if (options.role != mesh::Role::client && facts.catalog) {
+    for (const auto& model : facts.catalog->models())
+      statement.models.push_back(on_disk(*model, options, facts, gpu ? Device::gpu : Device::cpu));
+    statement.serving = serving(facts);
+  }
+  statement.wants = wants_of(options, statement.models);
+  return statement;
+}
+
+}  // namespace corral::fleet

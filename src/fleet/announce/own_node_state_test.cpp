@@ -1,0 +1,172 @@
+#include "fleet/announce/own_node_state.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+namespace corral::fleet {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAreArray;
+
+class OwnStatementTest : public testing::Test {
+ protected:
+  OwnStatementTest() {
+    options.name = "box";
+    models::ModelInfo info;
+    info.name = ModelName("m");
+    info.paths = {"/models/m.gguf"};
+    info.checkpoint = "/models/m.gguf";
+    info.size = Bytes(1000);
+    std::vector<models::ModelInfo> all = {info};
+    facts.catalog = std::make_shared<const models::Catalog>(std::move(all), std::vector<models::Problem>(),
+                                                            std::vector<models::Problem>());
+    facts.memory.push_back({.id = "ram", .name = "RAM", .total = 16ull << 30, .available = (8ull << 30) + 12'345});
+  }
+  void serve(residency::InstanceState state, Millis idle) {
+    router::InstanceReport instance;
+    auto spec = std::make_shared<residency::ModelSpec>();
+    spec->name = ModelName("m");
+    instance.view.spec = spec;
+    instance.view.state = state;
+    instance.view.idle = idle;
+    instance.facts.memory_bytes = 1ull << 30;
+    facts.report.instances = {instance};
+  }
+  mesh::NodeState said() const { return make_statement(options, facts, {{"10.0.0.1", 8100}}); }
+
+  NodeOptions options;
+  MachineFacts facts;
+};
+
+TEST_F(OwnStatementTest, TellsModelsMemoryAndWhere) {
+  const auto statement = said();
+  EXPECT_EQ(statement.name, "box");
+  ASSERT_THAT(statement.models, SizeIs(1));
+  EXPECT_EQ(statement.models[0].name, "m");
+  EXPECT_EQ(statement.models[0].checkpoint, "") << "a path is nobody else's business";
+  EXPECT_FALSE(statement.models[0].hash);
+  EXPECT_TRUE(statement.models[0].may_copy);
+  ASSERT_THAT(statement.memory, SizeIs(1));
+  EXPECT_EQ(statement.memory[0].free, 8ull << 30);
+  EXPECT_EQ(statement.memory[0].lent, 16ull << 30);
+  EXPECT_THAT(statement.addresses, SizeIs(1));
+}
+
+TEST_F(OwnStatementTest, WhatMovesAllTheTimeIsNoNews) {
+  serve(residency::InstanceState::ready, Millis(61'000));
+  const auto before = said();
+  facts.memory[0].available += 4096;
+  serve(residency::InstanceState::ready, Millis(90'000));
+  EXPECT_EQ(said(), before);
+  serve(residency::InstanceState::ready, Millis(130'000));
+  EXPECT_NE(said(), before);
+}
+
+TEST_F(OwnStatementTest, WhatIsServedHasAStateAndWhatMayGoIsCounted) {
+  serve(residency::InstanceState::ready, Millis(61'000));
+  EXPECT_EQ(said().serving.at(0).state, mesh::ServingState::ready);
+  EXPECT_EQ(said().memory[0].evictable, 1ull << 30);
+  serve(residency::InstanceState::ready, Millis(59'000));
+  EXPECT_EQ(said().memory[0].evictable, 0u);
+  serve(residency::InstanceState::loading, Millis(0));
+  EXPECT_EQ(said().serving.at(0).state, mesh::ServingState::loading);
+  serve(residency::InstanceState::draining, Millis(0));
+  EXPECT_EQ(said().serving.at(0).state, mesh::ServingState::draining);
+  serve(residency::InstanceState::evicting, Millis(0));
+  EXPECT_THAT(said().serving, IsEmpty());
+}
+
+TEST_F(OwnStatementTest, AClientLendsNothingAndTellsNoModels) {
+  options.role = mesh::Role::client;
+  EXPECT_THAT(said().models, IsEmpty());
+  EXPECT_EQ(said().memory[0].lent, 0u);
+  options.role = mesh::Role::member;
+  options.lend_memory = 0.5;
+  EXPECT_EQ(said().memory[0].lent, 8ull << 30);
+  options.copies = false;
+  EXPECT_FALSE(said().models[0].may_copy);
+}
+
+TEST_F(OwnStatementTest, BeforeTheFirstLookItTellsAName) {
+  EXPECT_FALSE(said().looking);
+  facts = {};
+  EXPECT_EQ(said().name, "box");
+  EXPECT_THAT(said().models, IsEmpty());
+  EXPECT_TRUE(said().looking);
+}
+
+TEST_F(OwnStatementTest, TellsWhatItsOwnerAndItsClientsWant) {
+  options.wants = parse_wants("org/repo:Q4_K_M  other m other");
+  facts.demand = {{"m", 8}};
+  const auto statement = said();
+  ASSERT_THAT(statement.wants, SizeIs(3));
+  EXPECT_EQ(statement.wants[0], (mesh::WantedModel{"m", ""}));
+  EXPECT_EQ(statement.wants[1], (mesh::WantedModel{"org/repo:Q4_K_M", "org/repo:Q4_K_M"}));
+  EXPECT_EQ(statement.wants[2].name, "other");
+  EXPECT_EQ(statement.demand, facts.demand);
+  options.role = mesh::Role::client;  // who only asks wants something, too
+  EXPECT_EQ(said().demand, facts.demand);
+  EXPECT_EQ(said().wants, statement.wants);
+}
+
+TEST_F(OwnStatementTest, AStarWantsAllThatIsHere) {
+  options.wants = parse_wants("* other");
+  std::vector<std::string> names{"other"};
+  for (const auto& model : said().models) names.push_back(model.name);
+  std::vector<std::string> wanted;
+  for (const auto& model : said().wants) wanted.push_back(model.name);
+  EXPECT_THAT(wanted, UnorderedElementsAreArray(names));
+  options.wants = parse_wants(fmt::format("* {}", said().models[0].name));
+  EXPECT_THAT(said().wants, SizeIs(said().models.size()));
+  facts = {};
+  EXPECT_THAT(said().wants, SizeIs(1));
+}
+
+TEST_F(OwnStatementTest, TellsTheMemoryThatAModelTakesInSteps) {
+  facts.contexts[ModelName("m")] = {.usable = 4096, .memory = (3ull << 30) - 5};
+  EXPECT_EQ(said().models[0].predicted, 3ull << 30);
+  facts.contexts.clear();
+  EXPECT_EQ(said().models[0].predicted, 0u);
+}
+
+TEST_F(OwnStatementTest, TellsHowItsModelsCouldBeSplit) {
+  models::ModelInfo info = *facts.catalog->models().front();
+  info.traits.layers = 4;
+  info.traits.weights = models::WeightBytes{800, 200};
+  std::vector<models::ModelInfo> all = {info};
+  facts.catalog = std::make_shared<const models::Catalog>(std::move(all), std::vector<models::Problem>(),
+                                                          std::vector<models::Problem>());
+  facts.contexts[ModelName("m")] = {.usable = 4096, .cache = 40, .compute = 7};
+  const auto told = said().models[0];
+  EXPECT_EQ(told.layers, 4u);
+  EXPECT_EQ(told.layer_bytes, 200u);
+  EXPECT_EQ(told.cache_bytes, 10u);
+  EXPECT_EQ(told.ends_bytes, 200u);
+  EXPECT_EQ(told.compute_bytes, 7u);
+  EXPECT_EQ(told.split_context, 8192u);
+  EXPECT_EQ(told.max_context, 8192u);
+}
+
+TEST_F(OwnStatementTest, AWorkerTakesCopiesAndAClientNever) {
+  EXPECT_FALSE(said().takes_copies);
+  options.auto_copy = true;
+  EXPECT_TRUE(said().takes_copies);
+  options.role = mesh::Role::client;
+  EXPECT_FALSE(said().takes_copies);
+  options.auto_copy = false;
+  options.role = mesh::Role::worker;
+  EXPECT_TRUE(said().takes_copies);
+}
+
+TEST(RoleOf, WhoJoinsWithoutModelsIsAWorkerUnlessItSaysOtherwise) {
+  EXPECT_EQ(role_of("auto", true), mesh::Role::worker);
+  EXPECT_EQ(role_of("auto", false), mesh::Role::member);
+  EXPECT_EQ(role_of("member", true), mesh::Role::member);
+  EXPECT_EQ(role_of("client", true), mesh::Role::client);
+  EXPECT_EQ(role_of("worker", false), mesh::Role::worker);
+}
+
+}  // namespace
+}  // namespace corral::fleet

@@ -1,0 +1,50 @@
+#include "fleet/groups/group_control.h"
+
+#include <algorithm>
+
+#include "fleet/announce/own_node_state.h"
+
+namespace corral::fleet {
+namespace {
+
+mesh::GroupStage stage_of(mesh::GroupHost::State state) {
+  using State = mesh::GroupHost::State;
+  switch (state) {
+    case State::claiming:
+      return mesh::GroupStage::claiming;
+    case State::standing:
+      return mesh::GroupStage::standing;
+    case State::draining:
+      return mesh::GroupStage::draining;
+    case State::stopping:
+      return mesh::GroupStage::stopping;
+    case State::waiting:
+    case State::done:
+      break;
+  }
+  return mesh::GroupStage::waiting;
+}
+
+}  // namespace
+
+void tell_groups(const GroupControl& desk, const mesh::NodeId& own, mesh::NodeState& statement) {
+  statement.groups.clear();
+  for (const auto& group : desk.hosted()) {
+    auto& told = statement.groups.emplace_back();
+    told.model = group.plan.model;
+    told.stage = stage_of(group.state);
+    told.running = group.running;
+    told.by_hand = group.by_hand;
+    for (const auto& share : group.plan.split.shares) told.shares.push_back({share.node, share.layers, share.total()});
+    told.idle_ms = idle_steps(Millis(group.idle_ms));
+    told.tokens_per_second = group.plan.split.tokens_per_second();
+    told.refusal = group.refusal;
+  }
+  std::ranges::sort(statement.groups, {}, &mesh::GroupReport::model);
+  statement.shares.clear();
+  if (const auto shared = desk.shared(); shared && shared->host != own)
+    statement.shares.push_back({shared->host, shared->model, shared->bytes, shared->reaping});
+  statement.recalled = desk.recalled();
+}
+
+}  // namespace corral::fleet

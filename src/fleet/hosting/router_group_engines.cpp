@@ -1,0 +1,215 @@
+// Engines of plans that this node hosts.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/context_size.h"
+#include "base/log.h"
+#include "fleet/base/errors.h"
+#include "fleet/hosting/router_group_parts.h"
+#include "residency/errors.h"
+#include "router/base/failure.h"
+
+namespace corral::fleet {
+
+using async::Task;
+
+namespace {
+
+constexpr Millis kOthersLoad{60'000};  // is waited for so long
+constexpr Millis kProgress{500};
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
+
+// What this node can't be asked for.
+Result<> check(const EngineOrder& order, const std::string& llama) {
+  for (const auto& part : order.parts) {
+    if (part.llama.empty() || part.llama == llama) continue;
+    return fail(errc::split_failed, fmt::format("'{}' has llama.cpp {}, this node {}: a split needs the same on all",
+                                                part.remote.name, part.llama, llama));
+  }
+  if (order.parts.empty() || order.own_share <= 0 || order.own_bytes > kMaxBytes)
+    return fail(errc::split_failed, "the plan makes no sense");
+  return {};
+}
+
+backends::EngineSplit split_of(const EngineOrder& order) {
+  backends::EngineSplit split{.remotes = {},
+                              .own_share = order.own_share,
+                              .memory = {order.own_bytes, std::min(order.own_cache, order.own_bytes)}};
+  for (const auto& part : order.parts) split.remotes.push_back(part.remote);
+  return split;
+}
+
+// A worker or a link that went takes the engine with it, whatever was asked.
+std::function<bool()> way_broke(const EngineOrder& order) {
+  std::vector<std::shared_ptr<const std::atomic<bool>>> ways;
+  for (const auto& part : order.parts)
+    if (part.broken) ways.push_back(part.broken);
+  return [ways = std::move(ways)] { return std::ranges::any_of(ways, [](const auto& way) { return way->load(); }); };
+}
+
+// The plan is made of what all nodes say of the model; its own file says how much it may have.
+std::uint64_t context_of(const EngineOrder& order, const models::ModelInfo& model) {
+  const std::uint64_t trained = model.traits.context_length;
+  return std::min<std::uint64_t>(order.context, trained == 0 ? kFirstContext : trained);
+}
+
+// For with_timeout(), which wants a result.
+Task<bool> finished(Task<void> task) {
+  co_await std::move(task);
+  co_return true;
+}
+
+}  // namespace
+
+void RouterGroupProcesses::start(EngineOrder order) {
+  const EngineKey key(order.model, order.of);
+  if (engines_.contains(key)) return;
+  const auto engine = std::make_shared<Engine>(parts_.home.executor(), std::move(order), ear_);
+  engines_.emplace(key, engine);
+  update_hold(engine->order.name);
+  engine->tasks.spawn("engine of a group", live(engine));
+}
+
+Task<void> RouterGroupProcesses::live(EnginePtr engine) {
+  // Whoever stops it from the code that it calls finds it waiting.
+  co_await async::asio::post(async::use_task);
+  EngineEnd how = EngineEnd::failed;
+  std::string why;
+  std::exception_ptr failure;
+  try {
+    auto loading = load(engine);
+    auto lease = co_await std::move(loading);
+    if (lease) {
+      engine->up = true;
+      say(engine->ear, [model = engine->order.model, of = engine->order.of](GroupReports& reports) {
+        reports.engine_started(model, of);
+      });
+      auto gone = lease->wait_for_exit();
+      lease->give_back();  // from here on it is a model like any other
+      const auto ending = co_await std::move(gone);
+      how = ending.told ? EngineEnd::given_up : EngineEnd::crashed;
+      why = ending.told && ending.how.empty() ? "it was unloaded" : ending.how;
+    } else {
+      why = lease.error().message;
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure && router::is_cancellation(failure)) std::rethrow_exception(failure);
+  if (failure) why = router::words_of(failure);
+  ended(engine, engine->asked ? EngineEnd::asked : how, std::move(why));
+}
+
+Task<Result<router::Lease>> RouterGroupProcesses::load(EnginePtr engine) {
+  const EngineOrder& order = engine->order;
+  if (auto fine = check(order, parts_.llama); !fine) co_return std::unexpected(fine.error());
+  // One that was ordered before somebody else listened is still on its way out.
+  const auto engines = engines_;
+  for (const auto& [key, other] : engines) {
+    if (other != engine && other->order.name == order.name && other->asked) co_await other->done.wait();
+  }
+  auto model = parts_.find(order.name);
+  if (!model) co_return fail(errc::split_failed, fmt::format("'{}' isn't on this node's disk any more", order.name));
+  if (parts_.router.is_there(model->name)) {
+    if (!order.told) co_return fail(errc::split_failed, fmt::format("'{}' is in this node's memory alone", order.name));
+    auto unloading = parts_.router.unload(model->name);
+    (void)co_await std::move(unloading);
+  }
+  engine->backend = parts_.engine(split_of(order));
+  engine->tasks.spawn("progress of an engine", tell_progress(engine));
+  const auto context = context_of(order, *model);
+  router::GroupLoad load{.model = std::move(model),
+                         .backend = engine->backend,
+                         .origin = order.told ? residency::RequestOrigin::local : residency::RequestOrigin::peer,
+                         .context = context,
+                         .deadline = order.deadline,
+                         .share = {},
+                         .others_ended_it = way_broke(order)};
+  const auto until = parts_.timers.now() + kOthersLoad;
+  auto acquiring = acquire(std::move(load), until);
+  co_return co_await std::move(acquiring);
+}
+
+Task<void> RouterGroupProcesses::tell_progress(EnginePtr engine) {
+  double told = 0;
+  while (true) {
+    auto pause = parts_.timers.sleep_for(kProgress);
+    co_await std::move(pause);
+    if (engine->up || engine->over) co_return;
+    auto asking = parts_.router.progress(ModelName(engine->order.name));
+    const auto now = co_await std::move(asking);
+    if (!now || *now == told || engine->up || engine->over) continue;
+    told = *now;
+    say(engine->ear, [model = engine->order.model, of = engine->order.of, told](GroupReports& reports) {
+      reports.engine_progress(model, of, told);
+    });
+  }
+}
+
+void RouterGroupProcesses::drain(const EngineKey& key, std::optional<Millis> within) {
+  const auto found = engines_.find(key);
+  if (found == engines_.end() || found->second->drains) return;
+  const EnginePtr engine = found->second;
+  engine->drains = true;
+  if (!engine->up) return stop(key);  // nothing runs on it
+  engine->asked = true;
+  tasks_.spawn("draining of an engine", drain_in_time(engine, within));
+}
+
+Task<void> RouterGroupProcesses::drain_in_time(EnginePtr engine, std::optional<Millis> within) {
+  auto draining = parts_.router.drain_of_group(engine->backend);
+  if (!within) {
+    co_await std::move(draining);
+  } else {
+    auto drained = finished(std::move(draining));
+    const auto in_time = co_await async::with_timeout(parts_.timers, *within, std::move(drained));
+    if (!in_time) {
+      auto ending = parts_.router.end_of_group(engine->backend);
+      co_await std::move(ending);
+    }
+  }
+  ended(engine, EngineEnd::asked, "");
+}
+
+void RouterGroupProcesses::stop(const EngineKey& key) {
+  const auto found = engines_.find(key);
+  if (found == engines_.end()) return;
+  found->second->asked = true;
+  tasks_.spawn("stop of an engine", stop_now(found->second));
+}
+
+Task<void> RouterGroupProcesses::stop_now(EnginePtr engine) {
+  co_await async::asio::post(async::use_task);
+  if (!engine->up) engine->tasks.cancel();
+  if (!engine->up) co_await engine->tasks.join();
+  if (engine->backend) {
+    auto ending = parts_.router.end_of_group(engine->backend);
+    co_await std::move(ending);
+  }
+  ended(engine, EngineEnd::asked, "");
+}
+
+void RouterGroupProcesses::ended(const EnginePtr& engine, EngineEnd how, std::string why) {
+  if (std::exchange(engine->over, true)) return;
+  const EngineOrder& order = engine->order;
+  if (how == EngineEnd::failed || how == EngineEnd::crashed)
+    log::warning("mesh", "the engine of '{}' with parts on other nodes {}: {}", order.name,
+                 how == EngineEnd::failed ? "didn't load" : "ended", why);
+  const bool drained = engine->drains && how == EngineEnd::asked;
+  say(engine->ear, [model = order.model, of = order.of, how, drained, why = std::move(why)](GroupReports& reports) {
+    if (drained) reports.engine_drained(model, of);
+    reports.engine_ended(model, of, how, why);
+  });
+  engines_.erase({order.model, order.of});
+  engine->done.set();
+  engine->tasks.cancel();
+  update_hold(order.name);
+}
+
+void RouterGroupProcesses::update_hold(const std::string& name) {
+  const bool has_engine = std::ranges::any_of(engines_, [&](const auto& e) { return e.second->order.name == name; });
+  parts_.router.hold(ModelName(name), has_engine || held_.contains(name));
+}
+
+}  // namespace corral::fleet

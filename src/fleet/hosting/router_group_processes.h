@@ -1,0 +1,122 @@
+// What groups of a mesh have done at this node: GroupProcesses over the router. An engine of a plan is a load like any
+// other, but for where its layers are; a worker is a share that the residency core lends, books and recalls, held by a
+// lease for as long as the grant lasts.
+//
+//   mesh's loop ── orders, copied ──> home loop: one task for each engine and each worker, from its order to its end
+//               <── reports, copied ──
+//
+// Whatever happens to a process, and whenever an order comes, each is reported exactly once, and only when nothing of
+// it is left. GroupProcesses and listen() belong to the mesh's loop, all the rest to the home loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "async/event.h"
+#include "async/loop.h"
+#include "async/task_group.h"
+#include "async/timer.h"
+#include "backends/share_backend.h"
+#include "backends/split_backend.h"
+#include "fleet/base/weight_caches.h"
+#include "fleet/hosting/group_processes.h"
+#include "router/model_router.h"
+
+namespace corral::fleet {
+
+// A worker's backend, and what it says of itself once it is ready.
+struct WorkerBackend {
+  std::shared_ptr<backends::Backend> backend;
+  std::string socket;
+  std::function<std::string()> llama;
+};
+
+struct GroupHouseParts {
+  async::Loop& home;
+  async::Timers& timers;
+  router::ModelRouter& router;
+  std::function<backends::ModelPtr(const std::string& name)> find;  // a model on this node's disk; null: none
+  std::function<std::shared_ptr<backends::Backend>(backends::EngineSplit)> engine;
+  std::function<WorkerBackend(backends::ShareOrder)> worker;
+  WeightCaches* caches = nullptr;  // none: weights aren't kept
+  std::string llama;               // version of this node's engines
+};
+
+class RouterGroupProcesses final : public GroupProcesses {
+ public:
+  // What it refers to must outlive it.
+  explicit RouterGroupProcesses(GroupHouseParts parts);
+  ~RouterGroupProcesses() override;
+
+  // Who hears reports from now on, on `mesh`'s loop; nullptr: nobody. What others have ordered before ends at once, and
+  // isn't reported to this one. On the mesh's loop.
+  void listen(async::Executor mesh, GroupReports* reports);
+
+  void start_engine(EngineOrder order) override;
+  void drain_engine(const mesh::ContentKey& model, mesh::PlanTerm of, std::optional<Millis> within) override;
+  void stop_engine(const mesh::ContentKey& model, mesh::PlanTerm of) override;
+  void open_worker(WorkerOrder order) override;
+  void reap_worker(const mesh::NodeId& host, mesh::PlanTerm of) override;
+  void hold(const std::string& name, bool held) override;
+  void members(std::vector<mesh::NodeId> all) override;
+
+  // Ends everything; what is ordered afterwards isn't done. Once.
+  async::Task<void> stop();
+  // What is still there: for tests.
+  std::size_t leftovers() const { return engines_.size() + workers_.size() + tasks_.running(); }
+
+ private:
+  struct Ear;
+  struct Engine;
+  struct Worker;
+  using EnginePtr = std::shared_ptr<Engine>;
+  using WorkerPtr = std::shared_ptr<Worker>;
+  using EngineKey = std::pair<mesh::ContentKey, mesh::PlanTerm>;
+  using WorkerKey = std::pair<mesh::NodeId, mesh::PlanTerm>;
+
+  void post(std::move_only_function<void()> work);
+  static void say(const std::shared_ptr<Ear>& ear, std::move_only_function<void(GroupReports&)> words);
+  void end_all();
+
+  // router_group_engines.cpp
+  void start(EngineOrder order);
+  async::Task<void> live(EnginePtr engine);
+  async::Task<Result<router::Lease>> load(EnginePtr engine);
+  async::Task<void> tell_progress(EnginePtr engine);
+  void drain(const EngineKey& key, std::optional<Millis> within);
+  async::Task<void> drain_in_time(EnginePtr engine, std::optional<Millis> within);
+  void stop(const EngineKey& key);
+  async::Task<void> stop_now(EnginePtr engine);
+  void ended(const EnginePtr& engine, EngineEnd how, std::string why);
+  void update_hold(const std::string& name);
+
+  // router_group_workers.cpp
+  void open(WorkerOrder order);
+  async::Task<void> live(WorkerPtr worker);
+  async::Task<Result<router::Lease>> begin(WorkerPtr worker);
+  async::Task<void> look_after(WorkerPtr worker, WeightFolder folder);
+  void failed(const WorkerPtr& worker, Error why);
+  void reap(const WorkerKey& key);
+  async::Task<void> reap_now(WorkerPtr worker);
+
+  async::Task<Result<router::Lease>> acquire(router::GroupLoad load, MonoTime until);
+
+  GroupHouseParts parts_;
+  std::shared_ptr<Ear> heard_by_;  // of the mesh's loop: the latest
+
+  // Of the home loop.
+  std::shared_ptr<Ear> ear_;
+  bool stopping_ = false;
+  std::uint64_t last_share_ = 0;
+  std::set<std::string> held_;
+  std::map<EngineKey, EnginePtr> engines_;
+  std::map<WorkerKey, WorkerPtr> workers_;
+  async::TaskGroup tasks_;
+};
+
+}  // namespace corral::fleet

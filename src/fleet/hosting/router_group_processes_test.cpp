@@ -1,0 +1,470 @@
+// What groups have done at this node: each order, each end, each exactly once.
+#include "fleet/hosting/router_group_fixture.h"
+
+namespace corral::fleet {
+namespace {
+
+// ---- engines
+
+TEST_F(GroupHouseTest, AnEngineIsLoadedAsLentWithItsPlan) {
+  EXPECT_THAT(start(engine_order(1)), IsEmpty());
+  ASSERT_EQ(splits.size(), 1u);
+  EXPECT_EQ(splits[0].remotes.at(0).endpoint, "127.0.0.1:1");
+  EXPECT_EQ(splits[0].own_share, 9);
+  EXPECT_EQ(splits[0].memory.total, 300u);
+  EXPECT_EQ(splits[0].memory.dynamic, 50u);
+  engine().finish_load();
+  EXPECT_THAT(said(), ElementsAre("started 1"));
+  const auto all = report();
+  ASSERT_EQ(all.instances.size(), 1u);
+  EXPECT_TRUE(all.instances[0].view.lent);
+  EXPECT_EQ(all.instances[0].view.leases, 0u) << "it is a model like any other";
+  EXPECT_TRUE(acquire("a").granted());
+  EXPECT_THAT(backend.servers(), IsEmpty());
+}
+
+TEST_F(GroupHouseTest, ThePlansContextIsGivenAsFarAsTheFileAllows) {
+  auto order = engine_order(1);
+  order.context = 4096;
+  start(order);
+  EXPECT_EQ(engine().options().ctx_size, 4096);
+  engine().die();
+  settle();
+  order.of = term(2);
+  order.context = std::uint64_t{1} << 40;  // other nodes say what a plan is made of
+  start(order);
+  EXPECT_EQ(engine().options().ctx_size, 8192);
+}
+
+TEST_F(GroupHouseTest, OneThatTheOwnerAskedForIsHis) {
+  auto order = engine_order(1);
+  order.told = true;
+  start(std::move(order));
+  engine().finish_load();
+  EXPECT_THAT(said(), ElementsAre("started 1"));
+  EXPECT_FALSE(report().instances.at(0).view.lent);
+}
+
+TEST_F(GroupHouseTest, WhatIsInMemoryAloneMakesRoomOnlyForItsOwnersWord) {
+  have("a");
+  EXPECT_THAT(start(engine_order(1)), ElementsAre("ended 1 failed"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("alone"));
+  EXPECT_THAT(backend.alive(), ElementsAre("a"));
+  auto order = engine_order(2);
+  order.told = true;
+  start(std::move(order));
+  EXPECT_THAT(backend.alive(), IsEmpty());
+  engine().finish_load();
+  EXPECT_THAT(said(), ElementsAre("started 2"));
+}
+
+TEST_F(GroupHouseTest, AModelThatIsntHereAnyMore) {
+  EXPECT_THAT(start(engine_order(1, "gone")), ElementsAre("ended 1 failed"));
+}
+
+TEST_F(GroupHouseTest, AnotherVersionOfLlamaIsNamed) {
+  auto order = engine_order(1);
+  order.parts[0].llama = "9.8";
+  EXPECT_THAT(start(std::move(order)), ElementsAre("ended 1 failed"));
+  EXPECT_THAT(reports.whys.back(), testing::AllOf(HasSubstr("'w'"), HasSubstr("9.8"), HasSubstr("9.9")));
+  EXPECT_THAT(engines, IsEmpty());
+}
+
+TEST_F(GroupHouseTest, APlanThatMakesNoSenseIsRefused) {
+  auto nobody = engine_order(1);
+  nobody.parts.clear();
+  EXPECT_THAT(start(std::move(nobody)), ElementsAre("ended 1 failed"));
+  auto huge = engine_order(2);
+  huge.own_bytes = std::uint64_t{1} << 63;
+  EXPECT_THAT(start(std::move(huge)), ElementsAre("ended 2 failed"));
+  EXPECT_THAT(engines, IsEmpty());
+}
+
+TEST_F(GroupHouseTest, ALoadThatFailsIsTold) {
+  start(engine_order(1));
+  engine().fail_load(Error(make_error_code(backends::errc::load_crashed), "nobody at 127.0.0.1:1"));
+  EXPECT_THAT(said(), ElementsAre("ended 1 failed"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("nobody at"));
+  EXPECT_TRUE(acquire("a").done() == false) << "nobody holds the model any more";
+}
+
+TEST_F(GroupHouseTest, ALoadThatDoesntFitIsTold) {
+  sampler.available = 200;
+  EXPECT_THAT(start(engine_order(1)), ElementsAre("ended 1 failed"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("needs"));
+}
+
+TEST_F(GroupHouseTest, AnEngineThatDiesHasCrashed) {
+  have_engine(1);
+  engine().die();
+  EXPECT_THAT(said(), ElementsAre("ended 1 crashed"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("signal 9"));
+}
+
+TEST_F(GroupHouseTest, OneThatDiesUnderRequestsHasCrashedToo) {
+  have_engine(1);
+  auto lease = have_lease("a");
+  engine().die();
+  EXPECT_THAT(said(), ElementsAre("ended 1 crashed"));
+}
+
+// A worker that died under two engines kept requests off that had nothing to do with it.
+TEST_F(GroupHouseTest, NoRequestIsKeptOffForAWorkerOrALinkThatEnded) {
+  house->hold("a", true);
+  for (const bool broke : {true, false}) {
+    const auto body = fmt::format(R"({{"prompt":{}}})", broke);
+    for (int round = 0; round < 4; ++round) {
+      auto order = engine_order(static_cast<std::uint64_t>(10 * broke + round));
+      const auto broken = std::make_shared<std::atomic<bool>>(false);
+      order.parts.front().broken = broken;
+      start(std::move(order));
+      engine().finish_load();
+      settle();
+      auto asked = forward("a", false, body);
+      *broken = broke;
+      engine().die();
+      pass(3'000ms);
+      ASSERT_TRUE(asked.done());
+      const bool off = asked.get().body.text().contains("request_ended_backend");
+      EXPECT_EQ(off, !broke && round >= 2) << broke << round << asked.get().body.text();
+    }
+  }
+  house->hold("a", false);
+}
+
+TEST_F(GroupHouseTest, OneThatIsUnloadedIsGivenUp) {
+  have_engine(1);
+  auto unloaded = unload("a");
+  EXPECT_TRUE(unloaded.granted());
+  EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
+}
+
+TEST_F(GroupHouseTest, OneThatItsOwnerNeedsTheMemoryOfIsGivenUp) {
+  have_engine(1);
+  sampler.available = 300;
+  auto own = acquire("b");
+  EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
+}
+
+TEST_F(GroupHouseTest, OneThatNobodyUsesIsGivenUpInTime) {
+  have_engine(1);
+  pass(29min, 10s);
+  EXPECT_THAT(said(), IsEmpty());
+  pass(2min, 10s);
+  EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
+}
+
+TEST_F(GroupHouseTest, ItIsStoppedAtOnceWhateverRunsOnIt) {
+  have_engine(1);
+  auto lease = have_lease("a");
+  EXPECT_THAT(stop(1), ElementsAre("ended 1 asked"));
+  EXPECT_FALSE(engine().alive());
+  EXPECT_THAT(stop(1), IsEmpty()) << "once";
+}
+
+TEST_F(GroupHouseTest, ItIsStoppedInTheMiddleOfItsLoad) {
+  start(engine_order(1));
+  EXPECT_THAT(stop(1), ElementsAre("ended 1 asked"));
+  EXPECT_FALSE(engine().alive());
+  EXPECT_THAT(report().instances, IsEmpty());
+  EXPECT_FALSE(report().snapshot.loading);
+}
+
+TEST_F(GroupHouseTest, ItIsStoppedBeforeItsLoadBegins) {
+  house->start_engine(engine_order(1));
+  house->stop_engine(content(1), term(1));
+  EXPECT_THAT(said(), ElementsAre("ended 1 asked"));
+  EXPECT_EQ(house->leftovers(), 0u);
+}
+
+TEST_F(GroupHouseTest, ARequestThatWaitsForItsLoadIsToldWhenItIsStopped) {
+  start(engine_order(1));
+  auto waiting = acquire("a");
+  EXPECT_FALSE(waiting.done());
+  stop(1);
+  ASSERT_TRUE(waiting.refused());
+  EXPECT_EQ(waiting.error().code, residency::errc::not_here);
+}
+
+TEST_F(GroupHouseTest, ADrainLetsRequestsFinishAndBeginsNone) {
+  have_engine(1);
+  auto lease = have_lease("a");
+  EXPECT_THAT(drain(1), IsEmpty());
+  EXPECT_TRUE(acquire("a").refused());
+  drop(std::move(lease));
+  EXPECT_THAT(said(), ElementsAre("drained 1", "ended 1 asked"));
+  EXPECT_THAT(backend.servers(), IsEmpty()) << "nobody loads it alone meanwhile";
+}
+
+TEST_F(GroupHouseTest, ADrainCutsOffWhatTakesLonger) {
+  have_engine(1);
+  auto lease = have_lease("a");
+  EXPECT_THAT(drain(1, 2000ms), IsEmpty());
+  pass(1900ms);
+  EXPECT_THAT(said(), IsEmpty());
+  pass(200ms);
+  EXPECT_THAT(said(), ElementsAre("drained 1", "ended 1 asked"));
+  EXPECT_FALSE(engine().alive());
+}
+
+TEST_F(GroupHouseTest, AStopEndsADrain) {
+  have_engine(1);
+  auto lease = have_lease("a");
+  drain(1, 60'000ms);
+  EXPECT_THAT(stop(1), ElementsAre("drained 1", "ended 1 asked"));
+  pass(60'000ms, 1000ms);
+  EXPECT_THAT(said(), IsEmpty());
+}
+
+TEST_F(GroupHouseTest, ADrainOfOneThatLoadsEndsIt) {
+  start(engine_order(1));
+  EXPECT_THAT(drain(1), ElementsAre("drained 1", "ended 1 asked"));
+}
+
+TEST_F(GroupHouseTest, OneThatDiesWhileItDrainsWasAskedTo) {
+  have_engine(1);
+  auto lease = have_lease("a");
+  drain(1, 60'000ms);
+  engine().die();
+  EXPECT_THAT(said(), ElementsAre("drained 1", "ended 1 asked"));
+  pass(60'000ms, 1000ms);
+  EXPECT_THAT(said(), IsEmpty());
+}
+
+TEST_F(GroupHouseTest, ThePlanMayBeStartedAgainWithAnotherTerm) {
+  have_engine(1);
+  engine().die();
+  EXPECT_THAT(said(), ElementsAre("ended 1 crashed"));
+  EXPECT_THAT(have_engine(2), ElementsAre("started 2"));
+  EXPECT_EQ(engines.size(), 2u) << "a process of its own";
+}
+
+TEST_F(GroupHouseTest, ProgressIsTold) {
+  start(engine_order(1));
+  engine().progress(0.5);
+  pass(1000ms);
+  EXPECT_THAT(reports.progress, ElementsAre("1: 0.5"));
+}
+
+TEST_F(GroupHouseTest, AHeldModelIsLoadedByNoRequestUntilItIsLetGo) {
+  house->hold("a", true);
+  settle();
+  EXPECT_TRUE(acquire("a").refused());
+  house->hold("a", false);
+  settle();
+  EXPECT_FALSE(acquire("a").done());
+}
+
+TEST_F(GroupHouseTest, AModelStaysHeldBetweenTwoEnginesOfItsGroup) {
+  house->hold("a", true);
+  have_engine(1);
+  engine().die();
+  said();
+  EXPECT_TRUE(acquire("a").refused());
+}
+
+// ---- workers
+
+TEST_F(GroupHouseTest, AWorkerIsReadyWhenItSaysSoAndReapedWhenNothingIsLeft) {
+  EXPECT_THAT(open(worker_order(1)), IsEmpty());
+  ASSERT_EQ(shares.size(), 1u);
+  EXPECT_EQ(shares[0].bytes, 300u);
+  EXPECT_EQ(shares[0].llama, "9.9");
+  worker().finish_load();
+  EXPECT_THAT(said(), ElementsAre("ready 1 /run/share-1 9.9"));
+  pass(2h, 1min);
+  EXPECT_THAT(said(), IsEmpty()) << "for as long as the grant lasts";
+  EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
+  EXPECT_FALSE(worker().alive());
+  EXPECT_THAT(report().shares, IsEmpty());
+}
+
+TEST_F(GroupHouseTest, AReapOfNothingIsAnswered) { EXPECT_THAT(reap(7), ElementsAre("reaped 7")); }
+
+TEST_F(GroupHouseTest, AReapInTheMiddleOfTheStart) {
+  open(worker_order(1));
+  EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
+  EXPECT_FALSE(worker().alive());
+  EXPECT_EQ(house->leftovers(), 0u);
+}
+
+TEST_F(GroupHouseTest, AReapBeforeAnythingHasBegun) {
+  house->open_worker(worker_order(1));
+  house->reap_worker(node(2), term(1));
+  EXPECT_THAT(said(), ElementsAre("reaped 1"));
+  EXPECT_EQ(house->leftovers(), 0u);
+}
+
+TEST_F(GroupHouseTest, AReapWaitsForTheEndOfTheProcess) {
+  have_worker(1);
+  workers.back()->stop_at_once = false;
+  house->reap_worker(node(2), term(1));
+  house->reap_worker(node(2), term(1));
+  EXPECT_THAT(said(), IsEmpty());
+  worker().let_stop();
+  EXPECT_THAT(said(), ElementsAre("reaped 1")) << "once";
+  EXPECT_FALSE(worker().alive());
+}
+
+TEST_F(GroupHouseTest, AWorkerThatDiesHasFailedAndIsReapedAllTheSame) {
+  have_worker(1);
+  worker().die();
+  EXPECT_THAT(said(), ElementsAre("worker failed 1"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("signal 9"));
+  EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
+}
+
+TEST_F(GroupHouseTest, AWorkerThatDiesAsItIsReapedIsReaped) {
+  have_worker(1);
+  house->reap_worker(node(2), term(1));
+  worker().die();
+  EXPECT_THAT(said(), AnyOf(ElementsAre("reaped 1"), ElementsAre("worker failed 1", "reaped 1")));
+  EXPECT_EQ(house->leftovers(), 0u);
+}
+
+TEST_F(GroupHouseTest, AWorkerThatDoesntStartHasFailed) {
+  open(worker_order(1));
+  worker().fail_load(Error(make_error_code(backends::errc::load_failed), "namespaces are forbidden here"));
+  EXPECT_THAT(said(), ElementsAre("worker failed 1"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("namespaces are forbidden here"));
+  EXPECT_EQ(workers.back()->servers().size(), 1u);
+  EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
+}
+
+TEST_F(GroupHouseTest, AWorkerThatIsNeverReadyHasFailedInTime) {
+  open(worker_order(1));
+  pass(7'900ms);
+  EXPECT_THAT(said(), IsEmpty());
+  pass(200ms);
+  EXPECT_THAT(said(), ElementsAre("worker failed 1"));
+  EXPECT_FALSE(worker().alive());
+}
+
+TEST_F(GroupHouseTest, AWorkerForWhichThereIsNoMemoryHasFailedAndSaysWhatIsShort) {
+  sampler.available = 200;
+  EXPECT_THAT(open(worker_order(1)), ElementsAre("worker failed 1"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("needs"));
+}
+
+TEST_F(GroupHouseTest, BytesThatMakeNoSenseAreRefused) {
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}})
+    EXPECT_THAT(open(worker_order(bytes % 100 + 1, bytes)), SizeIs(1)) << bytes;
+  EXPECT_THAT(workers, IsEmpty());
+  EXPECT_EQ(house->leftovers(), 0u);
+}
+
+TEST_F(GroupHouseTest, AHostWithAnotherVersionIsRefused) {
+  auto order = worker_order(1);
+  order.llama = "9.8";
+  EXPECT_THAT(open(std::move(order)), ElementsAre("worker failed 1"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("9.8"));
+}
+
+TEST_F(GroupHouseTest, TheOwnerGetsHisMemoryBack) {
+  have_worker(1, 700);
+  sampler.available = 300;
+  auto own = acquire("a");
+  EXPECT_THAT(said(), ElementsAre("recalled 1"));
+  EXPECT_TRUE(worker().alive()) << "its host has half a minute";
+  EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
+  sampler.available = 1000;
+  pass(300ms);
+  server("a").finish_load();
+  settle();
+  EXPECT_TRUE(own.granted());
+}
+
+TEST_F(GroupHouseTest, ARecalledWorkerThatNobodyReapsIsStopped) {
+  have_worker(1, 700);
+  sampler.available = 300;
+  auto own = acquire("a");
+  EXPECT_THAT(said(), ElementsAre("recalled 1"));
+  pass(30'100ms);
+  EXPECT_THAT(said(), ElementsAre("worker failed 1"));
+  EXPECT_FALSE(worker().alive());
+}
+
+TEST_F(GroupHouseTest, AWorkerWaitsForAnothersLoad) {
+  auto peers = router::PeerLeaseProvider(*router, timers);
+  auto other = run(peers.acquire(model("b"), {}));
+  EXPECT_THAT(open(worker_order(1)), IsEmpty());
+  EXPECT_THAT(workers.back()->servers(), IsEmpty());
+  server("b").finish_load();
+  pass(500ms);
+  worker().finish_load();
+  EXPECT_THAT(said(), ElementsAre("ready 1 /run/share-1 9.9"));
+}
+
+TEST_F(GroupHouseTest, AWorkerDoesntWaitForItsOwnersLoad) {
+  auto own = acquire("a");
+  EXPECT_THAT(open(worker_order(1)), ElementsAre("worker failed 1"));
+}
+
+TEST_F(GroupHouseTest, OneAfterTheOtherNothingPilesUp) {
+  for (std::uint64_t number = 1; number <= 200; ++number) {
+    EXPECT_THAT(have_worker(number), SizeIs(1)) << number;
+    EXPECT_THAT(reap(number), SizeIs(1));
+    ASSERT_EQ(house->leftovers(), 0u);
+  }
+  EXPECT_THAT(report().shares, IsEmpty());
+  EXPECT_LE(run(router->metrics()).get().models.size(), 1u);
+}
+
+TEST_F(GroupHouseTest, TheNextHostsWorkerBeginsWhenTheLastOneIsGone) {
+  have_worker(1);
+  house->reap_worker(node(2), term(1));
+  house->open_worker(worker_order(2, 300, 3));
+  EXPECT_THAT(said(), ElementsAre("reaped 1"));
+  worker().finish_load();
+  EXPECT_THAT(said(), ElementsAre("ready 2 /run/share-2 9.9"));
+}
+
+// ---- who listens
+
+TEST_F(GroupHouseTest, WhenNobodyListensAnyMoreEverythingEndsUnheard) {
+  have_engine(1);
+  house->open_worker(worker_order(1));
+  settle();
+  worker().finish_load();
+  said();
+  house->listen(loop.executor(), nullptr);
+  EXPECT_THAT(said(), IsEmpty());
+  EXPECT_FALSE(engine().alive());
+  EXPECT_FALSE(worker().alive());
+  house->open_worker(worker_order(2));
+  EXPECT_THAT(said(), IsEmpty()) << "nobody gives orders";
+  EXPECT_EQ(workers.size(), 1u);
+}
+
+TEST_F(GroupHouseTest, WhoListensNextHearsOfItsOwnOrdersOnly) {
+  have_engine(1);
+  HouseReports next;
+  house->listen(loop.executor(), &next);
+  house->start_engine(engine_order(2));
+  settle();
+  ASSERT_EQ(engines.size(), 2u);
+  engine().finish_load();
+  settle();
+  EXPECT_THAT(next.take(), ElementsAre("started 2"));
+  EXPECT_THAT(reports.take(), IsEmpty());
+  house->listen(loop.executor(), nullptr);
+  settle();
+}
+
+TEST_F(GroupHouseTest, TheEndOfTheServerEndsAll) {
+  have_engine(1);
+  house->open_worker(worker_order(1));
+  settle();
+  worker().finish_load();
+  said();
+  auto stopped = run(house->stop());
+  EXPECT_TRUE(stopped.done());
+  EXPECT_FALSE(engine().alive());
+  EXPECT_FALSE(worker().alive());
+  house->start_engine(engine_order(2));
+  settle();
+  EXPECT_EQ(engines.size(), 1u);
+}
+
+}  // namespace
+}  // namespace corral::fleet

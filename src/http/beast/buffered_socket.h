@@ -1,0 +1,83 @@
+// One connected socket with its read buffer and the patience that its peer gets. Belongs to one loop.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+
+#include "async/task.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/unique_fd.h"
+#include "http/min_rate.h"
+
+namespace corral::http {
+
+namespace asio = boost::asio;
+using Socket = asio::basic_stream_socket<asio::generic::stream_protocol, async::Executor>;
+
+// A socket that is connected already. Errors: connect_failed.
+Result<Socket> socket_of(UniqueFd descriptor, async::Executor executor);
+
+class BufferedSocket {
+ public:
+  static constexpr std::size_t kMaxBuffers = 3;  // of one write()
+
+  explicit BufferedSocket(Socket socket);
+
+  Socket& socket() { return socket_; }
+
+  // Bytes that were read and not yet consumed. Valid until the next fill().
+  std::string_view unread() const { return {buffer_.get() + begin_, end_ - begin_}; }
+  void consume(std::size_t count) { begin_ += count; }
+
+  // Reads more bytes behind the unread ones. Errors: peer_closed, timed_out, header_too_large (no room).
+  async::Task<Result<>> fill();
+  // Writes all buffers, of which there are kMaxBuffers at most: at once what the socket takes, which is all of it but
+  // for readers that are behind. Errors: peer_closed, timed_out.
+  async::Task<Result<>> write(std::span<const asio::const_buffer> buffers);
+  // Bytes of the last write() that went out.
+  std::size_t written() const { return written_; }
+  // Gives a buffer back that grew for a large message. For times in which nothing is read or written.
+  void shrink();
+  std::size_t buffer_size() const { return size_; }
+
+  // What the peer may take from now on, in fill() and in write(). Endless at first.
+  void set_reading_pace(const MinRate& rule) { reading_.pace.restart(rule); }
+  void set_writing_pace(const MinRate& rule) { writing_.pace.restart(rule); }
+  // Time passed since the last call, or since the beginning. A fill() whose peer is too slow fails with timed_out; a
+  // write() too, and its connection ends.
+  void tick(MonoClock::duration passed);
+  // Something has come that nobody asked for, or the end. Costs a system call.
+  bool has_news();
+  void close();
+
+ private:
+  struct Side {
+    MinRateMeter pace;
+    bool waits = false;           // for the peer, now
+    bool waited_at_tick = false;  // and at the last tick
+    bool overdue = false;
+  };
+
+  static Result<> outcome(boost::system::error_code error, const Side& side);
+  static bool is_overdue(Side& side, MonoClock::duration passed);
+  void make_room();
+  void resize(std::size_t size);
+
+  Socket socket_;
+  std::unique_ptr<char[]> buffer_;
+  std::size_t size_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t written_ = 0;
+  Side reading_;
+  Side writing_;
+};
+
+}  // namespace corral::http
