@@ -16,7 +16,7 @@ class SharesApiTest : public ApiTest {
     router::GroupLoad load{.model = backends::fake_model("share for x", ModelType::llm, "share"), .backend = share};
     load.share = router::ShareOf{"laptop", "big"};
     auto keep = [](router::ModelRouter& router, router::GroupLoad wanted, router::Lease& into) -> async::Task<bool> {
-      auto asking = router.acquire_for_group(std::move(wanted));
+      auto asking = router.groups().acquire(std::move(wanted));
       auto lease = co_await std::move(asking);
       if (lease) into = std::move(*lease);
       co_return lease.has_value();

@@ -19,8 +19,18 @@ class OnLoop {
   Task<R> call(Task<R> (T::*method)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
     return run_on(home_, (object_.*method)(std::forward<Parameters>(arguments)...));
   }
+  // Runs `work(object)`, which does not wait.
+  template <typename Work, typename R = std::invoke_result_t<Work&, T&>>
+  Task<R> run(Work work) const {
+    return run_on(home_, done(object_, std::move(work)));
+  }
 
  private:
+  template <typename Work, typename R = std::invoke_result_t<Work&, T&>>
+  static Task<R> done(T& object, Work work) {
+    co_return work(object);
+  }
+
   T& object_;
   const Executor home_;
 };

@@ -71,7 +71,7 @@ class GroupRouterTest : public RouterTest {
   }
   Lease have_group(GroupLoad load) {
     const auto of = std::static_pointer_cast<backends::FakeBackend>(load.backend);
-    auto lease = run(router->acquire_for_group(std::move(load)));
+    auto lease = run(router->groups().acquire(std::move(load)));
     if (!lease.done()) of->servers().back()->finish_load();
     settle();
     EXPECT_TRUE(lease.granted()) << (lease.done() ? lease.error().message : "it doesn't load");

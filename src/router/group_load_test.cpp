@@ -25,7 +25,7 @@ TEST_F(GroupLoadTest, AShareIsBookedAndNoModelThatCouldBeAsked) {
 }
 
 TEST_F(GroupLoadTest, AShareThatLoadsIsNoModelThatLoads) {
-  auto lease = run(router->acquire_for_group(share(made(300, "share"))));
+  auto lease = run(router->groups().acquire(share(made(300, "share"))));
   EXPECT_FALSE(report().snapshot.loading);
 }
 
@@ -51,7 +51,7 @@ TEST_F(GroupLoadTest, AShareIsOfTheGpusWhereThereAreAny) {
 
 TEST_F(GroupLoadTest, AShareThatDoesntFitIsRefusedAndSaysWhatIsShort) {
   sampler.available = 350;
-  auto lease = run(router->acquire_for_group(share(made(300, "share"))));
+  auto lease = run(router->groups().acquire(share(made(300, "share"))));
   ASSERT_TRUE(lease.refused());
   EXPECT_EQ(lease.error().code, residency::errc::not_here);
   ASSERT_EQ(lease.error().memory.size(), 1u);
@@ -143,7 +143,7 @@ TEST_F(GroupLoadTest, ThePlansContextIsTakenUnlessTheOwnerHasSaidAnother) {
 TEST_F(GroupLoadTest, ASplitThatFailsDrivesOutNobodyAndIsntTriedAgain) {
   have("b");
   const auto of = made(100);
-  auto lease = run(router->acquire_for_group(split("a", of, residency::RequestOrigin::peer)));
+  auto lease = run(router->groups().acquire(split("a", of, residency::RequestOrigin::peer)));
   server_of(of).fail_load(Error(make_error_code(backends::errc::load_crashed), "no worker"));
   settle();
   ASSERT_TRUE(lease.refused());
@@ -153,23 +153,23 @@ TEST_F(GroupLoadTest, ASplitThatFailsDrivesOutNobodyAndIsntTriedAgain) {
 }
 
 TEST_F(GroupLoadTest, WhatIsHeldIsLoadedByNoRequestButServedByItsGroup) {
-  router->hold(ModelName("a"), true);
+  router->groups().hold(ModelName("a"), true);
   auto early = acquire("a");
   ASSERT_TRUE(early.refused());
   EXPECT_EQ(early.error().code, residency::errc::not_here);
   const auto of = made(300);
-  auto loading = run(router->acquire_for_group(split("a", of)));
+  auto loading = run(router->groups().acquire(split("a", of)));
   auto joined = acquire("a");
   EXPECT_FALSE(joined.done());
   server_of(of).finish_load();
   settle();
   EXPECT_TRUE(joined.granted());
   EXPECT_THAT(backend.servers(), IsEmpty());
-  router->hold(ModelName("a"), false);
+  router->groups().hold(ModelName("a"), false);
 }
 
 TEST_F(GroupLoadTest, NoRequestForMoreContextReloadsWhatIsHeld) {
-  router->hold(ModelName("a"), true);
+  router->groups().hold(ModelName("a"), true);
   const auto of = made(300);
   of->max_context = 2048;
   auto lease = have_group(split("a", of));
@@ -178,12 +178,12 @@ TEST_F(GroupLoadTest, NoRequestForMoreContextReloadsWhatIsHeld) {
   EXPECT_EQ(more.error().code, backends::errc::invalid_option);
   EXPECT_TRUE(server_of(of).alive());
   EXPECT_THAT(backend.servers(), IsEmpty());
-  router->hold(ModelName("a"), false);
+  router->groups().hold(ModelName("a"), false);
 }
 
 TEST_F(GroupLoadTest, AModelThatIsInMemoryOtherwiseIsNoGroups) {
   have("a");
-  auto lease = run(router->acquire_for_group(split("a", made(300))));
+  auto lease = run(router->groups().acquire(split("a", made(300))));
   ASSERT_TRUE(lease.refused());
   EXPECT_EQ(report().instances.at(0).view.leases, 0u) << "and is left as it is";
 }
@@ -194,7 +194,7 @@ TEST_F(GroupLoadTest, TheEndOfAGroupsLoadIsWhenNothingOfItIsLeft) {
   const auto of = made(300);
   of->stop_at_once = false;
   const auto lease = have_group(split("a", of));
-  auto ending = run(router->end_of_group(of));
+  auto ending = run(router->groups().end(of));
   settle();
   EXPECT_TRUE(ending.done());
   EXPECT_THAT(of->alive(), IsEmpty());
@@ -203,44 +203,44 @@ TEST_F(GroupLoadTest, TheEndOfAGroupsLoadIsWhenNothingOfItIsLeft) {
 
 TEST_F(GroupLoadTest, TheEndInTheMiddleOfALoad) {
   const auto of = made(300);
-  auto lease = run(router->acquire_for_group(split("a", of)));
-  auto ending = run(router->end_of_group(of));
+  auto lease = run(router->groups().acquire(split("a", of)));
+  auto ending = run(router->groups().end(of));
   EXPECT_TRUE(ending.done());
   EXPECT_TRUE(lease.refused());
   EXPECT_THAT(of->alive(), IsEmpty());
 }
 
 TEST_F(GroupLoadTest, TheEndOfWhatIsNotThere) {
-  EXPECT_TRUE(run(router->end_of_group(made(300))).done());
-  EXPECT_TRUE(run(router->drain_of_group(made(300))).done());
+  EXPECT_TRUE(run(router->groups().end(made(300))).done());
+  EXPECT_TRUE(run(router->groups().drain(made(300))).done());
 }
 
 TEST_F(GroupLoadTest, ADrainedOneFinishesItsRequestsFirst) {
   const auto of = made(300);
   auto lease = have_group(split("a", of));
-  router->hold(ModelName("a"), true);
-  auto draining = run(router->drain_of_group(of));
+  router->groups().hold(ModelName("a"), true);
+  auto draining = run(router->groups().drain(of));
   EXPECT_FALSE(draining.done());
   auto late = acquire("a");
   ASSERT_TRUE(late.refused()) << "nobody loads it anew meanwhile";
   drop(std::move(lease));
   EXPECT_TRUE(draining.done());
   EXPECT_THAT(of->alive(), IsEmpty());
-  router->hold(ModelName("a"), false);
+  router->groups().hold(ModelName("a"), false);
 }
 
 TEST_F(GroupLoadTest, ADrainOfOneThatStillLoadsEndsIt) {
   const auto of = made(300);
-  auto lease = run(router->acquire_for_group(split("a", of)));
-  auto draining = run(router->drain_of_group(of));
+  auto lease = run(router->groups().acquire(split("a", of)));
+  auto draining = run(router->groups().drain(of));
   EXPECT_TRUE(draining.done());
   EXPECT_THAT(of->alive(), IsEmpty());
 }
 
 TEST_F(GroupLoadTest, WhatIsThereIsKnown) {
-  EXPECT_FALSE(router->is_there(ModelName("a")));
+  EXPECT_FALSE(router->groups().is_there(ModelName("a")));
   auto lease = acquire("a");
-  EXPECT_TRUE(router->is_there(ModelName("a")));
+  EXPECT_TRUE(router->groups().is_there(ModelName("a")));
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
-// The shell around the decision core, and the one door to it: leases, loads, pins, reports, from any loop. What it does
-// is done by objects with one job each: core_driver.h asks the core and runs its actions, process_manager.h has the
-// processes, model_options.h what models are loaded with, load_checks.h and memory_reporter.h find out what must be
-// known before, counters.h counts, event_hub.h tells.
+// The interface of the router: leases, loads, pins, reports, events, from any loop. Its parts do the work, each with
+// one job (docs/modules/router.md); this class connects them and passes actions of the residency core to them.
 //
-// Lives on the home loop; every method may be called on any loop and answers there. Nothing in here waits while the
-// core decides, so resident models, health and the queue answer at once whatever loads or stops.
+// The parts belong to the home loop. A method called on any loop runs there and completes on the caller's loop. No
+// method waits while the core decides, so loaded models, health and the queue respond at once during loads and stops.
 #pragma once
 
 #include <functional>
@@ -15,18 +13,14 @@
 #include <vector>
 
 #include "async/loop.h"
+#include "async/on_loop.h"
 #include "router/base/counters.h"
 #include "router/base/errors.h"
 #include "router/base/lease.h"
 #include "router/core/core_driver.h"
 #include "router/core/event_hub.h"
-#include "router/group_load.h"
-#include "router/instances/context_planner.h"
+#include "router/group_loads.h"
 #include "router/instances/load_checks.h"
-#include "router/instances/memory_reporter.h"
-#include "router/instances/process_manager.h"
-#include "router/instances/request_checks.h"
-#include "router/options/model_options.h"
 
 namespace corral::router {
 
@@ -40,77 +34,26 @@ struct RouterOptions {
   Millis watchdog_timeout{0};  // of silence, then a backend counts as hung; 0: nobody watches
 };
 
-// One loaded or loading model with what is known of its process.
-struct InstanceReport {
-  residency::InstanceView view;
-  backends::ServerFacts facts;
-  backends::ModelPtr model;
-  backends::LoadOptions options;
-  bool streaming = false;        // at least one answer of it is a stream
-  Device device = Device::none;  // it computes on: as its process says, before that as was expected of the load
-};
-
-// A share of another node's model: no model that could be asked.
-struct ShareReport {
-  InstanceReport instance;
-  ShareOf of;
-};
-
-struct Report {
-  residency::Snapshot snapshot;  // with shares among its servers, but not as `loading`
-  std::vector<InstanceReport> instances;
-  std::vector<ShareReport> shares;
-  std::optional<double> load_progress;  // of snapshot.loading
-  WallTime time;                        // when it was taken
-};
-
-// Everything that is counted, and how things stand.
-struct MetricsReport {
-  Report report;
-  Metrics models;  // of every model that was asked for or loaded since the start
-  Millis uptime{0};
-};
-
-// A model that answers, to ask its process about itself. Doesn't keep it in memory.
-struct Resident {
-  ModelName model;
-  std::shared_ptr<RunningInstance> running;
-
-  // For use on `executor`'s loop.
-  http::Target& target(async::Executor executor) const;
-};
-
-// What a simulated shortage of memory has done.
-struct PressureReport {
-  std::vector<ModelName> downsized;
-  std::vector<ModelName> evicted;
-};
-
-struct UnloadReport {
-  std::vector<ModelName> unloaded;
-  std::vector<ModelName> draining;  // still finishing requests
-};
-
-// What a reader of events gets at a time.
+// One batch for a reader of events.
 struct Update {
-  std::uint64_t number = 0;       // of the last event that is in it
-  std::optional<Report> whole;    // how everything stands; the events go on from there
-  std::vector<NoticePtr> others;  // with `whole`: how things stand elsewhere
+  std::uint64_t number = 0;       // of its last event
+  std::optional<Report> whole;    // the full state; later events follow it
+  std::vector<NoticePtr> others;  // with `whole`: the state of other sources
   std::vector<EventPtr> events;
-  bool ended = false;  // nothing will follow
+  bool ended = false;  // no update follows
 };
 
 using SavedOptions = backends::OptionStore::All;
 
 class ModelRouter;
 
-// Somebody who wants to know what changes. On one loop; dropping it ends the interest.
+// One reader of events. On one loop; dropping it ends the subscription.
 class EventReader {
  public:
   // `router` must outlive it.
   explicit EventReader(ModelRouter& router);
-  // Waits for up to `patience` for something to tell; then it comes back with nothing. First, and whenever the reader
-  // was too slow for the list of events, comes the whole.
+  // Waits for events for up to `patience`, else returns an empty update. The first update, and each one after the
+  // reader was too slow for the list of events, has `whole`.
   async::Task<Update> next(Millis patience);
 
  private:
@@ -178,20 +121,8 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   async::Task<std::vector<Resident>> residents();
   // A request has ended. On any loop.
   void count(RequestEnd end) override;
-  // ---- for groups of a mesh (model_router_groups.cpp); all on the home loop
-
-  // Loads it and gives a lease. Who begins it decides whether it is tried again: a failure evicts nobody. Errors: those
-  // of acquire(), not_here where the model is in memory otherwise; a load for another peer that is in the way is told
-  // by the fact residency::SoonHere.
-  async::Task<Result<Lease>> acquire_for_group(GroupLoad load);
-  // Ends what this backend's load has come to, at once, whatever runs on it; returns when nothing of it is left.
-  async::Task<void> end_of_group(std::shared_ptr<backends::Backend> of);
-  // The same, but lets run what runs on it, as unload() does.
-  async::Task<void> drain_of_group(std::shared_ptr<backends::Backend> of);
-  // What is held is loaded by groups, or by an owner who says so, but by no request.
-  void hold(const ModelName& model, bool held);
-  // In memory, on its way in or out, or waiting for its load.
-  bool is_there(const ModelName& model) const;
+  // For the groups of a mesh. On the home loop.
+  GroupLoads& groups() { return groups_; }
 
   // Readers of events hear of this source, too, for as long as the result lives. On the home loop.
   std::shared_ptr<void> attach(const EventSource& source) { return hub_.attach(source); }
@@ -213,7 +144,7 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
  private:
   friend class EventReader;
 
-  // What the core wants done.
+  // Actions of the core.
   void on(const residency::CheckLoad& action) override { checks_.on(action); }
   void on(const residency::DropCheck& action) override { checks_.on(action); }
   void on(const residency::StartLoad& action) override;
@@ -226,51 +157,20 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   void on(const residency::PinChanged& action) override;
   void stepped(std::uint64_t revision) override { hub_.stepped(revision); }
 
-  // The server that is this backend's, if there is one.
-  std::optional<residency::InstanceId> instance_of(const backends::Backend& backend) const;
-  Result<std::shared_ptr<LoadSpec>> spec_of_group(const GroupLoad& load) const;
-
-  // All of these on the home loop.
-  Lease make_lease(residency::LeaseId id, residency::InstanceId instance);
-  void return_lease(residency::LeaseId lease);
-  async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, LeaseRequest request);
-  async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, LeaseRequest request);
-  // What a load has said is kept with its process.
-  void note_requested(const ModelName& model, const OptionPatch& options);
-  // Loads it, if need be, with what `options` say of such a load.
-  async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionPatch options,
-                                         std::shared_ptr<const AskedRequest> asked = {},
-                                         residency::RequestOrigin origin = residency::RequestOrigin::local);
-  // Whether a load of this model would be a new one, and might evict another model.
-  async::Task<bool> may_evict(std::shared_ptr<const LoadSpec> spec);
-  // A peer's request.
-  async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, LeaseRequest request);
-  async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
-                                      bool save);
-  async::Task<Result<>> unload_here(ModelName model);
-  async::Task<Result<UnloadReport>> unload_all_here();
-  async::Task<Result<>> pin_here(ModelName model, bool pinned);
-  async::Task<Result<OptionReport>> options_here(backends::ModelPtr model, OptionChange change);
-  async::Task<Result<PressureReport>> simulate_pressure_here(double pct);
-  async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, OptionPatch options);
-  // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
-  void update_eviction();
-  void keep_here(const ModelName& model, Millis idle);
-  // A pin for as long as keep() says; model_router_keep.cpp.
-  bool may_keep_pinned(const ModelName& model) const;
-  void pin_kept(const ModelName& model, bool pinned);
-  RouterSnapshot look() const;
-  Report report_now() const;
-  std::vector<Resident> residents_now() const;
+  // A part, for calls from any loop.
+  template <typename Part>
+  async::OnLoop<Part> at_home(Part& part) const {
+    return {part, home_.executor()};
+  }
   async::Task<Update> next_update(std::optional<std::uint64_t> seen, Millis patience);
   async::Task<void> stop_here(Millis deadline);
 
   async::Loop& home_;
   async::Timers& timers_;
 
-  // Owned by the home loop.
+  // Belong to the home loop.
   const MonoTime started_;
-  ModelOptions wishes_;
+  ModelOptions options_;
   Counters counters_;
   CoreDriver driver_;
   EventHub hub_;
@@ -279,8 +179,10 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   ProcessManager processes_;
   RequestChecks request_checks_;
   ContextPlanner contexts_;
-  std::set<ModelName> held_;
-  std::set<ModelName> kept_pins_;  // that are keep()'s
+  KeepAlive keep_alive_;
+  ModelLoads loads_;
+  LeaseManager leases_;
+  GroupLoads groups_;
 };
 
 }  // namespace corral::router

@@ -111,7 +111,7 @@ Task<Result<router::Lease>> RouterGroupProcesses::load(EnginePtr engine) {
   }
   auto model = parts_.find(order.name);
   if (!model) co_return fail(errc::split_failed, fmt::format("'{}' isn't on this node's disk any more", order.name));
-  if (parts_.router.is_there(model->name)) {
+  if (parts_.router.groups().is_there(model->name)) {
     if (!order.told) co_return fail(errc::split_failed, fmt::format("'{}' is in this node's memory alone", order.name));
     auto unloading = parts_.router.unload(model->name);
     (void)co_await std::move(unloading);
@@ -158,14 +158,14 @@ void RouterGroupProcesses::drain(const EngineKey& key, std::optional<Millis> wit
 }
 
 Task<void> RouterGroupProcesses::drain_in_time(EnginePtr engine, std::optional<Millis> within) {
-  auto draining = parts_.router.drain_of_group(engine->backend);
+  auto draining = parts_.router.groups().drain(engine->backend);
   if (!within) {
     co_await std::move(draining);
   } else {
     auto drained = finished(std::move(draining));
     const auto in_time = co_await async::with_timeout(parts_.timers, *within, std::move(drained));
     if (!in_time) {
-      auto ending = parts_.router.end_of_group(engine->backend);
+      auto ending = parts_.router.groups().end(engine->backend);
       co_await std::move(ending);
     }
   }
@@ -184,7 +184,7 @@ Task<void> RouterGroupProcesses::stop_now(EnginePtr engine) {
   if (!engine->up) engine->tasks.cancel();
   if (!engine->up) co_await engine->tasks.join();
   if (engine->backend) {
-    auto ending = parts_.router.end_of_group(engine->backend);
+    auto ending = parts_.router.groups().end(engine->backend);
     co_await std::move(ending);
   }
   ended(engine, EngineEnd::asked, "");
@@ -209,7 +209,7 @@ void RouterGroupProcesses::ended(const EnginePtr& engine, EngineEnd how, std::st
 
 void RouterGroupProcesses::update_hold(const std::string& name) {
   const bool has_engine = std::ranges::any_of(engines_, [&](const auto& e) { return e.second->order.name == name; });
-  parts_.router.hold(ModelName(name), has_engine || held_.contains(name));
+  parts_.router.groups().hold(ModelName(name), has_engine || held_.contains(name));
 }
 
 }  // namespace corral::fleet

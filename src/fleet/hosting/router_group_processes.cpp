@@ -84,7 +84,7 @@ Task<void> RouterGroupProcesses::stop() {
 Task<Result<router::Lease>> RouterGroupProcesses::acquire(router::GroupLoad load, MonoTime until) {
   constexpr Millis kLook{250};
   while (true) {
-    auto asking = parts_.router.acquire_for_group(load);
+    auto asking = parts_.router.groups().acquire(load);
     auto lease = co_await std::move(asking);
     const bool soon = !lease && lease.error().fact<residency::SoonHere>() != nullptr;
     if (!soon || parts_.timers.now() >= until) co_return lease;

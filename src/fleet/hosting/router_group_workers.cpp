@@ -114,7 +114,7 @@ Task<void> RouterGroupProcesses::look_after(WorkerPtr worker, WeightFolder folde
     if (worker->over) co_return;
     if (fine) continue;
     worker->ended_for = "the disk is full of what it was sent";
-    auto ending = parts_.router.end_of_group(worker->made.backend);
+    auto ending = parts_.router.groups().end(worker->made.backend);
     co_return co_await std::move(ending);
   }
 }
@@ -147,7 +147,7 @@ Task<void> RouterGroupProcesses::reap_now(WorkerPtr worker) {
   worker->tasks.cancel();
   co_await worker->tasks.join();
   if (worker->made.backend) {
-    auto ending = parts_.router.end_of_group(worker->made.backend);
+    auto ending = parts_.router.groups().end(worker->made.backend);
     co_await std::move(ending);
   }
   const WorkerOrder& order = worker->order;

@@ -1,19 +1,21 @@
-// What groups of a mesh load here, and end. All on the home loop.
+#include "router/group_loads.h"
+
+#include <utility>
+
 #include <fmt/format.h>
 
-#include "base/log.h"
 #include "residency/errors.h"
-#include "router/model_router.h"
+#include "residency/instance_state.h"
+#include "router/base/errors.h"
 
 namespace corral::router {
-
 namespace {
 
 constexpr Millis kAgain{1'000};
 
 }  // namespace
 
-Result<std::shared_ptr<LoadSpec>> ModelRouter::spec_of_group(const GroupLoad& load) const {
+Result<std::shared_ptr<LoadSpec>> GroupLoads::spec_of(const GroupLoad& load) const {
   auto spec = std::make_shared<LoadSpec>();
   if (load.share) {
     spec->name = load.model->name;
@@ -26,10 +28,10 @@ Result<std::shared_ptr<LoadSpec>> ModelRouter::spec_of_group(const GroupLoad& lo
     spec->recalled = load.recalled;
   } else {
     // Who loads the model without saying how finds it loaded: the fingerprint is that of its usual options.
-    auto usual = wishes_.spec_of(load.model, OptionPatch());
+    auto usual = parts_.options.spec_of(load.model, OptionPatch());
     if (!usual) return std::unexpected(usual.error());
     spec = std::move(*usual);
-    auto wanted = wishes_.wanted(*load.model, OptionPatch());
+    auto wanted = parts_.options.wanted(*load.model, OptionPatch());
     if (load.context > 0 && wanted.ctx_size.value_or(0) <= 0) wanted.ctx_size = static_cast<std::int64_t>(load.context);
     auto resolved = load.backend->resolve(*load.model, wanted);
     if (!resolved) return std::unexpected(resolved.error());
@@ -44,19 +46,19 @@ Result<std::shared_ptr<LoadSpec>> ModelRouter::spec_of_group(const GroupLoad& lo
   return spec;
 }
 
-async::Task<Result<Lease>> ModelRouter::acquire_for_group(GroupLoad load) {
-  auto spec = spec_of_group(load);
+async::Task<Result<Lease>> GroupLoads::acquire(GroupLoad load) {
+  auto spec = spec_of(load);
   if (!spec) co_return std::unexpected(spec.error());
   const auto& name = load.model->name;
   residency::Acquire question{{}, std::move(*spec)};
-  auto asking = driver_.ask(std::move(question));
+  auto asking = parts_.driver.ask(std::move(question));
   auto answer = co_await std::move(asking);
   if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
   const auto& granted = std::get<residency::Granted>(answer);
-  const auto running = processes_.find(granted.instance);
-  auto lease = make_lease(granted.lease, granted.instance);
+  const auto running = parts_.processes.find(granted.instance);
+  auto lease = parts_.leases.make_lease(granted.lease, granted.instance);
   if (!lease) {
-    return_lease(granted.lease);
+    parts_.leases.return_lease(granted.lease);
     co_return fail(errc::backend_died, fmt::format("'{}' ended right after its load", name.value()));
   }
   if (LoadSpec::of(running->spec).own_backend != load.backend)
@@ -64,56 +66,40 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_group(GroupLoad load) {
   co_return lease;
 }
 
-std::optional<residency::InstanceId> ModelRouter::instance_of(const backends::Backend& backend) const {
-  for (const auto& [id, instance] : driver_.core().state().instances) {
+std::optional<residency::InstanceId> GroupLoads::instance_of(const backends::Backend& backend) const {
+  for (const auto& [id, instance] : parts_.driver.core().state().instances) {
     if (LoadSpec::of(instance->spec).own_backend.get() == &backend) return id;
   }
   return std::nullopt;
 }
 
-async::Task<void> ModelRouter::end_of_group(std::shared_ptr<backends::Backend> of) {
+async::Task<void> GroupLoads::end(std::shared_ptr<backends::Backend> of) {
   while (const auto instance = instance_of(*of)) {
     residency::EndInstance question{{}, *instance};
-    auto asking = driver_.ask(question);
+    auto asking = parts_.driver.ask(question);
     const auto answer = co_await std::move(asking);
     // The core couldn't decide, and is asked to look again a second later (CoreDriver).
-    if (std::holds_alternative<Error>(answer) && instance_of(*of)) co_await timers_.sleep_for(kAgain);
+    if (std::holds_alternative<Error>(answer) && instance_of(*of)) co_await parts_.timers.sleep_for(kAgain);
   }
 }
 
-async::Task<void> ModelRouter::drain_of_group(std::shared_ptr<backends::Backend> of) {
+async::Task<void> GroupLoads::drain(std::shared_ptr<backends::Backend> of) {
   while (const auto instance = instance_of(*of)) {
-    const auto& known = *driver_.core().state().instances.at(*instance);
+    const auto& known = *parts_.driver.core().state().instances.at(*instance);
     auto name = known.spec->name;
     if (residency::is_resident(known.state)) {
-      auto unloading = unload_here(std::move(name));
+      auto unloading = parts_.loads.unload(std::move(name));
       const auto gone = co_await std::move(unloading);
       if (gone) continue;
     }
-    auto ending = end_of_group(of);  // it waits for its load, or was given up already
+    auto ending = end(of);  // it waits for its load, or was given up already
     co_await std::move(ending);
   }
 }
 
-void ModelRouter::hold(const ModelName& model, bool held) {
-  if (held) {
-    held_.insert(model);
-  } else {
-    held_.erase(model);
-  }
-}
-
-bool ModelRouter::is_there(const ModelName& model) const {
-  const auto* known = driver_.core().state().find(model);
+bool GroupLoads::is_there(const ModelName& model) const {
+  const auto* known = parts_.driver.core().state().find(model);
   return known != nullptr && (known->current != nullptr || known->pending != nullptr);
-}
-
-void ModelRouter::on(const residency::Recall& action) {
-  const auto running = processes_.find(action.instance);
-  if (!running) return;
-  log::info("router", "{} is to go: its owner wants the memory", running->spec->name.value());
-  const auto& told = LoadSpec::of(running->spec).recalled;
-  if (told) told();
 }
 
 }  // namespace corral::router
