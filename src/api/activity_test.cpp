@@ -1,6 +1,6 @@
 // What requests have come to: rows of the log, whose they are, and captures.
 #include "api/activity_note.h"
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "api/rights.h"
 
 namespace corral::api {

@@ -1,5 +1,5 @@
 // The settings of the running server over HTTP. What they do to models in memory is in router/ and tests/integration.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

@@ -1,7 +1,7 @@
 // A dialect that isn't the canonical one, through the whole API: a body in words of its own, an answer in lines, errors
 // in the style of its path. Neither the router nor the backend knows of it.
-#include "api/api_fixture.h"
-#include "dialects/dialect_fixture.h"
+#include "api/api_fixture_for_tests.h"
+#include "dialects/dialect_fixture_for_tests.h"
 #include "dialects/error_filter.h"
 #include "dialects/form.h"
 #include "http/sse.h"

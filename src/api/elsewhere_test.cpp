@@ -1,5 +1,5 @@
 // Names of models that other nodes have.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "fleet/base/errors.h"
 #include "models/errors.h"
 

@@ -1,5 +1,5 @@
 // GET events as a client sees it.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "http/sse.h"
 
 namespace corral::api {

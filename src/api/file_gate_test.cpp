@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "api/access_filter.h"
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "api/rights.h"
 
 namespace corral::api {

@@ -1,5 +1,5 @@
 // Streams that go on when their client is away.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "api/errors.h"
 
 namespace corral::api {

@@ -1,5 +1,5 @@
 // The node of a mesh over HTTP: what is there without one, and with one of a single node.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

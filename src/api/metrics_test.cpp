@@ -1,6 +1,6 @@
 // GET metrics, slots, stats and requests, and cancelling: what is counted, and that nobody waits for an engine that
 // hangs.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

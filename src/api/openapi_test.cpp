@@ -2,7 +2,7 @@
 // description at all is asked of a validator (tests/clients/openapi.test.mjs).
 #include "api/openapi.h"
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

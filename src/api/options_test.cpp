@@ -1,5 +1,5 @@
 // Options of one model over HTTP.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

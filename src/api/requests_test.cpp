@@ -1,5 +1,5 @@
 // Requests and loads under way: what a stream hears while it waits, listing with their kind, and ending by id.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "http/sse.h"
 
 namespace corral::api {

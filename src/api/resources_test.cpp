@@ -1,7 +1,7 @@
 // What the endpoints answer when all is well, and how their answers follow what happens in memory.
 #include <future>
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

@@ -1,5 +1,5 @@
 // Paths without a prefix, and requests that name no model.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "api/loaded_model.h"
 
 namespace corral::api {

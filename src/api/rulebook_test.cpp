@@ -1,5 +1,5 @@
 // Rules of docs/residency-rules.md that concern what clients see and no other test states by itself.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

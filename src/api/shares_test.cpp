@@ -1,5 +1,5 @@
 // Parts of other nodes' models, beside the models of this one.
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

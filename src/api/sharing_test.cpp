@@ -1,7 +1,7 @@
 // How keys share a server: places of each, who may wait, and what a true Retry-After says.
 #include "api/sharing.h"
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "api/rights.h"
 #include "protocol/client_tag.h"
 

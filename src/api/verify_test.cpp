@@ -3,7 +3,7 @@
 #include <fstream>
 #include <future>
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

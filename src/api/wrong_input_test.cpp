@@ -1,7 +1,7 @@
 // What is wrong with a request is said with the right status and field, and nothing is loaded or evicted for it.
 #include <fmt/format.h>
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

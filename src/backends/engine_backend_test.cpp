@@ -1,5 +1,5 @@
 // The engine's recipe over played processes: what the child is told, what becomes of what it says, and of its end.
-#include "backends/engine_backend_fixture.h"
+#include "backends/engine_backend_fixture_for_tests.h"
 
 namespace corral::backends {
 namespace {

@@ -1,5 +1,5 @@
 // What the engine's recipe makes of load options: devices, defaults, checks, and the files they name.
-#include "backends/engine_backend_fixture.h"
+#include "backends/engine_backend_fixture_for_tests.h"
 
 namespace corral::backends {
 namespace {

@@ -11,7 +11,7 @@
 #include "backends/engine_protocol.h"
 #include "base/log.h"
 #include "models/temp_dir_for_tests.h"
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 
 namespace corral::backends {
 namespace {

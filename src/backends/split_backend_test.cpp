@@ -1,7 +1,7 @@
 // Loads of one plan, over played processes.
 #include "backends/split_backend.h"
 
-#include "backends/engine_backend_fixture.h"
+#include "backends/engine_backend_fixture_for_tests.h"
 
 namespace corral::backends {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 #include "proc/process_test_support.h"
 
 namespace corral::device {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "dialects/canonical_body.h"
-#include "dialects/dialect_fixture.h"
+#include "dialects/dialect_fixture_for_tests.h"
 #include "dialects/error_filter.h"
 #include "dialects/form.h"
 #include "dialects/own_names.h"

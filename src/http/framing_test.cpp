@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "http/beast/buffered_socket.h"
-#include "http/http_fixture.h"
+#include "http/http_fixture_for_tests.h"
 #include "http/request_id.h"
 
 namespace corral::http {

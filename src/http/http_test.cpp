@@ -1,5 +1,5 @@
 // Server and client over real sockets, on one loop.
-#include "http/http_fixture.h"
+#include "http/http_fixture_for_tests.h"
 
 namespace corral::http {
 namespace {

@@ -1,7 +1,7 @@
 // What a client may cost in time, memory and number, over real sockets and with a clock turned by hand.
 #include <boost/asio/socket_base.hpp>
 
-#include "http/http_fixture.h"
+#include "http/http_fixture_for_tests.h"
 #include "http/passing.h"
 
 namespace corral::http {

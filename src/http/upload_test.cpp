@@ -1,5 +1,5 @@
 // Bodies that are pulled while they are sent.
-#include "http/http_fixture.h"
+#include "http/http_fixture_for_tests.h"
 
 namespace corral::http {
 namespace {

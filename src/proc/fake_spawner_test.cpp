@@ -1,10 +1,9 @@
 // The fake keeps the contract of the real thing.
-#include "proc/fake_spawner.h"
-
 #include <boost/asio/post.hpp>
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
+#include "proc/fake_spawner_for_tests.h"
 
 namespace corral::proc {
 namespace {

@@ -1,6 +1,6 @@
 // Loads that start only when the memory they need is free.
 #include "residency/errors.h"
-#include "residency/memory_fixture.h"
+#include "residency/memory_fixture_for_tests.h"
 
 namespace corral::residency {
 namespace {

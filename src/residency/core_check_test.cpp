@@ -1,5 +1,5 @@
 // Looks at files and needs: when they are asked for, who waits for them, and that nobody goes before.
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 
 namespace corral::residency {
 namespace {

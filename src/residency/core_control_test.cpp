@@ -1,5 +1,5 @@
 // Explicit load and unload, shutdown, what snapshots show.
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 
 namespace corral::residency {
 namespace {

@@ -1,6 +1,6 @@
 // What is known of the memory of an instance that was told to downsize, before it has answered and when it goes
 // meanwhile.
-#include "residency/memory_fixture.h"
+#include "residency/memory_fixture_for_tests.h"
 
 namespace corral::residency {
 namespace {

@@ -1,5 +1,5 @@
 // Failed loads, second attempts, cool-down, deadlines, crashes.
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 #include "residency/errors.h"
 
 namespace corral::residency {

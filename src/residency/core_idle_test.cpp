@@ -1,5 +1,5 @@
 // Dynamic memory management by idleness: downsizing, eviction, what interrupts them; simulated passes.
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 #include "residency/errors.h"
 
 namespace corral::residency {

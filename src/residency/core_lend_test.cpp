@@ -1,6 +1,6 @@
 // What peers get, and what becomes of it.
 #include "residency/errors.h"
-#include "residency/lending_fixture.h"
+#include "residency/lending_fixture_for_tests.h"
 
 namespace corral::residency {
 namespace {

@@ -1,5 +1,5 @@
 // Pins and the NPU.
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 
 namespace corral::residency {
 namespace {

@@ -1,5 +1,5 @@
 // Memory that is short because of others on the machine: who gives up how much.
-#include "residency/memory_fixture.h"
+#include "residency/memory_fixture_for_tests.h"
 
 namespace corral::residency {
 namespace {

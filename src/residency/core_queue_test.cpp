@@ -1,5 +1,5 @@
 // The load queue: serial, first come first served, coalesced, cancellable; draining and patience; who may pass whom.
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 
 namespace corral::residency {
 namespace {

@@ -1,5 +1,5 @@
 // What peers have, and how the owner gets it back.
-#include "residency/lending_fixture.h"
+#include "residency/lending_fixture_for_tests.h"
 
 namespace corral::residency {
 namespace {

@@ -1,6 +1,6 @@
 // What a group of a mesh has in memory here: a share of another machine's model, and an engine that others compute for.
 #include "residency/errors.h"
-#include "residency/lending_fixture.h"
+#include "residency/lending_fixture_for_tests.h"
 
 namespace corral::residency {
 namespace {

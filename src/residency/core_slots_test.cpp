@@ -1,5 +1,5 @@
 // Slots, LRU, leases, auto-load protection, limits that change.
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 
 namespace corral::residency {
 namespace {

@@ -1,5 +1,5 @@
 // Models that run elsewhere: they take nothing here, and no automatic decision has them leave.
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 
 namespace corral::residency {
 namespace {

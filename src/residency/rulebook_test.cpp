@@ -1,7 +1,7 @@
 // Rules of docs/residency-rules.md that no other test states by itself: whole situations rather than single moves.
 #include <array>
 
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 #include "residency/errors.h"
 #include "residency/npu_rule.h"
 

@@ -1,6 +1,6 @@
 // What contexts models have, and requests that want a larger one.
 #include "router/base/errors.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

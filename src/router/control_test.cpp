@@ -1,7 +1,7 @@
 // Loading, unloading, pinning and stopping by hand, through the shell.
 #include "residency/errors.h"
 #include "router/base/errors.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

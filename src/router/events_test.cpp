@@ -1,6 +1,6 @@
 // What readers of events are told, in which order, and what becomes of slow ones.
 #include "router/base/errors.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

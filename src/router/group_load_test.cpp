@@ -1,6 +1,6 @@
 // What groups of a mesh load here, between all the others.
 #include "router/base/errors.h"
-#include "router/group_fixture.h"
+#include "router/group_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

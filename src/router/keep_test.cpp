@@ -1,7 +1,7 @@
 // Pins that requests ask for by how long a model is to stay (ModelRouter::keep).
 #include <algorithm>
 
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "async/loop.h"
 #include "async/settle_for_tests.h"
-#include "backends/fake_backend.h"
+#include "backends/fake_backend_for_tests.h"
 #include "base/log.h"
 #include "router/forward/answered_for_tests.h"
 #include "router/forward/forwarder.h"

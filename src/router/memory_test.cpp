@@ -1,7 +1,7 @@
 // What the shell does for the rules of memory: measures, asks what a load will take, shrinks what is idle.
 #include "router/base/errors.h"
 #include "router/instances/memory_sampler.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

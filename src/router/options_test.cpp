@@ -1,7 +1,7 @@
 // What is saved for a model, and what it does to loads.
 #include <fstream>
 
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "residency/npu_rule.h"
 #include "router/base/errors.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

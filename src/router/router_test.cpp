@@ -2,7 +2,7 @@
 #include "backends/errors.h"
 #include "residency/errors.h"
 #include "router/base/errors.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

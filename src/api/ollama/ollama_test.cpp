@@ -2,7 +2,7 @@
 #include <ctime>
 #include <tuple>
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "api/rights.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"

@@ -1,7 +1,7 @@
 // LM Studio's shapes under /api/v0: what its clients read, beside what those of Lemonade Server read there.
 #include "api/openai/lm_studio.h"
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

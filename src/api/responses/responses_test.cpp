@@ -1,7 +1,7 @@
 // Responses that are kept: got, gone on from, listed, deleted; whose they are; in the background; conversations.
 #include <fmt/format.h>
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "api/rights.h"
 
 namespace corral::api {

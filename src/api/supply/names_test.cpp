@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "api/rights.h"
-#include "api/supply/supply_fixture.h"
+#include "api/supply/supply_fixture_for_tests.h"
 
 namespace corral::api {
 namespace {

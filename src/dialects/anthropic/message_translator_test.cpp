@@ -7,7 +7,7 @@
 
 #include "dialects/anthropic/count_translator.h"
 #include "dialects/anthropic/read.h"
-#include "dialects/dialect_fixture.h"
+#include "dialects/dialect_fixture_for_tests.h"
 #include "http/sse.h"
 #include "json/value.h"
 #include "protocol/errors.h"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dialects/dialect_fixture.h"
+#include "dialects/dialect_fixture_for_tests.h"
 #include "dialects/ollama/conversation.h"
 #include "dialects/ollama/requests.h"
 #include "http/sse.h"

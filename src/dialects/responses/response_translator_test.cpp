@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "dialects/dialect_fixture.h"
+#include "dialects/dialect_fixture_for_tests.h"
 #include "dialects/responses/output.h"
 #include "dialects/responses/read.h"
 #include "http/sse.h"

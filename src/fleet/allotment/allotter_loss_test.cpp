@@ -1,6 +1,6 @@
 // What is served over several nodes comes back soon when one of them is known to be gone, and not for a blip.
 #include "base/log.h"
-#include "fleet/allotment/allotter_fixture.h"
+#include "fleet/allotment/allotter_fixture_for_tests.h"
 
 namespace corral::fleet {
 namespace {

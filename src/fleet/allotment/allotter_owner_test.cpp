@@ -1,6 +1,6 @@
 // What the mesh does about models that a node's owner has in memory.
 #include "base/log.h"
-#include "fleet/allotment/allotter_fixture.h"
+#include "fleet/allotment/allotter_fixture_for_tests.h"
 
 namespace corral::fleet {
 namespace {

@@ -1,7 +1,7 @@
 // Many short lives of several nodes: whatever requests, people, links and machines did, once they stop nodes come to
 // rest, and every model is served, or it is said why it isn't.
 #include "base/split_mix.h"
-#include "fleet/allotment/allotter_fixture.h"
+#include "fleet/allotment/allotter_fixture_for_tests.h"
 
 namespace corral::fleet {
 namespace {

@@ -1,7 +1,7 @@
 // Splits that go at once, and models that are hashed while something is done with them.
 #include "base/log.h"
 #include "fleet/allotment/allot_split.h"
-#include "fleet/allotment/allotter_fixture.h"
+#include "fleet/allotment/allotter_fixture_for_tests.h"
 
 namespace corral::fleet {
 namespace {

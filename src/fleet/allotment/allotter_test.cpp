@@ -1,7 +1,7 @@
 // What nodes do about an allocation, and above all what they leave alone.
 #include "fleet/allotment/allotter.h"
 
-#include "fleet/allotment/allotter_fixture.h"
+#include "fleet/allotment/allotter_fixture_for_tests.h"
 
 namespace corral::fleet {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "fleet/base/errors.h"
 #include "models/errors.h"
-#include "router/group_fixture.h"
+#include "router/group_fixture_for_tests.h"
 
 namespace corral::fleet {
 namespace {

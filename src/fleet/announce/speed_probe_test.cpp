@@ -5,7 +5,7 @@
 
 #include "async/loop.h"
 #include "async/task_group.h"
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 
 namespace corral::fleet {
 namespace {

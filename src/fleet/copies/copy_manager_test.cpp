@@ -15,7 +15,7 @@
 #include "mesh/support_for_tests.h"
 #include "models/content_hash.h"
 #include "models/digest.h"
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 
 namespace corral::fleet {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "async/loop.h"
 #include "fleet/base/errors.h"
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 
 namespace corral::fleet {
 namespace {

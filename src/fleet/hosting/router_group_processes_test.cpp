@@ -1,5 +1,5 @@
 // What groups have done at this node: each order, each end, each exactly once.
-#include "fleet/hosting/router_group_fixture.h"
+#include "fleet/hosting/router_group_fixture_for_tests.h"
 
 namespace corral::fleet {
 namespace {

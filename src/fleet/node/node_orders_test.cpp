@@ -8,7 +8,7 @@
 #include "fleet/copies/file_inspector.h"
 #include "fleet/node/node.h"
 #include "fleet/node/nodes_fixture_for_tests.h"
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 
 namespace corral::fleet {
 namespace {

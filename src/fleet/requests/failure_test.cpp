@@ -1,6 +1,6 @@
 // Nodes that go, lose a request, or say no: a request is asked again once before its first byte, passed to the next
 // node when it wasn't begun, or ends with one error. It never hangs.
-#include "fleet/requests/fleet_fixture.h"
+#include "fleet/requests/fleet_fixture_for_tests.h"
 #include "fleet/requests/mesh_gateway.h"
 #include "http/sse.h"
 

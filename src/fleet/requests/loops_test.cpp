@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "async/settle_for_tests.h"
-#include "fleet/requests/fleet_fixture.h"
+#include "fleet/requests/fleet_fixture_for_tests.h"
 
 namespace corral::fleet {
 namespace {

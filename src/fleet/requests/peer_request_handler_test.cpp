@@ -1,5 +1,5 @@
 // What peers may ask: canonical requests, so many of them, and nothing else.
-#include "fleet/requests/fleet_fixture.h"
+#include "fleet/requests/fleet_fixture_for_tests.h"
 #include "http/client.h"
 #include "protocol/client_tag.h"
 

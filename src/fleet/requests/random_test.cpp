@@ -2,7 +2,7 @@
 // every answer is right or one clear error, none is of another model, and nothing is left.
 #include <random>
 
-#include "fleet/requests/fleet_fixture.h"
+#include "fleet/requests/fleet_fixture_for_tests.h"
 #include "http/sse.h"
 
 namespace corral::fleet {

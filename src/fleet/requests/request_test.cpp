@@ -1,7 +1,7 @@
 // Requests that go from one node to another: what passes, what doesn't, and what is left behind (nothing).
 #include <filesystem>
 
-#include "fleet/requests/fleet_fixture.h"
+#include "fleet/requests/fleet_fixture_for_tests.h"
 #include "http/sse.h"
 #include "protocol/client_tag.h"
 

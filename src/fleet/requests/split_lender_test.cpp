@@ -1,6 +1,6 @@
 // Requests for models that several nodes hold together: they wait for the group, and are told why when it comes to
 // nothing.
-#include "fleet/requests/fleet_fixture.h"
+#include "fleet/requests/fleet_fixture_for_tests.h"
 #include "http/sse.h"
 
 namespace corral::fleet {

@@ -17,7 +17,7 @@
 #include "mesh/hints/message_pack.h"
 #include "mesh/hints/serf_wire.h"
 #include "mesh/support_for_tests.h"
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 
 namespace corral::mesh {
 namespace {

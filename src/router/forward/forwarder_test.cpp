@@ -3,7 +3,7 @@
 
 #include "backends/errors.h"
 #include "http/sse.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

@@ -1,5 +1,5 @@
 // Requests that end processes: how often they are sent, and what becomes of others beside them.
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

@@ -3,7 +3,7 @@
 #include "http/errors.h"
 #include "http/passing.h"
 #include "router/base/errors.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

@@ -1,6 +1,6 @@
 // Requests that can't succeed evict no model.
 #include "router/base/errors.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

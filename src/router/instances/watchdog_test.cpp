@@ -4,7 +4,7 @@
 #include <ranges>
 
 #include "backends/errors.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 namespace {

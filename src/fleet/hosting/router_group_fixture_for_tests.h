@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "fleet/hosting/router_group_processes.h"
-#include "router/group_fixture.h"
+#include "router/group_fixture_for_tests.h"
 
 namespace corral::fleet {
 

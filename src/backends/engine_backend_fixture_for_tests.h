@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "models/temp_dir_for_tests.h"
 #include "proc/errors.h"
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 
 namespace corral::backends {
 

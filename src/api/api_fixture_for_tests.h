@@ -9,7 +9,7 @@
 #include "async/loop.h"
 #include "async/offload.h"
 #include "async/spawned_task.h"
-#include "backends/fake_backend.h"
+#include "backends/fake_backend_for_tests.h"
 #include "base/log.h"
 #include "json/value.h"
 #include "models/gguf_test_writer.h"

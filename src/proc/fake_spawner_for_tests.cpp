@@ -1,4 +1,4 @@
-#include "proc/fake_spawner.h"
+#include "proc/fake_spawner_for_tests.h"
 
 #include <algorithm>
 

@@ -27,7 +27,7 @@
 #include "residency/errors.h"
 #include "router/base/errors.h"
 #include "router/peer_lease_provider.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::fleet {
 

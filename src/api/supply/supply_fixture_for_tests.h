@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "api/api_fixture.h"
+#include "api/api_fixture_for_tests.h"
 #include "api/supply/download_event_source.h"
 #include "api/supply/supply.h"
 #include "downloads/hub_for_tests.h"

@@ -1,7 +1,7 @@
 // For tests of the rules of memory: a house without limits, whose models take parts of "gpu0", which has 100.
 #pragma once
 
-#include "residency/core_harness.h"
+#include "residency/core_harness_for_tests.h"
 
 namespace corral::residency {
 

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
-#include "backends/fake_backend.h"
+#include "backends/fake_backend_for_tests.h"
 #include "base/log.h"
 #include "router/forward/answered_for_tests.h"
 #include "router/forward/forwarder.h"

@@ -1,4 +1,4 @@
-#include "backends/fake_backend.h"
+#include "backends/fake_backend_for_tests.h"
 
 #include <algorithm>
 #include <stdexcept>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "residency/lending.h"
-#include "residency/memory_fixture.h"
+#include "residency/memory_fixture_for_tests.h"
 
 namespace corral::residency {
 

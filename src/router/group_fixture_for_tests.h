@@ -5,7 +5,7 @@
 #include "residency/errors.h"
 #include "router/instances/memory_sampler.h"
 #include "router/peer_lease_provider.h"
-#include "router/router_fixture.h"
+#include "router/router_fixture_for_tests.h"
 
 namespace corral::router {
 
