@@ -1,10 +1,10 @@
-// The shell around the decision core, and the one door to it: leases, loads, pins, reports, from any loop. What it does
-// is done by objects with one job each: core_driver.h asks the core and runs its actions, process_manager.h has the
-// processes, model_options.h what models are loaded with, load_checks.h and memory_reporter.h find out what must be
-// known before, counters.h counts, event_hub.h tells.
+// The router around the residency core, and its public interface: leases, loads, pins, reports, from any loop. Objects
+// with one job each do the work. core_driver.h drives the core, process_manager.h has the processes, model_options.h
+// the options of loads. load_checks.h and memory_reporter.h run preflights, counters.h counts, event_hub.h publishes
+// changes.
 //
-// Lives on the home loop; every method may be called on any loop and answers there. Nothing in here waits while the
-// core decides, so resident models, health and the queue answer at once whatever loads or stops.
+// Lives on the home loop; every method may be called on any loop and returns there. Nothing in here blocks, so resident
+// models, health and the queue respond at once, whatever loads or stops.
 #pragma once
 
 #include <functional>
@@ -36,42 +36,42 @@ struct RouterOptions {
   // The same without the server's own llamacpp_args; unset: it has none.
   std::optional<backends::LoadOptions> defaults_without_args = {};
   Millis load_timeout{0};      // 0: from the size of the model
-  Millis stop_grace{5'000};    // between asking a backend to end and forcing it
-  Millis watchdog_timeout{0};  // of silence, then a backend counts as hung; 0: nobody watches
+  Millis stop_grace{5'000};    // between the request to end and the kill of a process
+  Millis watchdog_timeout{0};  // silence after which a process counts as hung; 0: no watchdog
 };
 
-// One loaded or loading model with what is known of its process.
+// One loaded or loading model, with the facts of its process.
 struct InstanceReport {
   residency::InstanceView view;
   backends::ServerFacts facts;
   backends::ModelPtr model;
   backends::LoadOptions options;
-  bool streaming = false;        // at least one answer of it is a stream
-  Device device = Device::none;  // it computes on: as its process says, before that as was expected of the load
+  bool streaming = false;        // at least one of its responses is a stream
+  Device device = Device::none;  // as its process reports; before that as predicted for the load
 };
 
-// A share of another node's model: no model that could be asked.
+// A share of another node's model: not a model for requests.
 struct ShareReport {
   InstanceReport instance;
   ShareOf of;
 };
 
 struct Report {
-  residency::Snapshot snapshot;  // with shares among its servers, but not as `loading`
+  residency::Snapshot snapshot;  // its instances include shares, its `loading` never is one
   std::vector<InstanceReport> instances;
   std::vector<ShareReport> shares;
   std::optional<double> load_progress;  // of snapshot.loading
   WallTime time;                        // when it was taken
 };
 
-// Everything that is counted, and how things stand.
+// All metrics, and the current state.
 struct MetricsReport {
   Report report;
-  Metrics models;  // of every model that was asked for or loaded since the start
+  Metrics models;  // of every model with a request or load since the start
   Millis uptime{0};
 };
 
-// A model that answers, to ask its process about itself. Doesn't keep it in memory.
+// A loaded model whose process can be queried. Doesn't keep it in memory.
 struct Resident {
   ModelName model;
   std::shared_ptr<RunningInstance> running;
@@ -80,7 +80,7 @@ struct Resident {
   http::Target& target(async::Executor executor) const;
 };
 
-// What a simulated shortage of memory has done.
+// Effect of a simulated memory pressure.
 struct PressureReport {
   std::vector<ModelName> downsized;
   std::vector<ModelName> evicted;
@@ -91,11 +91,11 @@ struct UnloadReport {
   std::vector<ModelName> draining;  // still finishing requests
 };
 
-// What a reader of events gets at a time.
+// One delivery to a reader of events.
 struct Update {
-  std::uint64_t number = 0;       // of the last event that is in it
-  std::optional<Report> whole;    // how everything stands; the events go on from there
-  std::vector<NoticePtr> others;  // with `whole`: how things stand elsewhere
+  std::uint64_t number = 0;       // of the last event in it
+  std::optional<Report> whole;    // the whole state; later events follow it
+  std::vector<NoticePtr> others;  // with `whole`: the states of other sources
   std::vector<EventPtr> events;
   bool ended = false;  // nothing will follow
 };
@@ -104,13 +104,13 @@ using SavedOptions = backends::OptionStore::All;
 
 class ModelRouter;
 
-// Somebody who wants to know what changes. On one loop; dropping it ends the interest.
+// A subscriber of changes. On one loop; its destruction ends the subscription.
 class EventReader {
  public:
   // `router` must outlive it.
   explicit EventReader(ModelRouter& router);
-  // Waits for up to `patience` for something to tell; then it comes back with nothing. First, and whenever the reader
-  // was too slow for the list of events, comes the whole.
+  // Waits up to `patience` for changes; returns an empty update after that. The first update, and one after missed
+  // events, is the whole state.
   async::Task<Update> next(Millis patience);
 
  private:
@@ -121,20 +121,20 @@ class EventReader {
 
 class ModelRouter final : public LeaseProvider, private ActionExecutor {
  public:
-  // Everything referred to must outlive the router. `saved`: of models, and their pins; the router keeps it up to date.
-  // `gauge` nullptr: nothing is known of memory, and no rule of it applies.
+  // All arguments must outlive the router. `saved`: saved options and pins of models; the router updates them.
+  // `sampler` nullptr: free memory is unknown, and no rule of memory applies.
   ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends, RouterOptions options,
               backends::OptionStore saved = backends::OptionStore(), MemorySampler* sampler = nullptr);
   ~ModelRouter() override;
 
-  // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
-  // waits for is aborted. Errors: those of residency and backends.
-  // A model that has a smaller context than is wished for is loaded anew with so much, as load() would do it. Errors:
-  // invalid_option where that can't be, context_not_yours where somebody else has to decide it.
+  // A lease on the model, which is loaded first if need be. Cancellation ends the wait in the queue; a load without
+  // other waiters is aborted. If the model has less context than requested, it is reloaded with that much, as by
+  // load(). Errors: those of residency and backends; invalid_option if such a context is impossible, context_not_yours
+  // if the requester may not reload it.
   async::Task<Result<Lease>> acquire(backends::ModelPtr model, LeaseRequest request = {}) override;
-  // A peer's request (Requester::origin) gets what its owner can spare: what is in memory, or a load of its own rules
-  // (residency/lending.h). What can't be done at once is refused at once: residency::errc::not_here, whose memory says
-  // what is short. It never changes how a model is loaded.
+  // A peer's request (Requester::origin) gets a lease on a loaded model, or a lent load (residency/lending.h). If
+  // neither is possible at once, it is refused: residency::errc::not_here, whose memory has the missing amounts. It
+  // never changes the options of a load.
   //
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
   Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
@@ -143,77 +143,76 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   Lease try_acquire(const ModelName& model, std::uint64_t context = 0,
                     residency::RequestOrigin origin = residency::RequestOrigin::local);
 
-  // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
-  // model (except for what they say shall not count), then by the configuration. True: it was in memory already.
-  // `save`: once it is loaded, `options` are saved for it, over what was saved before.
+  // Loads the model with `options` (or touches it if it is loaded with them). Unset options come from those saved for
+  // the model (except those that `options` unset), then from the configuration. True: it was in memory already. `save`:
+  // after the load, `options` are saved for the model, over older ones.
   async::Task<Result<bool>> load(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
                                  bool save = false);
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
   async::Task<Result<>> pin(ModelName model, bool pinned);
-  // How long the model, if it is in memory, stays there while nobody uses it; until another load or keep() says
-  // otherwise. 0: it leaves when its requests have ended; below 0: it is pinned, where that leaves a slot of its type
-  // that isn't, else it doesn't leave by itself. Such a pin isn't saved; it ends with the next keep() or when the model
-  // is told to leave. On any loop; doesn't wait.
+  // Sets how long a loaded model stays without requests, until another load or keep(). 0: it is evicted after its
+  // running requests. Below 0: it is pinned if an unpinned slot of its type remains; otherwise it is never evicted for
+  // idleness. Such a pin isn't saved; it ends with the next keep() or when the model is stopped. On any loop; doesn't
+  // wait.
   void keep(ModelName model, Millis idle);
-  // What is saved for the model, after this change. Errors: invalid_option and the like for values that were set,
+  // The options saved for the model, after this change. Errors: invalid_option and similar for invalid values,
   // not_saved.
   async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
-  // Of all models for which something is saved.
+  // Of all models with saved options.
   async::Task<SavedOptions> saved_options();
-  // Of models that need not be in memory, nor on disk.
+  // Includes models that are not in memory, or not on disk.
   async::Task<std::set<ModelName>> pins();
-  // The memory that load() with these options would take. Loads and evicts nothing.
+  // Predicted memory need of load() with these options. Loads and evicts nothing.
   async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionPatch options);
-  // What conversations with these models may have, in their order: there, or as a load would give it now.
+  // Contexts of these models, in their order: of the loaded model, or as a load would give it now.
   async::Task<std::vector<ModelContext>> contexts(std::vector<backends::ModelPtr> models);
-  // One pass of what idleness and pressure do by themselves, see residency::SimulatePressure.
+  // Simulates idleness or memory pressure once, see residency::SimulatePressure.
   async::Task<Result<PressureReport>> simulate_pressure(double pct);
 
   async::Task<Report> report();
-  // Progress of the load of this model, if it is the one that loads.
+  // Progress of the running load, if it is of this model.
   async::Task<std::optional<double>> progress(ModelName model);
   async::Task<Totals> totals();
   async::Task<MetricsReport> metrics();
   async::Task<std::vector<Resident>> residents();
-  // A request has ended. On any loop.
+  // Records the end of a request. On any loop.
   void count(RequestEnd end) override;
   // ---- for groups of a mesh (model_router_groups.cpp); all on the home loop
 
-  // Loads it and gives a lease. Who begins it decides whether it is tried again: a failure evicts nobody. Errors: those
-  // of acquire(), not_here where the model is in memory otherwise; a load for another peer that is in the way is told
-  // by the fact residency::SoonHere.
+  // Loads it and returns a lease. A failure evicts nothing, and the caller decides about another attempt. Errors: those
+  // of acquire(), and not_here if the model is in memory for another purpose. If only a load for another peer is in the
+  // way, the error has the fact residency::SoonHere.
   async::Task<Result<Lease>> acquire_for_group(GroupLoad load);
-  // Ends what this backend's load has come to, at once, whatever runs on it; returns when nothing of it is left.
+  // Ends the instance of this backend at once, even if requests run; returns when it is gone.
   async::Task<void> end_of_group(std::shared_ptr<backends::Backend> of);
-  // The same, but lets run what runs on it, as unload() does.
+  // The same, but lets running requests finish, as unload() does.
   async::Task<void> drain_of_group(std::shared_ptr<backends::Backend> of);
-  // What is held is loaded by groups, or by an owner who says so, but by no request.
+  // A held model is loaded only by groups or explicit loads, never by a request.
   void hold(const ModelName& model, bool held);
-  // In memory, on its way in or out, or waiting for its load.
+  // True if the model is loaded, loading, stopping or queued.
   bool is_there(const ModelName& model) const;
 
-  // Readers of events hear of this source, too, for as long as the result lives. On the home loop.
+  // Adds a source of events as long as the result lives. On the home loop.
   std::shared_ptr<void> attach(const EventSource& source) { return hub_.attach(source); }
-  // Tells them. On any loop; in the order of the calls of one loop.
+  // Publishes a notice to readers. On any loop; in the order of the calls of one loop.
   void tell(NoticePtr notice);
-  // Ends all readers of events, now and later: they get what has happened so far. stop() does that, too.
+  // Ends all readers of events, also later ones; they get what has happened so far. stop() does that, too.
   async::Task<void> end_events();
 
-  // Other settings from now on; what is loading or loaded keeps the options that only a reload could change. On the
-  // home loop.
+  // Changes the settings. Loading and loaded models keep options that only a reload could change. On the home loop.
   void change(RouterOptions options);
 
-  // Refuses new requests, lets running ones finish until `deadline`, then stops every backend. Once.
+  // Refuses new requests, lets running ones finish until `deadline`, then stops every instance. Once.
   async::Task<void> stop(Millis deadline);
 
-  // What is still there, in words: "2 servers, 1 lease"; empty when the router is at rest. On the home loop.
+  // Counts of what still exists: "2 servers, 1 lease"; empty when the router is at rest. On the home loop.
   std::string leftovers() const;
 
  private:
   friend class EventReader;
 
-  // What the core wants done.
+  // Actions of the core.
   void on(const residency::CheckLoad& action) override { checks_.on(action); }
   void on(const residency::DropCheck& action) override { checks_.on(action); }
   void on(const residency::StartLoad& action) override;
@@ -226,7 +225,7 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   void on(const residency::PinChanged& action) override;
   void stepped(std::uint64_t revision) override { hub_.stepped(revision); }
 
-  // The server that is this backend's, if there is one.
+  // The instance of this backend, if any.
   std::optional<residency::InstanceId> instance_of(const backends::Backend& backend) const;
   Result<std::shared_ptr<LoadSpec>> spec_of_group(const GroupLoad& load) const;
 
@@ -235,15 +234,15 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   void return_lease(residency::LeaseId lease);
   async::Task<Result<Lease>> acquire_here(backends::ModelPtr model, LeaseRequest request);
   async::Task<Result<Lease>> acquire_with(backends::ModelPtr model, LeaseRequest request);
-  // What a load has said is kept with its process.
+  // Stores the options of the last load with its process.
   void note_requested(const ModelName& model, const OptionPatch& options);
-  // Loads it, if need be, with what `options` say of such a load.
+  // Loads it if need be; `options` are those of the load.
   async::Task<Result<Lease>> acquire_new(backends::ModelPtr model, OptionPatch options,
                                          std::shared_ptr<const AskedRequest> asked = {},
                                          residency::RequestOrigin origin = residency::RequestOrigin::local);
-  // Whether a load of this model would be a new one, and might evict another model.
+  // Whether this request would start a new load that might evict another model.
   async::Task<bool> may_evict(std::shared_ptr<const LoadSpec> spec);
-  // A peer's request.
+  // For peer requests.
   async::Task<Result<Lease>> acquire_for_peer(backends::ModelPtr model, LeaseRequest request);
   async::Task<Result<bool>> load_here(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
                                       bool save);
@@ -253,10 +252,10 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   async::Task<Result<OptionReport>> options_here(backends::ModelPtr model, OptionChange change);
   async::Task<Result<PressureReport>> simulate_pressure_here(double pct);
   async::Task<Result<MemoryEstimate>> estimate_here(backends::ModelPtr model, OptionPatch options);
-  // Tells the core how models in memory leave it by themselves, after what is saved or configured has changed.
+  // Sends new eviction settings of loaded models to the core, after saved or configured options have changed.
   void update_eviction();
   void keep_here(const ModelName& model, Millis idle);
-  // A pin for as long as keep() says; model_router_keep.cpp.
+  // Pins that keep() sets; model_router_keep.cpp.
   bool may_keep_pinned(const ModelName& model) const;
   void pin_kept(const ModelName& model, bool pinned);
   RouterSnapshot look() const;
@@ -280,7 +279,7 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   RequestChecks request_checks_;
   ContextPlanner contexts_;
   std::set<ModelName> held_;
-  std::set<ModelName> kept_pins_;  // that are keep()'s
+  std::set<ModelName> kept_pins_;  // pins that keep() has set
 };
 
 }  // namespace corral::router

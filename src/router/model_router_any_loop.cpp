@@ -4,7 +4,7 @@
 namespace corral::router {
 namespace {
 
-// Something to be said at once, said there.
+// Calls `say` on the home loop.
 template <typename Say, typename T = std::invoke_result_t<Say>>
 async::Task<T> said_on(async::Executor home, Say say) {
   auto there = [](Say words) -> async::Task<T> { co_return words(); };

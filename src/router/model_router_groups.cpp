@@ -1,4 +1,4 @@
-// What groups of a mesh load here, and end. All on the home loop.
+// Loads and ends of groups of a mesh. All on the home loop.
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -25,7 +25,7 @@ Result<std::shared_ptr<LoadSpec>> ModelRouter::spec_of_group(const GroupLoad& lo
     spec->share_of = load.share;
     spec->recalled = load.recalled;
   } else {
-    // Who loads the model without saying how finds it loaded: the fingerprint is that of its usual options.
+    // The fingerprint is that of the usual options, so that a load without options finds the model loaded.
     auto usual = wishes_.spec_of(load.model, OptionPatch());
     if (!usual) return std::unexpected(usual.error());
     spec = std::move(*usual);
@@ -60,7 +60,8 @@ async::Task<Result<Lease>> ModelRouter::acquire_for_group(GroupLoad load) {
     co_return fail(errc::backend_died, fmt::format("'{}' ended right after its load", name.value()));
   }
   if (LoadSpec::of(running->spec).own_backend != load.backend)
-    co_return fail(residency::errc::not_here, fmt::format("'{}' is in memory already, and not for this", name.value()));
+    co_return fail(residency::errc::not_here,
+                   fmt::format("'{}' is already in memory for another purpose", name.value()));
   co_return lease;
 }
 
@@ -76,7 +77,7 @@ async::Task<void> ModelRouter::end_of_group(std::shared_ptr<backends::Backend> o
     residency::EndInstance question{{}, *instance};
     auto asking = driver_.ask(question);
     const auto answer = co_await std::move(asking);
-    // The core couldn't decide, and is asked to look again a second later (CoreDriver).
+    // The core couldn't decide, and gets a tick a second later (CoreDriver).
     if (std::holds_alternative<Error>(answer) && instance_of(*of)) co_await timers_.sleep_for(kAgain);
   }
 }
@@ -90,7 +91,7 @@ async::Task<void> ModelRouter::drain_of_group(std::shared_ptr<backends::Backend>
       const auto gone = co_await std::move(unloading);
       if (gone) continue;
     }
-    auto ending = end_of_group(of);  // it waits for its load, or was given up already
+    auto ending = end_of_group(of);  // its load is queued, running or aborted
     co_await std::move(ending);
   }
 }
@@ -111,7 +112,7 @@ bool ModelRouter::is_there(const ModelName& model) const {
 void ModelRouter::on(const residency::Recall& action) {
   const auto running = processes_.find(action.instance);
   if (!running) return;
-  log::info("router", "{} is to go: its owner wants the memory", running->spec->name.value());
+  log::info("router", "{} is recalled: this node needs the memory", running->spec->name.value());
   const auto& told = LoadSpec::of(running->spec).recalled;
   if (told) told();
 }

@@ -1,6 +1,5 @@
-// How long a model that is in memory stays there because a request said so: a time, or for ever, which is a pin as long
-// as that leaves others a slot. These pins aren't configuration: nothing of them is saved, and a model that is told to
-// leave loses its own.
+// How long a loaded model stays because a request said so: a time, or permanently. Permanently means a pin, if an
+// unpinned slot remains. These pins aren't configuration: they are not saved, and they end when the model is stopped.
 #include <algorithm>
 #include <utility>
 
@@ -11,12 +10,12 @@
 namespace corral::router {
 namespace {
 
-// Nobody waits for its answer.
+// Ticket without a waiter.
 constexpr residency::TicketId kNobodys{};
 
 }  // namespace
 
-// Requests must not be able to fill all slots of a type for good: whoever wants that pins by hand.
+// Requests must not be able to fill all slots of a type permanently; only an explicit pin may.
 bool ModelRouter::may_keep_pinned(const ModelName& model) const {
   const auto views = driver_.core().snapshot(driver_.now()).instances;
   const auto own =

@@ -1,4 +1,4 @@
-// What ModelRouter tells of the house, at one moment or as it changes.
+// ModelRouter's reports and event updates.
 #include "residency/instance_state.h"
 #include "router/model_router.h"
 #include "router/options/eviction.h"
