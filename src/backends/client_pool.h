@@ -1,4 +1,4 @@
-// One HTTP client per loop for one endpoint: clients belong to their loop, backends serve all of them.
+// One HTTP client per loop for one endpoint: a client belongs to its loop, a backend serves all loops.
 #pragma once
 
 #include <memory>
@@ -19,14 +19,14 @@ class ClientPool {
 
   // On any loop; the client is for `executor`'s loop.
   http::Client& on(async::Executor executor) {
-    const std::scoped_lock lock(mutex_);  // held for a search in a handful of entries
+    const std::scoped_lock lock(mutex_);  // held for a search in a few entries
     for (auto& [loop, client] : clients_) {
       if (&loop.context() == &executor.context()) return *client;
     }
     return *clients_.emplace_back(executor, std::make_unique<http::Client>(executor, endpoint_, options_)).second;
   }
 
-  // Closes the connections that wait for a request, each on its loop. From any loop.
+  // Closes idle connections, each on its loop. From any loop.
   static void close_idle(const std::shared_ptr<ClientPool>& pool) {
     const std::scoped_lock lock(pool->mutex_);
     for (auto& [loop, client] : pool->clients_)

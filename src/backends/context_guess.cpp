@@ -13,7 +13,7 @@ namespace {
 constexpr std::pair<std::string_view, std::uint64_t> kTypeBytes[] = {{"f32", 128}, {"f16", 64},  {"bf16", 64},
                                                                      {"q8_0", 34}, {"q5_1", 24}, {"q5_0", 22},
                                                                      {"q4_1", 20}, {"q4_0", 18}, {"iq4_nl", 18}};
-// Of buffers for a pass, in proportion to the cells.
+// Buffers of a pass, per cell.
 constexpr std::uint64_t kBuffersPerToken = 8192;
 constexpr std::uint64_t kCellMultiple = 256;
 

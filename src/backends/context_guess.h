@@ -1,5 +1,5 @@
-// What context a model gets, before it is loaded: by the rule of the engine (base/context_size.h), with what is known
-// of its memory here. Pure.
+// Predicts the context of a model before its load: by the rule of the engine (base/context_size.h), with the known
+// memory estimates. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace corral::backends {
 
-// KV cells that a load with these resolved options makes: ctx_size, or those that an automatic context begins with.
+// Initial KV cells of a load with these resolved options: ctx_size, or those of an automatic context.
 std::uint64_t first_cells(const models::ModelInfo& model, const LoadOptions& options);
 
-// Tokens that one conversation may have then. `estimate`: of the memory of this load, if it is known; else the file's
-// own numbers must do. `free`: bytes where it computes, before the load; 0: not known.
+// Tokens of one conversation after such a load. `estimate`: of the memory of this load, if known; else the data of the
+// file is used. `free`: bytes on its device before the load; 0: unknown.
 std::uint64_t predicted_context(const models::ModelInfo& model, const LoadOptions& options,
                                 const std::optional<MemoryEstimate>& estimate, std::uint64_t free);
 
-// Bytes that a load with these resolved options takes in all, while nothing better is known: the files and the context
-// that it begins with.
+// Rough total of bytes of a load with these resolved options, if there is no estimate: the files and the initial
+// context.
 std::uint64_t guessed_memory(const models::ModelInfo& model, const LoadOptions& options);
-// Of them, what the KV cells take, and buffers.
+// The parts of it: KV cells, and buffers.
 std::uint64_t guessed_cache(const models::ModelInfo& model, const LoadOptions& options);
 std::uint64_t guessed_buffers(const models::ModelInfo& model, const LoadOptions& options);
 

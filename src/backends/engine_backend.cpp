@@ -19,13 +19,13 @@
 namespace corral::backends {
 namespace {
 
-constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
-constexpr std::size_t kMaxAdapters = 64;
-constexpr std::size_t kLogBytes = 4 << 20;  // of a child's log, and as much of its older part
-constexpr std::size_t kMaxLogs = 32;        // before that of the child to come
+constexpr std::size_t kCauseLines = 6;  // of a dead process's output in the error
+constexpr std::size_t kMostAdapters = 64;
+constexpr std::size_t kLogBytes = 4 << 20;  // of a process's log, and as much of its older part
+constexpr std::size_t kMostLogs = 32;       // kept before the next process starts
 
-// Host memory that no load of this model exceeds: everything twice (weights that are kept in two layouts), cells of
-// every layer twice as wide as the model, and room for the rest. Only what is above the machine is worth a question.
+// Upper bound of the host memory of this model: twice its files (weights in two layouts), cells of every layer twice as
+// wide as the model, and an allowance. Only if it exceeds the machine's memory, an estimate is needed.
 std::uint64_t upper_bound(const models::ModelInfo& model, const LoadOptions& options) {
   constexpr std::uint64_t kBytesPerValue = 2, kKeysAndValues = 2, kRest = std::uint64_t{1} << 30;
   const auto& traits = model.traits;
@@ -47,13 +47,13 @@ bool shares_gpus(const LoadOptions& options) {
   return options.gpu_layers != 0 && (options.devices || options.tensor_split || options.main_gpu);
 }
 
-// Whether adapters, draft models and kinds of caches go with a model only the engine can tell.
+// Only the engine knows whether adapters, draft models and cache types fit the model.
 bool may_not_fit_together(const LoadOptions& options) {
   return !named_files(options).empty() || options.cache_type_k || options.cache_type_v || options.flash_attention ||
          options.workers.value_or(0) > 1;
 }
 
-// A program that isn't there won't be there for the second attempt either; anything else may pass.
+// A missing program will be missing for the second attempt too; other failures may be temporary.
 Error cannot_start(const Error& cause) {
   const bool missing = cause.code == proc::errc::program_not_found || cause.code == proc::errc::permission_denied;
   return {make_error_code(missing ? errc::backend_not_installed : errc::load_failed),
@@ -79,7 +79,7 @@ class EngineProcess final : public WrappedServer {
 
   ~EngineProcess() override { remove_socket(); }
 
-  // However a load ends, also when it is cancelled: it has taken the spare, so another is wanted.
+  // Any end of a load, also its cancellation, has used up the spare, so a new one is needed.
   struct NextSpare {
     EngineBackend& backend;
     ~NextSpare() { backend.want_spare(backend.options_.spare_delay); }
@@ -117,7 +117,7 @@ class EngineProcess final : public WrappedServer {
   async::Task<std::string> wait_for_exit() override {
     const auto status = co_await started_.child->wait();
     remove_socket();
-    // What it said last counts, too.
+    // Includes the last lines of the process.
     if (work_) co_await heard_all_.wait();
     if (work_) work_->by_signal = status.kind == proc::ExitStatus::Kind::killed;
     co_return status.describe();
@@ -144,12 +144,12 @@ class EngineProcess final : public WrappedServer {
 
  private:
   async::Task<Result<>> load_in_child(const Hooks& hooks) {
-    // One that only checks requests leaves the spare to the load that may follow.
+    // A checker of requests leaves the spare to the load that may follow.
     auto starting = weights_ == Weights::none ? backend_.spawn() : backend_.take();
     auto started = co_await std::move(starting);
     const bool spare = started && started->spare;
     auto loaded = co_await load_in(std::move(started), hooks);
-    // A spare may have ended while it waited, unnoticed: that says nothing of the model.
+    // A spare may have died unnoticed while it waited: its end isn't the model's fault.
     const bool was_dead = spare && !loaded && loaded.error().code == errc::load_crashed && !said_something_;
     if (!was_dead) co_return loaded;
     co_await started_.child->stop(Millis(0));
@@ -221,7 +221,7 @@ class EngineProcess final : public WrappedServer {
   }
 
   void note(const EngineRequest& request) {
-    // Lines of one request may overtake each other: that it was prepared says nothing once it has ended.
+    // Lines of one request may arrive out of order: `prepared` after `ended` is ignored.
     const auto known = work_->requests.find(request.id);
     if (request.state == EngineRequest::State::read) {
       work_->requests[request.id] = RequestPhase::read;
@@ -250,19 +250,19 @@ class EngineProcess final : public WrappedServer {
   EngineBackend& backend_;
   const ModelPtr model_;
   const LoadOptions options_;
-  const EngineSplit split_;  // without remotes: all of it is here
+  const EngineSplit split_;  // without remotes: the whole model is here
   const Weights weights_;
   EngineBackend::Started started_;
   std::optional<ClientPool> clients_;
   std::uint64_t context_window_ = 0;
   Device device_ = Device::none;
   std::optional<MemoryEstimate> predicted_;
-  bool said_something_ = false;  // the child, since it was told to load
-  async::Event downsized_;       // the child has answered, or will never
+  bool said_something_ = false;  // the process has sent a line since the load order
+  async::Event downsized_;       // the process has answered, or never will
   bool did_downsize_ = false;
-  bool silent_ = false;           // nothing comes from the child any more
-  std::optional<LastWork> work_;  // if the child says what it works on
-  async::Event heard_all_;        // all that the child has said
+  bool silent_ = false;           // the process sends nothing more
+  std::optional<LastWork> work_;  // set if the process reports its requests
+  async::Event heard_all_;        // all lines of the process were read
   async::TaskGroup events_;
 };
 
@@ -282,7 +282,7 @@ EngineBackend::EngineBackend(async::Executor home, async::Timers& timers, proc::
 EngineBackend::~EngineBackend() = default;
 
 Result<> EngineBackend::check_runtime_dir(const std::filesystem::path& folder) {
-  constexpr std::uint64_t kLastNumber = 99'999'999;  // of a child; nobody loads so often
+  constexpr std::uint64_t kLastNumber = 99'999'999;  // of a process; never reached
   const std::size_t behind = socket_in(folder, kLastNumber).native().size() - folder.native().size();
   const std::size_t most = sizeof(sockaddr_un::sun_path) - 1 - behind;
   if (folder.native().size() <= most) return {};
@@ -298,7 +298,7 @@ Result<LoadOptions> EngineBackend::resolve(const models::ModelInfo&, const LoadO
     return fail(errc::invalid_option, fine.error().message, fine.error().param);
   auto resolved = merge(options, LoadOptions{-1, 16, 0, -1, "auto"});
   if (*resolved.ctx_size == 0) resolved.ctx_size = -1;
-  // The engine would say so, too, but somebody might have been evicted by then.
+  // The engine would reject it too, but only after an eviction.
   if (*resolved.ctx_size > 0 && *resolved.ctx_size < *resolved.parallel) {
     return fail(
         errc::invalid_option,
@@ -346,7 +346,7 @@ async::Task<Result<>> EngineBackend::check_files(ModelPtr model, LoadOptions opt
       co_return fail(errc::model_file_not_found,
                      fmt::format("a file of model '{}' is missing: {}", model->name.value(), path.native()), "model");
     }
-    // The registry has read the header; what was put in the file's place since then shows at its beginning.
+    // The registry has read the header; a replaced file shows at its first bytes.
     if (!state->gguf) {
       co_return fail(errc::load_failed,
                      fmt::format("a file of model '{}' is no longer GGUF: {}", model->name.value(), path.native()),
@@ -360,8 +360,8 @@ std::uint64_t EngineBackend::files_state(const models::ModelInfo& model, const L
   return files_.state_of(files_of(model, options));
 }
 
-// The machine may have a GPU that the engine was built without, and a GPU that shares the machine's memory has none
-// that could be seen: once a child has tried, only that counts.
+// The engine may lack support for a GPU of the machine, and a GPU that shares the machine's memory isn't visible there.
+// So the experience of a process overrides `machine`.
 Device EngineBackend::device(const models::ModelInfo&, const LoadOptions& options, Device machine) const {
   const bool has_gpu = names_gpu(options) || has_gpu_.value_or(has(machine, Device::gpu));
   return options.gpu_layers != 0 && has_gpu ? Device::gpu : Device::cpu;
@@ -387,13 +387,13 @@ std::uint64_t EngineBackend::rough_bound(const models::ModelInfo& model, const L
 
 async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions options) {
   const HostMemory host = options_.host_memory();
-  // Only a child knows what the engine can compute with; what earlier servers have seen may have gone.
+  // Only an engine process knows its compute backends, and those of earlier processes may be gone.
   const bool new_kind = names_gpu(options) && !seen_.contains(*options.llamacpp_backend);
-  // Nor does anybody else know what a GPU has, or which ones there are.
+  // Only an engine process knows the GPUs and their memory.
   const bool on_gpu = shares_gpus(options) || (options.gpu_layers != 0 && has_gpu_.value_or(false));
   const bool too_large = host.total != 0 && upper_bound(*model, options) > host.total;
   const bool doubtful = may_not_fit_together(options) && !predictor_.known(*model, options);
-  // Only the engine can tell whether it can read a file.
+  // Only the engine knows whether it can read a file.
   const bool unproven = !predictor_.proven(*model, options);
   if (!unproven && !new_kind && !on_gpu && !too_large && !doubtful) co_return Result<>();
   const auto estimate = co_await predictor_.predict(model, options, new_kind);
@@ -402,7 +402,7 @@ async::Task<Result<>> EngineBackend::preflight(ModelPtr model, LoadOptions optio
     if (error.code == errc::invalid_option || error.code == errc::model_file_not_found ||
         error.code == errc::backend_not_installed || (error.code == errc::file_unusable && unproven))
       co_return std::unexpected(error);
-    log::warning("backends", "{}; the load is tried anyway", error.message);
+    log::warning("backends", "{}; the load starts anyway", error.message);
     co_return Result<>();
   }
   if (new_kind) seen_.insert(*options.llamacpp_backend);
@@ -422,7 +422,7 @@ std::unique_ptr<WrappedServer> EngineBackend::create(ModelPtr model, const LoadO
 
 std::unique_ptr<WrappedServer> EngineBackend::create_checker(ModelPtr model, const LoadOptions& options) {
   LoadOptions without = options;
-  without.draft_model.reset();  // it has no part in what a request is allowed
+  without.draft_model.reset();  // it doesn't affect which requests are valid
   without.park_dir.reset();
   without.gpu_layers = 0;
   return std::make_unique<EngineProcess>(*this, std::move(model), std::move(without), EngineSplit(),

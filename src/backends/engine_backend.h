@@ -1,7 +1,7 @@
-// The recipe "llamacpp", served by our own engine: `corral engine` as a child process behind a Unix socket.
+// The recipe "llamacpp", served by corral's own engine: engine processes (`corral engine`) behind Unix sockets.
 //
-// A spare child, with its compute backends found and nothing loaded, waits for the next model: that takes process start
-// and library loading out of every swap. A new spare is started once the load that took the last one is over.
+// A warm spare, which has found its compute backends and loaded nothing, waits for the next model: so loads need no
+// process start and library loading. The next spare starts after the load that took the last one.
 #pragma once
 
 #include <filesystem>
@@ -23,12 +23,12 @@ namespace corral::backends {
 struct EngineSplit;
 
 struct EngineBackendOptions {
-  std::filesystem::path program;      // the binary whose `engine` sub-command is the child
-  std::filesystem::path runtime_dir;  // for sockets; ours alone
-  std::filesystem::path log_dir;      // one file per child; empty: none
+  std::filesystem::path program;      // the binary whose sub-command `engine` is the engine process
+  std::filesystem::path runtime_dir;  // for sockets; only this server uses it
+  std::filesystem::path log_dir;      // one file per process; empty: none
   bool warm_spare = true;
-  Millis spare_delay{
-      0};  // from the end of a load to the start of the next spare: its start takes a core from the first answer
+  // From the end of a load to the start of the next spare, because its start slows down the first response.
+  Millis spare_delay{0};
   std::filesystem::path estimates_file = {};  // see MemoryPredictorOptions
   std::string engine_version = {};
   FilesOptions files = {};
@@ -41,8 +41,8 @@ class EngineBackend final : public Backend {
   EngineBackend(async::Executor home, async::Timers& timers, proc::Spawner& spawner, EngineBackendOptions options);
   ~EngineBackend() override;
 
-  // Whether sockets in this folder have names that the system takes; else no model could ever be loaded. Error:
-  // invalid_option, with how long it may be.
+  // Checks that the sockets in this folder have short enough names; otherwise no model could be loaded. Error:
+  // invalid_option, with the limit.
   static Result<> check_runtime_dir(const std::filesystem::path& folder);
 
   // Starts the first spare.
@@ -61,18 +61,18 @@ class EngineBackend final : public Backend {
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
   std::unique_ptr<WrappedServer> create_checker(ModelPtr model, const LoadOptions& options) override;
-  // With parts on other machines: see split_backend.h.
+  // With parts on other nodes: see split_backend.h.
   std::unique_ptr<WrappedServer> create_split(ModelPtr model, const LoadOptions& options, EngineSplit split);
   async::Task<void> stop() override;
 
  private:
   friend class EngineProcess;
-  // A child that waits for its load line, and where it listens once it is ready.
+  // A process that waits for its load order, and its future socket.
   struct Started {
     std::unique_ptr<proc::Child> child;
     std::filesystem::path socket;
     std::vector<std::string> argv;
-    bool spare = false;  // has waited for its order
+    bool spare = false;  // it was a warm spare
   };
 
   async::Task<Result<Started>> take();
@@ -86,9 +86,9 @@ class EngineBackend final : public Backend {
   const EngineBackendOptions options_;
   Files files_;
   MemoryPredictor predictor_;
-  std::string cpu_backend_;      // as the latest child said
-  std::optional<bool> has_gpu_;  // the engine, as the latest child has shown that might have used one
-  std::set<std::string> seen_;   // kinds of GPUs that a child has said yes to
+  std::string cpu_backend_;      // as reported by the latest process
+  std::optional<bool> has_gpu_;  // as shown by the latest process that could have used a GPU
+  std::set<std::string> seen_;   // kinds of GPUs that a process has confirmed
   std::uint64_t last_number_ = 0;
   std::optional<Started> spare_;
   bool stopping_ = false;

@@ -1,4 +1,4 @@
-// For tests of the engine's recipe: it over played processes, on one loop whose turns the test gives.
+// For tests of the engine backend: with fake processes, on one loop that the test runs.
 #pragma once
 
 #include <fstream>
@@ -118,7 +118,7 @@ class EngineBackendFixture : public testing::Test {
     wait_for(write());
   }
   void say(std::size_t number, const EngineEvent& event) { say(number, to_line(event)); }
-  // As the real child does once it listens.
+  // As the real engine process does once it listens.
   void make_socket(std::size_t number) { std::ofstream(process(number).spec().argv.at(3)) << ""; }
   std::vector<std::string> sockets() const {
     std::vector<std::string> names;

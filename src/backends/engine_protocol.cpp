@@ -6,7 +6,7 @@
 namespace corral::backends {
 namespace {
 
-// The causes a child may report, with the words for them on the wire.
+// Errors that an engine process may report, with their names on the control channel.
 struct Cause {
   std::string_view word;
   errc cause;
@@ -30,7 +30,7 @@ errc cause_of(std::string_view word) {
   return errc::load_failed;
 }
 
-// A file may be called by bytes that are no UTF-8, which JSON can't hold: "path_bytes":[109,232,...] then.
+// A file name may have bytes that are not UTF-8, which JSON can't hold: "path_bytes":[109,232,...] then.
 void write_path(json::Writer& out, const std::string& path) {
   if (json::is_utf8(path)) {
     out.field("path", path);
@@ -51,7 +51,7 @@ std::string read_path(const json::Value& from) {
   return path;
 }
 
-// Nothing for what is missing, no number, or not whole.
+// Empty if it is missing, not a number, or not whole.
 std::optional<std::int64_t> integer(const json::Value& from, std::string_view name) {
   const auto* found = json::find(from, name);
   return found && found->is_int64() ? std::optional(found->get_int64()) : std::nullopt;

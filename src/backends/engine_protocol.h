@@ -1,13 +1,13 @@
-// What router and engine child say to each other over the control channel: one JSON object per line.
+// The control channel between router and engine process: one JSON object per line.
 //
-//   router → child   {"load":{…}}                          once
-//   child → router   {"progress":0.4}                      any number of times while loading
+//   router → engine  {"load":{…}}                          once
+//   engine → router  {"progress":0.4}                      any number of times while loading
 //                    {"ready":{…}} or {"failed":{…}}       once
-//                    {"estimate":{…}}                      instead of "ready" by a child started for just that
-//   router → child   {"downsize":{}}                       any number of times
-//   child → router   {"downsized":{…}}                     for each of them
+//                    {"estimate":{…}}                      instead of "ready", by a process for estimates only
+//   router → engine  {"downsize":{}}                       any number of times
+//   engine → router  {"downsized":{…}}                     for each of them
 //                    {"request_done":{…}}                  for every inference request from then on
-//                    {"request":{…}}                       how far each one got, before any work is done for it
+//                    {"request":{…}}                       state of each request, sent before the work on it
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@
 
 namespace corral::backends {
 
-// A part of the model on another machine, whose worker is reached at an address of this one.
+// A part of the model on another node, whose RPC worker is reachable at a local address.
 struct RemotePart {
-  std::string name;      // of the machine
+  std::string name;      // of the node
   std::string endpoint;  // "127.0.0.1:40123"
-  double share = 0;      // of the layers, against the other parts and the engine's own
+  double share = 0;      // of the layers, relative to the other parts and the engine's own
 };
 
 struct EngineLoad {
@@ -39,8 +39,8 @@ struct EngineLoad {
   ModelType type = ModelType::llm;
   LoadOptions options;
   std::vector<RemotePart> remotes = {};  // in the order of their layers, which are the first ones
-  double own_share = 0;                  // where there are remotes
-  bool without_weights = false;          // to check requests, and serve none
+  double own_share = 0;                  // used if there are remotes
+  bool without_weights = false;          // for a checker of requests
 };
 
 struct EngineProgress {
@@ -48,26 +48,26 @@ struct EngineProgress {
 };
 struct EngineReady {
   std::uint64_t context_window = 0;
-  std::string cpu_backend = {};  // the library it computes with; later children start faster when they are told
-  Device device = Device::none;  // that holds its layers
-  bool tells_requests = false;   // by EngineRequest
+  std::string cpu_backend = {};  // the library that it computes with; with it, later processes start faster
+  Device device = Device::none;  // that has its layers
+  bool tells_requests = false;   // it sends EngineRequest
 };
 struct EngineFailed {
   // load_failed, load_out_of_memory, load_never_fits, model_file_not_found, backend_not_installed or invalid_option
   errc cause = errc::load_failed;
   std::string message;
-  std::string param = {};               // the load option at fault, if one is
-  std::vector<MemoryNeed> memory = {};  // for the causes of too little memory
+  std::string param = {};               // the load option at fault, if any
+  std::vector<MemoryNeed> memory = {};  // for causes of too little memory
 
   Error error() const;
 };
-// The answer to a downsize. Cells and compute memory come back with the next request.
+// The answer to a downsize. The next request restores cells and compute memory.
 struct EngineDownsized {
-  bool done = false;  // false: something is being generated
+  bool done = false;  // false: a generation runs
   std::uint64_t sessions = 0;
   std::uint64_t parked_bytes = 0;  // of KV, kept in host memory
 };
-// A request was read, is ready for the model (not told of all kinds), or has ended.
+// A request was read, is ready for the model (not reported for all kinds), or has ended.
 struct EngineRequest {
   enum class State { read, prepared, ended };
   std::string id;
@@ -84,7 +84,7 @@ bool is_downsize(std::string_view line);
 Result<EngineLoad> parse_engine_load(std::string_view line);
 Result<EngineEvent> parse_engine_event(std::string_view line);
 
-// A MemoryEstimate as it goes over the wire, into a file and out to people: one JSON object.
+// A MemoryEstimate on the control channel, in a file and for users: one JSON object.
 void write(json::Writer& out, const MemoryEstimate& estimate);
 MemoryEstimate read_memory_estimate(const json::Value& from);
 

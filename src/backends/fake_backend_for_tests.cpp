@@ -50,7 +50,7 @@ void FakeRequest::break_off() {
   changed_.set();
 }
 
-// Pulls what the test sends. Dropping it before the end tells the test so.
+// Sends the test's pieces. Marks the request as dropped if it is destroyed before its end.
 class FakeBody final : public http::BodySource {
  public:
   explicit FakeBody(std::shared_ptr<FakeRequest> request) : request_(std::move(request)) {}
@@ -92,7 +92,7 @@ class FakeTarget final : public http::Target {
   explicit FakeTarget(FakeServer& server) : server_(server) {}
 
   Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
-    if (server_.state_ != FakeServer::State::ready) co_return fail(http::errc::connect_failed, "nobody listens");
+    if (server_.state_ != FakeServer::State::ready) co_return fail(http::errc::connect_failed, "no server listens");
     if (server_.backend_.reply) {
       ++server_.replies_;
       co_return server_.backend_.reply(server_, head, body);
@@ -103,7 +103,7 @@ class FakeTarget final : public http::Target {
   }
 
   Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource& body) override {
-    if (server_.state_ != FakeServer::State::ready) co_return fail(http::errc::connect_failed, "nobody listens");
+    if (server_.state_ != FakeServer::State::ready) co_return fail(http::errc::connect_failed, "no server listens");
     const auto request = asked(head, {});
     const Asking asking{*request};
     while (!request->upload_ended_ && !request->response_ && !request->broken_) {
@@ -122,7 +122,7 @@ class FakeTarget final : public http::Target {
   }
 
  private:
-  // Whoever gives up asking is noticed.
+  // Marks the request as dropped if the client is cancelled.
   struct Asking {
     FakeRequest& request;
     ~Asking() {
@@ -198,13 +198,13 @@ void FakeServer::end(std::string how) {
   gone_.set();
 }
 
-// The router's side of a played server.
+// The router's side of a fake server.
 class FakeWrappedServer final : public WrappedServer {
  public:
   explicit FakeWrappedServer(std::shared_ptr<FakeServer> server) : server_(std::move(server)), target_(*server_) {}
   ~FakeWrappedServer() override {
     server_->hooks_ = {};
-    server_->end("killed by its owner");
+    server_->end("killed by the router");
   }
 
   Task<Result<>> load(Hooks hooks) override {
@@ -231,7 +231,7 @@ class FakeWrappedServer final : public WrappedServer {
     server->stops_.push_back(grace);
     const bool waits = !server->backend_.stop_at_once && grace > Millis(0) && server->alive();
     if (waits) co_await server->may_stop_.wait();
-    server->state_ == FakeServer::State::loading ? server->die("was told to stop") : server->end("exited with code 0");
+    server->state_ == FakeServer::State::loading ? server->die("was stopped") : server->end("exited with code 0");
   }
 
   bool is_askable() const override { return server_->backend_.askable; }
@@ -298,7 +298,8 @@ Device FakeBackend::device(const models::ModelInfo& model, const LoadOptions& op
 Task<Result<MemoryEstimate>> FakeBackend::estimate(ModelPtr model, LoadOptions) {
   ++asked;
   const auto found = estimates.find(model->name.value());
-  if (found == estimates.end()) co_return fail(errc::load_failed, "nothing is played for " + model->name.value());
+  if (found == estimates.end())
+    co_return fail(errc::load_failed, "there is no fake estimate for " + model->name.value());
   co_return found->second;
 }
 

@@ -1,4 +1,4 @@
-// Backends that are played, for tests of everything above this folder: no process, no socket, no time.
+// Fake backends for tests of everything above this folder: no process, no socket, no time.
 //
 //   FakeBackend backend(loop.executor());
 //   ... a request makes the router load "a" ...
@@ -6,7 +6,7 @@
 //   backend.server("a").request().answer(200, "{}");
 //   backend.server("a").die("killed by signal 9 (SIGKILL)");
 //
-// All on one loop, but for requests that `reply` answers: those may come on any loop.
+// All on one loop, except requests that `reply` answers: those may be on any loop.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@
 
 namespace corral::backends {
 
-// One request at a played server and the test's hand on its answer. Stays valid when the asker has gone.
+// One request to a fake server; the test controls its response. Stays valid after the client has gone.
 class FakeRequest {
  public:
   FakeRequest(async::Executor executor, http::RequestHead head, std::string body)
@@ -39,7 +39,7 @@ class FakeRequest {
   const std::vector<std::string>& uploaded() const { return uploaded_; }
   bool upload_ended() const { return upload_ended_; }
 
-  // The whole answer as JSON, or its head and then piece by piece. Without effect once the request is over.
+  // The whole response as JSON, or its head and then piece by piece. No effect after the end of the request.
   void answer(unsigned status, std::string text);
   void begin_stream(unsigned status = 200, std::string_view type = "text/event-stream");
   void send(std::string piece);
@@ -47,7 +47,7 @@ class FakeRequest {
   // The connection breaks: before the head, or in the middle of the body.
   void break_off();
 
-  // The asker has given up before the end.
+  // The client has left before the end.
   bool dropped() const { return dropped_; }
   bool broken() const { return broken_; }
   bool over() const { return ended_ || broken_ || dropped_; }
@@ -72,7 +72,7 @@ class FakeRequest {
 
 class FakeBackend;
 
-// One played server, from the start of its load to its end. Stays valid when the router has forgotten it.
+// One fake server, from the start of its load to its end. Stays valid after the router has forgotten it.
 class FakeServer {
  public:
   enum class State { created, loading, ready, gone };
@@ -83,32 +83,32 @@ class FakeServer {
   const LoadOptions& options() const { return options_; }
   State state() const { return state_; }
   bool alive() const { return state_ != State::gone; }
-  // What the process says that it computes on once it is ready.
+  // The device that the process reports once it is ready.
   Device computes_on = Device::none;
-  // What stop() was told, in order.
+  // The arguments of stop(), in order.
   const std::vector<Millis>& stops() const { return stops_; }
 
-  // The load, unless the backend loads at once.
+  // Controls the load, unless the backend loads at once.
   void progress(double fraction);
-  // Its process does something, without a word.
+  // Its process works, without output.
   void work() { ++work_; }
   void finish_load();
   void fail_load(Error error);
-  // What it told the router of its work when it ends; nothing: it is of a kind that doesn't.
+  // The report of its requests at its end; empty: such processes don't report.
   std::optional<LastWork> last_work = {};
-  // Ends by itself, now: a load fails with load_crashed, running requests break off.
+  // Ends unexpectedly, now: a load fails with load_crashed, running requests break off.
   void die(std::string how = "killed by signal 9 (SIGKILL)");
-  // What downsize() was asked for, in times; its answer is the backend's `downsizes`.
+  // Number of calls of downsize(); its answer is the backend's `downsizes`.
   std::size_t downsizes() const { return downsizes_; }
-  // Heeds stop(), unless the backend stops at once.
+  // Completes stop(), unless the backend stops at once.
   void let_stop();
-  // Tells the router what a request used.
+  // Reports the usage of a request to the router.
   void report(const RequestStats& stats);
 
-  // Requests so far, those that `reply` answered excepted; the newest one.
+  // All requests so far, except those that `reply` answered; the newest one.
   const std::vector<std::shared_ptr<FakeRequest>>& requests() const { return requests_; }
   FakeRequest& request() const { return *requests_.back(); }
-  // Not over yet.
+  // Requests that haven't ended.
   std::size_t running() const;
   std::size_t replies() const { return replies_; }
 
@@ -142,34 +142,34 @@ class FakeBackend final : public Backend {
 
   bool load_at_once = false;
   bool stop_at_once = true;  // else stop() with a grace waits for let_stop()
-  bool downsizes = true;     // what downsize() answers
+  bool downsizes = true;     // the answer of downsize()
   // Answers every request at once; unset: requests wait for the test. Called on the loop of the request.
   Reply reply;
-  // What resolve() says to a model of this name.
+  // Error of resolve() for a model of this name.
   std::map<std::string, Error> refused;
-  // Of these models check_files() gets no answer.
+  // Models for which check_files() never returns.
   std::set<std::string> silent_files;
-  // And these it doesn't find.
+  // Models whose files are missing.
   std::set<std::string> missing_files;
   std::size_t looks = 0;        // calls of check_files()
-  std::uint64_t on_disk = 0;    // files_state() after the next of them
-  std::uint64_t last_seen = 0;  // and before
-  // What preflight() and estimate() say to it.
+  std::uint64_t on_disk = 0;    // files_state() after the next call
+  std::uint64_t last_seen = 0;  // files_state() until then
+  // Answers of preflight() and estimate() by model.
   std::map<std::string, Error> never_fit;
   std::map<std::string, MemoryEstimate> estimates;
-  bool knows_estimates = true;            // without asking
-  std::uint64_t bound = 0;                // what rough_bound() says
-  std::optional<GivenMemory> given = {};  // what given_memory() says
-  bool askable = true;                    // its servers are
-  // What context() says, and its processes have, where no ctx_size is asked for.
+  bool knows_estimates = true;            // known_estimate() has them
+  std::uint64_t bound = 0;                // the answer of rough_bound()
+  std::optional<GivenMemory> given = {};  // the answer of given_memory()
+  bool askable = true;                    // is_askable() of its servers
+  // The answer of context(), and the context of its processes, if ctx_size isn't set.
   std::uint64_t usual_context = 2048;
-  std::uint64_t max_context = ~0ull;  // that any has
-  std::size_t asked = 0;              // calls of estimate()
-  // What device() says to it; to others as the engine would that has whatever the machine has.
+  std::uint64_t most_context = ~0ull;  // upper limit of any context
+  std::size_t asked = 0;               // calls of estimate()
+  // Answers of device() by model; for others it is the answer of an engine that supports all devices of the machine.
   std::map<std::string, Device> devices;
-  // create_checker() makes servers, called "checker of NAME".
+  // Whether create_checker() creates servers; they are called "checker of NAME".
   bool checks = false;
-  // create() throws for it.
+  // Models for which create() throws.
   std::set<std::string> unstartable;
 
   // {"model":NAME,"path":PATH,"body":BODY}, BODY as it is.
@@ -191,7 +191,7 @@ class FakeBackend final : public Backend {
   std::unique_ptr<WrappedServer> create_checker(ModelPtr model, const LoadOptions& options) override;
   async::Task<void> stop() override;
 
-  // Every server so far, in the order of their making; the newest one of a model.
+  // All servers so far, in order of creation; the newest one of a model.
   const std::vector<std::shared_ptr<FakeServer>>& servers() const { return servers_; }
   FakeServer& server(std::string_view model) const;
   std::size_t loads(std::string_view model) const;
@@ -206,7 +206,7 @@ class FakeBackend final : public Backend {
   std::vector<std::shared_ptr<FakeServer>> servers_;
 };
 
-// A model without files, for those who need no registry.
+// A model without files, for tests without a registry.
 ModelPtr fake_model(std::string name, ModelType type = ModelType::llm, std::string recipe = "llamacpp");
 
 }  // namespace corral::backends

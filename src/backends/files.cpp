@@ -41,7 +41,7 @@ std::optional<FileState> look_at(const std::filesystem::path& path) {
   return state;
 }
 
-// Of two real paths: the one is the other, or below it.
+// For real paths: `path` is `folder`, or is below it.
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder) {
   return !folder.empty() && std::ranges::mismatch(folder, path).in1 == folder.end();
 }

@@ -1,5 +1,5 @@
-// Looks at files of models without blocking the loop: a disk that is gone (a network mount, say) answers no stat() for
-// hours. The looking is done where it may block; here only waits who asked.
+// Reads the state of model files without blocking the loop: stat() on a lost disk (a network mount, for example) may
+// hang for hours. The calls run elsewhere; tasks here only wait for them.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@
 
 namespace corral::backends {
 
-// What tells one state of a file from another.
+// Distinguishes states of a file.
 struct FileState {
   bool regular = false;
-  bool gguf = false;                // begins as one
-  std::filesystem::path real = {};  // what it is called once all links are followed
+  bool gguf = false;                // has the magic bytes of GGUF
+  std::filesystem::path real = {};  // path after all links are followed
   std::uint64_t inode = 0;
   std::uint64_t size = 0;
   std::int64_t changed = 0;  // in ticks of the file system's clock
@@ -32,12 +32,12 @@ struct FileState {
 };
 
 struct FilesOptions {
-  // Runs work where it may block for long.
+  // Runs calls that may block for long.
   std::function<void(std::move_only_function<void()>)> offload;
-  Millis patience{30'000};  // with a file that gives no answer
+  Millis patience{30'000};  // time limit of a file
 };
 
-// The files that load options name, each with the option's key.
+// The files that load options name, with the option's key.
 struct NamedFile {
   std::string_view option;
   std::filesystem::path path;
@@ -48,26 +48,26 @@ std::vector<NamedFile> named_files(const LoadOptions& options);
 // On the home loop.
 class Files {
  public:
-  // What `timers` and `offload` use must outlive the answers: nobody waits for a look under way when this ends.
+  // What `timers` and `offload` use must outlive the calls: the destructor doesn't wait for running ones.
   Files(async::Executor home, async::Timers& timers, FilesOptions options);
 
-  // Looks at all of them; those that somebody looks at already are looked at once. Error: files_silent, when one gives
-  // no answer. May be cancelled at any time.
+  // Reads the state of all of them; simultaneous calls for one file share one read. Error: files_silent if a disk
+  // doesn't respond. May be cancelled at any time.
   async::Task<Result<>> look(std::vector<std::filesystem::path> paths);
-  // Whether a request that may not name any file of the machine may name these: GGUF files in one of the folders, which
-  // may be files themselves, with all links followed. One answer for whatever is wrong, so that nobody learns what
-  // there is elsewhere. Errors: invalid_option with the option as its param, files_silent.
+  // Whether a request without the right to all files of the machine may name these: GGUF files in one of the folders
+  // (or files), with all links followed. One error for all faults, so that clients can't find out which other files
+  // exist. Errors: invalid_option with the option as its param, files_silent.
   async::Task<Result<>> check_places(std::vector<NamedFile> named, std::vector<std::filesystem::path> folders);
-  // As of the last look that got an answer. None: it wasn't there.
+  // As of the last successful look(). Empty: it didn't exist.
   std::optional<FileState> seen(const std::filesystem::path& path) const;
-  // A text that tells this state of all of them, as they were last seen, from any other.
+  // A text that identifies this state of all of them, as last seen.
   std::string state_key(std::span<const std::filesystem::path> paths) const;
-  // The same as a number; 0: one of them wasn't there, or nobody has looked.
+  // The same as a number; 0: one of them didn't exist, or wasn't read yet.
   std::uint64_t state_of(std::span<const std::filesystem::path> paths) const;
 
  private:
   struct State {
-    // Clients may name one file in many ways, so what was seen is forgotten in time: `seen` becomes `earlier`.
+    // Clients may name one file in many ways, so entries are dropped after some time: `seen` becomes `earlier`.
     std::map<std::filesystem::path, FileState> seen, earlier;
     std::map<std::filesystem::path, std::shared_ptr<async::Event>> looking;
   };
@@ -76,7 +76,7 @@ class Files {
   const async::Executor home_;
   async::Timers& timers_;
   const FilesOptions options_;
-  const std::shared_ptr<State> state_;  // an answer that comes too late finds nobody
+  const std::shared_ptr<State> state_;  // a late answer finds it gone
 };
 
 }  // namespace corral::backends

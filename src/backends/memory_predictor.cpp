@@ -16,17 +16,17 @@ namespace corral::backends {
 namespace {
 
 constexpr int kCacheVersion = 1;
-constexpr std::size_t kMaxAnswers = 512;  // in the file; then it is begun anew
+constexpr std::size_t kMostAnswers = 512;  // in the file; a full one is emptied
 constexpr Millis kRefusalHolds{60'000};
-constexpr std::size_t kCauseLines = 6;  // of a dead child's output in the error
+constexpr std::size_t kCauseLines = 6;  // of a dead process's output in the error
 
-// Its own fault. Whoever is short of memory kills with SIGKILL.
+// Its own fault: the system kills with SIGKILL for lack of memory.
 bool ended_by_itself(const proc::ExitStatus& status) {
   return std::ranges::any_of(std::array{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV},
                              [&](int signal) { return status.by_signal(signal); });
 }
 
-// What a child is told. Threads and the public name change nothing about the answer.
+// The order for the process. Threads and the public name don't affect the prediction.
 EngineLoad order(const models::ModelInfo& model, LoadOptions options) {
   options.threads = 0;
   return {"", model.paths.front().string(), model.type, std::move(options)};
@@ -41,7 +41,7 @@ async::Task<Result<MemoryEstimate>> talk(proc::Child& child, std::string line) {
   if (event && std::holds_alternative<MemoryEstimate>(*event)) co_return std::get<MemoryEstimate>(std::move(*event));
   if (event && std::holds_alternative<EngineFailed>(*event)) {
     Error error = std::get<EngineFailed>(*event).error();
-    // A dry run needs no memory for the model: what it can't read, no load can.
+    // A dry run needs no memory for the model: a file that it can't read is unusable.
     if (error.code == errc::load_failed) error.code = errc::file_unusable;
     if (error.code == errc::file_unusable && error.param.empty()) error.param = "model";
     co_return std::unexpected(std::move(error));
@@ -114,7 +114,7 @@ async::Task<Result<MemoryEstimate>> MemoryPredictor::predict(ModelPtr model, Loa
 
 async::Task<void> MemoryPredictor::answer(std::string key, ModelPtr model, LoadOptions options,
                                           std::shared_ptr<Question> question) {
-  // However it ends, nobody waits for ever.
+  // Completes all waiters, even if this task fails or is cancelled.
   struct Answered {
     MemoryPredictor& self;
     const std::string& key;
@@ -139,7 +139,7 @@ async::Task<void> MemoryPredictor::answer(std::string key, ModelPtr model, LoadO
   } const busy(*this);
   bool crashed = false;
   question->answer = co_await ask_child(model, options, crashed);
-  if (crashed) question->answer = co_await ask_child(model, options, crashed);  // by the file, if it does so again
+  if (crashed) question->answer = co_await ask_child(model, options, crashed);  // a second crash is the file's fault
   if (!*question->answer) {
     const auto& error = question->answer->error();
     if (refusals_.size() >= kMaxAnswers) refusals_.clear();

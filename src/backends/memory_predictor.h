@@ -1,9 +1,9 @@
-// How much memory a load will take, asked of a child of its own: `corral engine --estimate` makes libllama's dry run
-// and ends. Answers are kept, in memory and in a file, by everything they depend on: the model's files (path, size,
-// time), the load options, the version of the engine. So each question costs a child once, a few hundred milliseconds.
+// Predicts the memory need of a load with an engine process: `corral engine --estimate` makes libllama's dry run and
+// ends. Predictions are stored, in memory and in a file, by all they depend on: the model's files (path, size, time),
+// the load options, the engine version. So each one costs a process once, a few hundred milliseconds.
 //
-// Lives on the home loop. Equal questions at the same time share one child; there is one child at a time. Who gives up
-// waiting leaves the child to finish for the next one.
+// Lives on the home loop. Equal predictions at the same time share one process; there is one process at a time. If a
+// caller is cancelled, the process finishes for the next one.
 #pragma once
 
 #include <filesystem>
@@ -28,37 +28,35 @@ namespace corral::backends {
 std::vector<std::filesystem::path> files_of(const models::ModelInfo& model, const LoadOptions& options);
 
 struct MemoryPredictorOptions {
-  std::filesystem::path program;     // the binary whose `engine --estimate` is the child
-  std::filesystem::path cache_file;  // made when needed; empty: answers are kept in memory only
-  std::string engine_version;        // answers of another version don't count
-  Millis deadline{60'000};           // a child that takes longer is killed
+  std::filesystem::path program;     // the binary whose `engine --estimate` is the process
+  std::filesystem::path cache_file;  // created when needed; empty: in memory only
+  std::string engine_version;        // predictions of another version are ignored
+  Millis deadline{60'000};           // a process that takes longer is killed
 };
 
 class MemoryPredictor {
  public:
-  // Reads the cache file; one that is missing or broken is an empty one. What is referred to must outlive it.
+  // Reads the cache file; a missing or broken file is an empty one. All references must outlive it.
   MemoryPredictor(async::Executor home, async::Timers& timers, proc::Spawner& spawner, Files& files,
                   MemoryPredictorOptions options);
 
-  // `options` are resolved ones (Backend::resolve). Errors: what the child says (model_file_not_found, invalid_option,
-  // file_unusable, ...; also if the file makes it crash), load_crashed, load_failed for a child that is late,
-  // files_silent.
-  // `anew`: what was known before doesn't count.
+  // `options` are resolved (Backend::resolve). Errors: those of the process (model_file_not_found, invalid_option,
+  // file_unusable, ...; also if the file makes it crash), load_crashed, load_failed after the deadline, files_silent.
+  // `anew`: stored predictions are ignored.
   async::Task<Result<MemoryEstimate>> predict(ModelPtr model, LoadOptions options, bool anew = false);
-  // What is known without asking, of the files as they were last seen.
+  // The stored prediction, for the files as they were last seen.
   std::optional<MemoryEstimate> known(const models::ModelInfo& model, const LoadOptions& options) const;
 
-  // Whether a load of these files has succeeded, or a dry run of it, with whatever options. As files were last seen.
+  // Whether a load or dry run of these files has succeeded, with any options. For the files as they were last seen.
   bool proven(const models::ModelInfo& model, const LoadOptions& options) const;
-  // A load of them has succeeded.
+  // Records that a load of them has succeeded.
   void prove(const models::ModelInfo& model, const LoadOptions& options);
 
   // Ends what runs. Once.
   async::Task<void> stop();
 
  private:
-  // One question under way, and who waits for its answer.
-  // A disk that failed once may be well again: it holds for a while only.
+  // A stored refusal. It expires, because a disk that failed once may work again.
   struct Refusal {
     Error error;
     MonoTime until;
@@ -83,10 +81,10 @@ class MemoryPredictor {
   const MemoryPredictorOptions options_;
   std::map<std::string, MemoryEstimate> answers_;
   std::set<std::string> proven_;             // by files_key()
-  std::map<std::string, Refusal> refusals_;  // whatever memory is free; of files that stay as they are
+  std::map<std::string, Refusal> refusals_;  // refusals that don't depend on free memory, for unchanged files
   std::map<std::string, std::shared_ptr<Question>> questions_;
   bool busy_ = false;
-  async::Event free_;  // no child runs
+  async::Event free_;  // set when no process runs
   async::TaskGroup tasks_;
 };
 

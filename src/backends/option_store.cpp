@@ -113,7 +113,7 @@ Result<> OptionStore::save(const ModelName& model, const LoadOptions& options) {
   changed.options = options;
   for (const auto& option : config::load_options()) {
     if (option.internal) config::unset(option, changed.options);
-    changed.others.erase(option.key);  // a value that was none
+    changed.others.erase(option.key);  // an invalid value of this option
   }
   return replace(model, std::move(changed));
 }

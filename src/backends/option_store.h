@@ -1,14 +1,12 @@
-// What is saved for each model: the options it is loaded with, and whether it is pinned. A JSON file
-// (recipe_options.json) of one object per model:
+// Saved options and pins of models. A JSON file (recipe_options.json) with one object per model:
 //
 //   {"tiny-llama": {"ctx_size": 2048, "auto_evict": true, "pinned": true}}
 //
-// Sparse: only what somebody has saved, as it was given. Keys that are none of ours are kept as they are. A model may
-// stand under its name with one of models::kNamePrefixes, as other servers write it; what is saved for it from then on
-// stands under its name alone.
+// It has only saved options, with their original texts. Unknown keys are preserved. The entry of a model may have a
+// name with one of models::kNamePrefixes, as other servers write it; the next save uses the plain name.
 //
-// Reads the file once, when it is made; one that isn't JSON is put aside, and the log says where. Each change writes
-// it, whole, before it counts; that takes a fraction of a millisecond. Used on one loop.
+// Reads the file once, in the constructor; a file that isn't JSON is renamed, and the log has the new name. Each change
+// writes the whole file before it takes effect; that takes a fraction of a millisecond. Used on one loop.
 #pragma once
 
 #include <filesystem>
@@ -23,12 +21,12 @@ namespace corral::backends {
 
 class OptionStore {
  public:
-  // An empty path: everything is forgotten at the end.
+  // An empty path: nothing is saved to disk.
   explicit OptionStore(std::filesystem::path file = {});
 
   using All = std::map<ModelName, LoadOptions>;
   All all() const;
-  // Nothing set where nothing is saved.
+  // Empty options if nothing is saved.
   LoadOptions of(const ModelName& model) const;
   // Errors: errc::not_saved; then nothing has changed.
   Result<> save(const ModelName& model, const LoadOptions& options);
@@ -39,7 +37,7 @@ class OptionStore {
 
  private:
   struct Entry {
-    json::Object others;  // members that are none of ours
+    json::Object others;  // unknown members
     LoadOptions options;
     bool pinned = false;
 

@@ -16,13 +16,13 @@
 namespace corral::backends {
 namespace {
 
-// It counts as taken over by who speaks to it: what it prints may cost neither disk nor time.
+// Treated as compromised by its peer: its output must cost neither disk nor time.
 constexpr std::size_t kLogBytes = 1 << 20;
 constexpr std::size_t kLogBytesPerSecond = 64 << 10;
 constexpr std::size_t kCauseLines = 6;
-// Its memory may be most of this machine's, and the kernel gives that back page by page.
+// It may hold most of the machine's memory, and the kernel frees that page by page.
 constexpr Millis kFreeing{300'000};
-// Of the time that it may be silent: one until it is asked, and three answers that don't come.
+// Parts of the silence limit: one before the first query, and three missing answers.
 constexpr int kLooks = 4;
 
 async::Task<Result<std::string>> answer(proc::ControlChannel& channel) {
@@ -75,7 +75,7 @@ class ShareProcess final : public WrappedServer {
     co_return ready;
   }
 
-  // It has nothing to put in order, and may be somebody else's by now: nobody waits for it.
+  // It has nothing to clean up, and its peer may control it: it gets no grace.
   async::Task<void> stop(Millis) override {
     co_await stop_watching();
     if (child_) {
@@ -107,14 +107,14 @@ class ShareProcess final : public WrappedServer {
   std::uint64_t work() const override { return child_ ? device::process_work(worker(), backend_.options_.proc) : 0; }
 
  private:
-  // Whoever computes: the child is its shadow once it is locked in (proc/sandbox.h).
+  // The computing process: the child process becomes its shadow after the lockdown (proc/sandbox.h).
   pid_t worker() const {
     const pid_t inner = device::first_child(child_->pid(), backend_.options_.proc);
     return inner != 0 ? inner : child_->pid();
   }
 
-  // Its memory is free when this returns: its shadow, told to end, kills it and waits for that. Who has no shadow yet
-  // ends by itself, and who stands still has to be woken for it.
+  // Its memory is free when this returns: on SIGTERM its shadow kills it and waits for its end. Without a shadow it
+  // ends itself; a stopped process must first be continued.
   async::Task<proc::ExitStatus> end_by_force() {
     child_->kill(SIGCONT);
     co_return co_await child_->stop(kFreeing);
@@ -125,7 +125,7 @@ class ShareProcess final : public WrappedServer {
     co_await watching_.join();
   }
 
-  // One line; what it says after that are signs of life.
+  // One line; later lines are signs of life.
   async::Task<Result<>> until_ready() {
     const auto line = co_await child_->control()->read_line();
     if (!line) co_return fail(errc::load_crashed, line.error().message);
@@ -147,7 +147,7 @@ class ShareProcess final : public WrappedServer {
     co_return Result<>();
   }
 
-  // A process that stands still breaks no connection: whoever waits for what it computes would wait for ever.
+  // A stopped process keeps its connections open, so the engine would wait for it permanently.
   async::Task<void> watch() {
     const Millis pace = std::max(backend_.options_.watchdog / kLooks, Millis(1));
     auto next = backend_.timers_.now();
@@ -156,12 +156,12 @@ class ShareProcess final : public WrappedServer {
       co_await backend_.timers_.sleep_until(next);
       auto asking = answer(*child_->control());
       const auto answered = co_await async::with_timeout(backend_.timers_, pace, std::move(asking));
-      if (answered && !*answered) co_return;  // it ends
+      if (answered && !*answered) co_return;  // it is ending
       missed = answered ? 0 : missed + 1;
     }
     hung_ = fmt::format("it did not respond for {} s and was killed",
                         std::chrono::duration<double>(backend_.options_.watchdog).count());
-    log::warning("backends", "a worker hangs: {}", hung_);
+    log::warning("backends", "an RPC worker hangs: {}", hung_);
     auto ending = end_by_force();
     co_await std::move(ending);
   }
@@ -183,7 +183,7 @@ class ShareProcess final : public WrappedServer {
   std::unique_ptr<proc::Child> child_;
   Device device_ = Device::cpu;
   NoTarget target_;
-  std::string hung_;  // why the watch has killed it
+  std::string hung_;  // why the watchdog killed it
   async::TaskGroup watching_;
 };
 
@@ -225,7 +225,7 @@ proc::ChildSpec ShareBackend::spec() const {
   spec.leftovers = engine_leftovers();
   spec.log.bytes_per_second = kLogBytesPerSecond;
   if (!options_.log_dir.empty()) {
-    // One for all: they come and go as others want.
+    // One file for all shares: peers decide how many there are.
     spec.log_file = options_.log_dir / "shares.log";
     spec.log_file_bytes = kLogBytes;
   }

@@ -1,6 +1,6 @@
-// A share of a model that another machine of the mesh hosts: not a model that can be asked, but a process that computes
-// layers for an engine there (`corral rpc-worker`, remote/). The router books and watches it like any other server; its
-// Unix socket is for whoever carries the bytes of that engine.
+// A share of a model of another node: not a model for requests, but an RPC worker (`corral rpc-worker`, remote/) that
+// computes layers for an engine there. The router accounts for it and watches it like any other process; its Unix
+// socket carries the bytes of that engine.
 //
 // One backend for one share. On the home loop.
 #pragma once
@@ -17,23 +17,23 @@
 namespace corral::backends {
 
 struct ShareOptions {
-  std::filesystem::path program;      // the binary whose `rpc-worker` sub-command is the child
-  std::filesystem::path runtime_dir;  // for sockets; ours alone
+  std::filesystem::path program;      // the binary whose sub-command `rpc-worker` is the process
+  std::filesystem::path runtime_dir;  // for sockets; only this server uses it
   std::filesystem::path log_dir;      // empty: none
-  std::uint32_t threads = 1;          // of a CPU
-  Millis watchdog{0};                 // one that gives no sign of life for so long has hung, and is killed; 0: never
-  std::filesystem::path proc = "/";   // holds proc/; another one for tests
+  std::uint32_t threads = 1;          // of the CPU
+  Millis watchdog{0};                 // silence after which it counts as hung and is killed; 0: never
+  std::filesystem::path proc = "/";   // parent of proc/; another one for tests
 };
 
 struct ShareOrder {
-  std::uint64_t number = 0;       // of this server's run, for names
-  std::uint64_t bytes = 0;        // that it may take
-  std::filesystem::path cache;    // for weights that come again; empty: none
-  std::uint64_t cache_bytes = 0;  // that a file of these may have
-  std::string llama;              // the version that it must have; empty: any
+  std::uint64_t number = 0;       // unique in this server's run, for names
+  std::uint64_t bytes = 0;        // limit of its memory
+  std::filesystem::path cache;    // for weights that are sent again; empty: none
+  std::uint64_t cache_bytes = 0;  // size limit of one of its files
+  std::string llama;              // the required version; empty: any
 };
 
-// The name that shares have in the house, where models have theirs. `host`: whose it is.
+// The model that stands for a share in the core. `host`: the node with the engine.
 ModelPtr share_model(const std::string& host, std::uint64_t bytes);
 
 class ShareBackend final : public Backend {
@@ -43,7 +43,7 @@ class ShareBackend final : public Backend {
                ShareOrder order);
 
   const std::filesystem::path& socket() const { return socket_; }
-  // llama.cpp's version as the process says it, once it is ready.
+  // llama.cpp's version as the process reports it, once it is ready.
   const std::string& llama() const { return llama_; }
 
   std::string_view recipe() const override { return "share"; }

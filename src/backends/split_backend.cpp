@@ -16,7 +16,7 @@ MemoryEstimate estimate_of(const GivenMemory& memory) {
 
 }  // namespace
 
-// A context that grows would grow on the other machines, too, beyond what they have granted.
+// A growing context would also grow on the other nodes, beyond their grants.
 Result<LoadOptions> SplitBackend::resolve(const models::ModelInfo& model, const LoadOptions& options) const {
   auto resolved = engines_.resolve(model, options);
   if (!resolved || *resolved->ctx_size > 0) return resolved;

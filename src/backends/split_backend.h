@@ -1,6 +1,6 @@
-// A model of this machine that is loaded together with workers on others: the engine's recipe, with the parts of one
-// plan. The plan travels with its load, so no other load of the model can be taken for it. What it takes here is the
-// plan's word: neither the whole file, nor what the engine would choose by itself.
+// A local model that is loaded together with RPC workers on other nodes: the engine's recipe, with the parts of one
+// plan. The plan belongs to its load, so other loads of the model can't be confused with it. The plan sets its local
+// memory, not the whole file or the engine's own choice.
 //
 // One backend for one plan: llama.cpp keeps endpoints for the life of a process, and a process serves one load. On the
 // home loop.
@@ -35,7 +35,7 @@ class SplitBackend final : public Backend {
   std::optional<GivenMemory> given_memory() const override { return split_.memory; }
   std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options, std::uint64_t free) const override;
   std::uint64_t rough_bound(const models::ModelInfo&, const LoadOptions&) const override { return split_.memory.total; }
-  // The plan was made for what there is.
+  // Always succeeds: the plan was made for the available memory.
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
   async::Task<void> stop() override;

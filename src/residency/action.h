@@ -1,4 +1,4 @@
-// What the core wants done. The shell runs the actions in order; none of them may wait inside the call.
+// The core's output: actions. The router runs them in order; none of them may block inside the call.
 #pragma once
 
 #include <optional>
@@ -10,48 +10,48 @@
 
 namespace corral::residency {
 
-// Look at the files of this load and find out what it will take, without anybody's going for it. Asked when a load
-// enters the queue, and again when somebody is to go for it and the last look is old. Answer: LoadChecked or
-// CheckFailed with this number. At most one for each instance.
+// Check the files of this load and predict its memory need. Sent when a load enters the queue, and again before it
+// evicts a model if the last check is old. Answer: LoadChecked or CheckFailed with this number. At most one runs for
+// each instance.
 struct CheckLoad {
   InstanceId instance;
   std::uint64_t check = 0;
   SpecPtr spec;
 };
-// Nobody wants to know any more.
+// The result is no longer needed.
 struct DropCheck {
   InstanceId instance;
 };
-// Start a child for this model. Answer: LoadSucceeded, LoadFailed or InstanceDied.
+// Start a process for this model. Answer: LoadSucceeded, LoadFailed or InstanceDied.
 struct StartLoad {
   InstanceId instance;
   SpecPtr spec;
-  int attempt = 1;  // 2: the second and last one, everybody else has gone
+  int attempt = 1;  // 2: the second and last one, after the eviction of all others
 };
-// Kill the child that is loading. Answer: InstanceStopped.
+// Kill the loading process. Answer: InstanceStopped.
 struct AbortLoad {
   InstanceId instance;
   StopReason reason = StopReason::cancelled;
 };
-// Stop an idle child, by force if it doesn't go within the shell's own bound. Answer: InstanceStopped.
+// Stop an idle process, by force after the router's own time limit. Answer: InstanceStopped.
 struct StopInstance {
   InstanceId instance;
   StopReason reason = StopReason::none;
 };
-// Whoever holds this share (ModelSpec::share) is to let go of it: it is stopped as soon as that is done, and after
-// `recall_grace` in any case. Told once.
+// The holder of this share (ModelSpec::share) must release it. The share stops after its release, and after
+// `recall_grace` at the latest. Sent once.
 struct Recall {
   InstanceId instance;
 };
 
-// Free what an idle child needs only to work. Answer: Downsized or DownsizeFailed. Requests may come meanwhile, and
-// StopInstance too.
+// Free the memory that an idle process needs only for requests. Answer: Downsized or DownsizeFailed. Requests and
+// StopInstance may come before the answer.
 struct Downsize {
   InstanceId instance;
 };
-// Measure the memory, now or within milliseconds. Answer: MemorySampled, whichever comes first.
+// Measure the free memory within milliseconds. Answer: MemorySampled; a regular sample that arrives first counts too.
 struct SampleMemory {};
-// From now on send MemorySampled every second or few, or no more. Off at the beginning.
+// Start or stop sending MemorySampled every few seconds. Off at the beginning.
 struct WatchMemory {
   bool on = false;
 };
@@ -59,20 +59,20 @@ struct WatchMemory {
 // Answers to tickets: exactly one for each, none after CancelTicket.
 struct Granted {
   TicketId ticket;
-  LeaseId lease;  // to be returned by ReturnLease
+  LeaseId lease;  // ends with ReturnLease
   InstanceId instance;
 };
 struct Loaded {
   TicketId ticket;
   InstanceId instance;
-  bool was_resident = false;  // nothing had to be done
+  bool was_resident = false;  // it was already loaded
 };
 struct Unloaded {
   TicketId ticket;
   std::vector<ModelName> unloaded;
-  std::vector<ModelName> draining;  // still finishing requests or their load; they go when that is done
+  std::vector<ModelName> draining;  // still finishing requests or their load; they stop after that
 };
-// Also told without a ticket when a load changed the pin: to be saved as configuration.
+// Also sent without a ticket when a load changes the pin: the router saves it.
 struct PinChanged {
   std::optional<TicketId> ticket;
   ModelName model;
@@ -88,14 +88,14 @@ struct Rejected {
   Error error;
 };
 
-// Send Tick at this time; replaces the previous WakeAt; nothing: no Tick is needed.
+// Send Tick at this time; replaces the previous WakeAt. Empty: no Tick is needed.
 struct WakeAt {
   std::optional<MonoTime> time;
 };
 
 using Action = std::variant<CheckLoad, DropCheck, StartLoad, AbortLoad, StopInstance, Recall, Downsize, SampleMemory,
                             WatchMemory, Granted, Loaded, Unloaded, PinChanged, Relieved, Rejected, WakeAt>;
-// Filled by the core, emptied by the caller: keep one and reuse it, so that granting allocates nothing.
+// The core appends, the caller empties. Reuse one list, so that a grant allocates nothing.
 using ActionList = std::vector<Action>;
 
 }  // namespace corral::residency

@@ -10,12 +10,12 @@
 namespace corral::residency {
 namespace {
 
-// While the state of the files is unknown (0), a load counts as one of the same files.
+// While the state of the files is unknown (0), they count as unchanged.
 bool is_same(const Failure& failure, const ModelSpec& spec) {
   return failure.options == spec.options && (failure.files == spec.files || failure.files == 0 || spec.files == 0);
 }
 
-// One more in a row, of which `tolerated` - 1 have no consequence.
+// Counts one more failure in a row; the first `tolerated` - 1 have no consequence.
 void count(std::optional<Failure>& failure, const Settings& settings, int tolerated, const ModelSpec& spec,
            std::string cause, MonoTime now) {
   const int before = failure && is_same(*failure, spec) ? failure->in_a_row : 0;
@@ -31,7 +31,7 @@ void count(std::optional<Failure>& failure, const Settings& settings, int tolera
 }
 
 Error cooling(const std::string& what, Millis left) {
-  Error error(errc::cooling_down, fmt::format("{} (may be tried again in {} ms)", what, left.count()), "model");
+  Error error(errc::cooling_down, fmt::format("{} (retry in {} ms)", what, left.count()), "model");
   error.retry_after = std::chrono::ceil<std::chrono::seconds>(left);
   return error;
 }
@@ -62,10 +62,9 @@ std::optional<Error> cooling_down(const Model& model, const ModelSpec& spec, Mon
                                model.failure->in_a_row, model.failure->cause),
                    failed);
   }
-  return cooling(
-      fmt::format("'{}' ended {} times in a row while it worked on requests and is left alone for a while: {}",
-                  spec.name.value(), model.crashes->in_a_row, model.crashes->cause),
-      crashed);
+  return cooling(fmt::format("'{}' crashed {} times in a row under requests and cools down: {}", spec.name.value(),
+                             model.crashes->in_a_row, model.crashes->cause),
+                 crashed);
 }
 
 }  // namespace corral::residency

@@ -8,7 +8,7 @@
 namespace corral::residency {
 namespace {
 
-// Which part an event is for. True: decisions may change by it.
+// Passes an event to its part. True: decisions may change.
 class Dispatch {
  public:
   Dispatch(CoreParts& parts, const Step& step) : parts_(parts), step_(step) {}
@@ -66,7 +66,7 @@ const State& Core::state() const { return parts_->state; }
 void Core::handle(const Event& event, Now now, ActionList& out) {
   const Step step{now, out};
   if (std::visit(Dispatch(*parts_, step), event)) advance(step);
-  // First what stops for other reasons, then what has to stop besides for the memory.
+  // First stop instances for other reasons, then for memory pressure.
   const auto* sampled = std::get_if<MemorySampled>(&event);
   if (sampled != nullptr && parts_->reclaimer.relieve_pressure(sampled->pools, step)) advance(step);
 }
@@ -88,7 +88,7 @@ void Core::release(LeaseId lease, Now now, ActionList& out) {
 
 bool Core::may_evict(const SpecPtr& spec, Now now) const { return parts_->scheduler.may_evict(spec, now.mono); }
 
-// What follows from the state: first all that may change a decision, then the decision, then its consequences.
+// Consequences of the state: first all that may change a decision, then the decision, then its effects.
 void Core::advance(const Step& step) {
   CoreParts& parts = *parts_;
   State& state = parts.state;

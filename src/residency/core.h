@@ -1,25 +1,25 @@
-// The decision core: which models are in memory, which are evicted, which loads wait. A pure state machine: it has no
-// I/O, no threads, no clock and no log of its own; every event comes with the time, every consequence is an action in a
-// list.
+// The decision core: which models are in memory, which are evicted, which loads wait. A pure state machine without I/O,
+// threads, clock or log. Every event carries the time; every consequence is an action in a list.
 //
-// The shell calls it from one thread at a time (one strand or loop) and runs the actions. No call waits for anything.
+// The router calls it from one thread at a time (a strand or loop) and runs the actions. No call blocks.
 //
-// The rules in short, and where each has its place:
-//   - One load at a time, first come first served; loads of one model are one load with several waiters
+// The rules in short, and the files that implement them:
+// - One load at a time, first come first served. Loads of one model are one load with several waiters
 //   (core/load_queue.h, core/waiters.h).
-//   - Victims are chosen when the load's turn comes. Idle before busy, least recently used first, pinned never
+// - Victims are chosen when the load's turn comes: idle before busy, least recently used first, pinned never
 //   (eviction_plan.h, npu_rule.h).
-//   - Busy victims take newcomers for `swap_patience`, then they drain; requests that can't be granted meanwhile wait
-//   for a new load. A load that waits for a draining victim lets later loads pass that can be decided without it
-//   (core/load_scheduler.h, queue_reservations.h).
-//   - The waiters' leases are granted in the step in which the load completes (core/process_events.h).
-//   - No victim stops for a load whose files and needs haven't been checked just now (core/preflight.h).
-//   - A load starts when its predicted memory is free. For memory, idleness and pressure models are evicted by their
+// - Busy victims accept new requests for `swap_patience`, then they drain; further requests wait for a new load. A load
+//   that waits for a draining victim lets later loads pass if they do not need what it needs (core/load_scheduler.h,
+//   queue_reservations.h).
+// - The waiters' leases are granted in the step in which the load completes (core/process_events.h).
+// - No victim stops for a load without a fresh preflight of its files and memory need (core/preflight.h).
+// - A load starts when its predicted memory is free. For memory, idleness and pressure, models are evicted by their
 //   eviction score (reclaim.h, eviction_plan_memory.cpp, core/reclaimer.h).
-//   - A failed load evicts all other models and is tried once more; faults of the model itself evict nothing. A model
-//   that fails to load, or ends under requests, again and again cools down (core/failures.h, cooldown.h).
-//   - Peers of a mesh get what no local request needs, and give it back when one does (lending.h,
-//   core/peer_requests.h, core/recalls.h). Without peers nothing of that is seen.
+// - After a failed load all other models are evicted, and it is tried once more; faults of the model itself evict
+//   nothing. A model that repeatedly fails to load, or crashes under requests, cools down (core/failures.h,
+//   cooldown.h).
+// - Peers of a mesh get what no local request needs, and lose it when a local request needs it (lending.h,
+//   core/peer_requests.h, core/recalls.h). Without peers these rules have no effect.
 #pragma once
 
 #include <cstdint>
@@ -44,27 +44,26 @@ class Core {
     InstanceId instance;
   };
 
-  // `pins`: the models that configuration says are pinned.
+  // `pins`: the models that the configuration pins.
   explicit Core(Settings settings, const std::set<ModelName>& pins = {});
   Core(Core&&) noexcept;
   ~Core();
 
-  // One event: changes the state and appends what is to be done to `out`.
+  // Handles one event: changes the state and appends actions to `out`.
   void handle(const Event& event, Now now, ActionList& out);
 
-  // The short way for a request to a model that is ready: the same as Acquire, without building an event. Nothing: the
-  // model isn't ready, send Acquire.
+  // Fast path of Acquire for a model that is ready, without an event. Empty: the model isn't ready, send Acquire.
   std::optional<Lease> try_acquire(const ModelName& model, Now now, RequestOrigin origin = RequestOrigin::local);
   // The same as ReturnLease.
   void release(LeaseId lease, Now now, ActionList& out);
 
-  // Whether a load that began now might evict or downsize another model. Also true if the last sample of the memory is
-  // too old to tell, and while other loads wait or run. Changes nothing.
+  // Whether a load that started now might evict or downsize another model. Also true if the last memory sample is too
+  // old, and while other loads wait or run. Changes nothing.
   bool may_evict(const SpecPtr& spec, Now now) const;
 
   const State& state() const;
   Snapshot snapshot(Now now) const { return take_snapshot(state(), now); }
-  // Grows with every change that is worth telling (not with requests that come and go on a ready instance).
+  // Grows with every change that watchers need (not with requests that start and end on a ready instance).
   std::uint64_t revision() const { return state().revision; }
 
  private:

@@ -1,6 +1,6 @@
-// For unit tests of the core: a house of models driven by hand, whose events take names and whose actions read as text.
+// For unit tests of the core: drives it by hand. Events take model names, actions read as text.
 //
-//   House house;
+//   CoreHarness house;
 //   EXPECT_THAT(house.acquire("a"), ElementsAre("start a"));
 //   EXPECT_THAT(house.succeed("a"), ElementsAre("grant 1 on a"));     // tickets count from 1
 #pragma once
@@ -29,7 +29,7 @@ class CoreHarness {
   explicit CoreHarness(Settings settings = {}, std::set<ModelName> pins = {}) : core_(std::move(settings), pins) {}
   static Settings slots(std::int32_t count) { return {.limits = Limits::of_all(count)}; }
 
-  // Models are llms on the GPU until told otherwise, before their first use.
+  // Models are llms on the GPU by default; change them before their first use.
   ModelSpec& model(const std::string& name) {
     specs_[name].name = ModelName(name);
     return specs_[name];
@@ -43,7 +43,7 @@ class CoreHarness {
     spec.device = Device::npu;
   }
 
-  // Bytes it takes on the GPU "gpu0", and how many of them a downsize frees.
+  // Its memory need on "gpu0", and the part of it that a downsize frees.
   ModelSpec& needs(const std::string& name, std::uint64_t total, std::uint64_t dynamic = 0) {
     ModelSpec& spec = model(name);
     spec.memory = {{PoolId("gpu0"), total, dynamic}};
@@ -79,7 +79,7 @@ class CoreHarness {
   Lines died(const std::string& name, Worked how = {true, false}) {
     return send(InstanceDied{child(name), "killed by signal 11", how.worked, how.answered});
   }
-  // Answers to "check": its files are there, and this is what it takes; or they aren't.
+  // Answers to "check": its files exist and this is its need; or they don't.
   Lines checked(const std::string& name) {
     const CheckLoad asked = checks_.at(name);
     ModelSpec found = *asked.spec;
@@ -94,9 +94,9 @@ class CoreHarness {
   Lines stopped(const std::string& name) { return send(InstanceStopped{child(name)}); }
   Lines downsized(const std::string& name) { return send(Downsized{child(name)}); }
   Lines not_downsized(const std::string& name) { return send(DownsizeFailed{child(name)}); }
-  // So much is free on "gpu0", of 100.
+  // Sets the free memory of "gpu0", of 100.
   Lines free(std::uint64_t available) { return send(MemorySampled{{{PoolId("gpu0"), 100, available}}}); }
-  // Time passes; the tick comes when the core asked for one.
+  // Time passes; sends Tick if the core requested one.
   Lines pass(Millis time) {
     now_.mono += time;
     now_.wall += time;
@@ -104,7 +104,7 @@ class CoreHarness {
     return due ? send(Tick{}) : Lines{};
   }
 
-  // Several steps at once: loaded, and idle or with one request running (which the number identifies).
+  // Several steps at once: loaded, and idle or with one running request, whose number is returned.
   void have_idle(const std::string& name) { finish(have_busy(name)); }
   std::uint64_t have_busy(const std::string& name) {
     acquire(name);
@@ -144,7 +144,7 @@ class CoreHarness {
   SpecPtr spec(const std::string& name) { return std::make_shared<const ModelSpec>(model(name)); }
 
  private:
-  // The newest child of this model.
+  // The newest instance of this model.
   InstanceId child(const std::string& name) const { return children_.at(name); }
   std::string name_of_child(InstanceId id) const { return names_.at(id); }
   static std::string join(const std::vector<ModelName>& names) {

@@ -1,5 +1,5 @@
-// Models that run elsewhere: an instance of somebody's, which corral only asks. They compute on no device of this
-// machine, so they take nothing of it: no slot, no memory, no part of an NPU; and only who says so has them leave.
+// Models that run elsewhere: an external server that corral only sends requests to. They compute on no device of this
+// machine, so they take no slot, no memory and no part of an NPU. They are never evicted, only unloaded.
 #pragma once
 
 #include "residency/types.h"

@@ -1,5 +1,4 @@
-// The causes for which the core itself refuses a request. A failed load is answered with the error that the shell
-// reports.
+// Error codes of the core's own refusals. A failed load is answered with the error that the router reports.
 #pragma once
 
 #include <system_error>
@@ -10,20 +9,20 @@
 namespace corral::residency {
 
 enum class errc {
-  slots_pinned = 1,  // every slot of the type, or the NPU, is held by pinned models
-  cooling_down,      // the model failed repeatedly; retry_after says when it may be tried again
-  not_loaded,        // there is no such model in memory
+  slots_pinned = 1,  // pinned models hold every slot of the type, or the NPU
+  cooling_down,      // the model failed repeatedly; retry_after has the remaining time
+  not_loaded,        // no instance of this model is in memory
   load_crashed,      // the instance ended while it was loading
   load_deadline,     // the load took longer than allowed
   shutting_down,
   bad_limit,            // max_loaded_models can't be understood
-  queue_full,           // as many wait for loads as may wait; retry_after
-  insufficient_memory,  // the model needs more than there is on this machine; the error's memory says what
-  memory_in_use,        // it would fit, but others than our models hold the memory; retry_after
-  not_here,             // a peer's request that can't be served here now; the error's memory says what is short
+  queue_full,           // the maximum number of requests already waits for loads; retry_after
+  insufficient_memory,  // the model needs more memory than the machine has; the error's memory has the amounts
+  memory_in_use,        // it would fit, but other programs hold the memory; retry_after
+  not_here,             // a peer's request that can't be served now; the error's memory has the missing amounts
 };
 
-// Fact of not_here: nothing is in the way but a load for another machine. When that has ended this one may begin.
+// Fact of not_here: only a load for another peer is in the way. A load for this request may start after it.
 struct SoonHere {};
 
 Error shutting_down();

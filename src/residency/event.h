@@ -1,4 +1,4 @@
-// What the core is told: by clients through the shell, by supervised children, by the clock.
+// The core's input: events from clients (through the router), from processes and from the clock.
 #pragma once
 
 #include <string>
@@ -11,45 +11,45 @@
 
 namespace corral::residency {
 
-// An inference request needs this model. Pre-flight is done: the spec is valid and of a type that fits the request.
-// Ends in Granted or Rejected.
+// An inference request needs this model. Preflight is done: the spec is valid and of a type that fits the request. Ends
+// in Granted or Rejected.
 struct Acquire {
   TicketId ticket;
   SpecPtr spec;
 };
-// The request is over, however it ended. Unknown leases (of an instance that died) are ignored.
+// The request ended, with or without an error. Unknown leases (of an instance that died) are ignored.
 struct ReturnLease {
   LeaseId lease;
 };
-// An explicit load. No-op when the model is in memory with equal options; a reload when with others.
-// Ends in Loaded or Rejected.
+// An explicit load. No-op if the model is in memory with equal options; a reload if with others. Ends in Loaded or
+// Rejected.
 struct Load {
   TicketId ticket;
   SpecPtr spec;
-  std::optional<bool> pin;  // applied when the load succeeds, unless a Pin came since; nothing: no change
+  std::optional<bool> pin;  // applied when the load succeeds, unless a Pin came later; empty: no change
 };
-// An explicit unload: waits for the requests that run. Ends in Unloaded or, when the model isn't loaded, Rejected.
+// An explicit unload: waits for running requests. Ends in Unloaded, or in Rejected if the model isn't loaded.
 struct Unload {
   TicketId ticket;
   ModelName model;
 };
-// Ends in Unloaded as soon as all idle instances are gone; it names those that still finish requests.
+// Ends in Unloaded as soon as all idle instances are gone; the answer names those that still finish requests.
 struct UnloadAll {
   TicketId ticket;
 };
-// Just this instance goes, at once, whatever runs on it or waits for it. Ends in Unloaded when its child is gone, also
-// where it was on its way out already, or in Rejected, when there is none.
+// Stops this one instance at once, even if requests run on it or wait for it. Ends in Unloaded when its process is
+// gone, also if it was already draining or stopping; in Rejected if there is no such instance.
 struct EndInstance {
   TicketId ticket;
   InstanceId instance;
 };
-// Ends in PinChanged (also when nothing changes) or, when the model isn't loaded, Rejected.
+// Ends in PinChanged (also if nothing changes), or in Rejected if the model isn't loaded.
 struct Pin {
   TicketId ticket;
   ModelName model;
   bool pinned = true;
 };
-// Nobody waits for this ticket any more. A load without anybody waiting is dropped or aborted. No answer follows.
+// The client of this ticket is gone. A load without waiters is dropped or aborted. No answer follows.
 struct CancelTicket {
   TicketId ticket;
 };
@@ -58,9 +58,10 @@ struct CancelTicket {
 struct LoadChecked {
   InstanceId instance;
   std::uint64_t check = 0;
-  SpecPtr spec;  // as asked, with all that is known of it now
+  SpecPtr spec;  // as requested, completed by the check
 };
-// It can't be loaded. Those who asked for it with these options hear the cause; nobody goes, and no failure is noted.
+// The load can't work. Waiters that requested these options get the error; nothing is evicted, and no failure is
+// recorded.
 struct CheckFailed {
   InstanceId instance;
   std::uint64_t check = 0;
@@ -71,52 +72,52 @@ struct CheckFailed {
 struct LoadSucceeded {
   InstanceId instance;
 };
-// The child is gone, the cause is known.
+// The process is gone, the cause is known.
 struct LoadFailed {
   InstanceId instance;
   LoadFault fault = LoadFault::other;
   Error error;
 };
-// The child ended by itself, whatever it was doing. `cause` is for people.
+// The process ended unexpectedly, in any state. `cause` is a text for users.
 struct InstanceDied {
   InstanceId instance;
   std::string cause = {};
-  bool worked = true;     // on requests that it had read; also where that isn't known
-  bool answered = false;  // a request, since it was loaded
+  bool worked = true;     // on requests that it had read; true if unknown
+  bool answered = false;  // at least one request since its load
 };
-// Answer to StopInstance and AbortLoad: the child is gone and its memory free.
+// Answer to StopInstance and AbortLoad: the process is gone and its memory free.
 struct InstanceStopped {
   InstanceId instance;
 };
 
-// Answers to Downsize: exactly one of these, also when a request has come between and the answer no longer matters. A
-// child that takes longer than `memory_wait` counts as one that can't, until it says otherwise.
+// Answers to Downsize: exactly one of these, also if a request has made the answer irrelevant. A process that doesn't
+// answer within `memory_wait` counts as unable to downsize, until its answer arrives.
 struct Downsized {
   InstanceId instance;
 };
-// The child can't, or something runs on it. It isn't asked again before its next use.
+// The process can't downsize, or a request runs on it. It gets no further Downsize before its next use.
 struct DownsizeFailed {
   InstanceId instance;
 };
 
-// What is free now: the answer to SampleMemory, or by a monitor as told by WatchMemory. Bytes.
+// Free memory now, in bytes: the answer to SampleMemory, or sent regularly while WatchMemory is on.
 struct PoolSample {
   PoolId pool;
   std::uint64_t total = 0;
   std::uint64_t available = 0;
 };
 struct MemorySampled {
-  std::vector<PoolSample> pools;  // those that could be measured; none: nothing is known, no rule of memory applies
+  std::vector<PoolSample> pools;  // those that could be measured; empty: unknown, and no rule of memory applies
 };
-// The eviction settings of a model in memory have changed. A model that isn't loaded is ignored.
+// The eviction settings of a model in memory have changed. Ignored for a model that isn't loaded.
 struct ChangeEviction {
   ModelName model;
   EvictionSettings eviction;
 };
-// One pass of what idleness and pressure do by themselves, for tests of a house. `pct` from the threshold on: as if
-// that share of the memory were in use, the most disposable model goes. -1: idle models go or shrink by their
-// timeouts. A person asked, so neither the first seconds of a model nor `idle_floor` count. Ends in Relieved, when all
-// that is done.
+// Simulates idleness or memory pressure once, for tests of a server. `pct` at or above the threshold: evicts the model
+// with the highest eviction score, as if that share of the memory were in use. -1: evicts or downsizes idle models by
+// their timeouts. `pressure_grace` and `idle_floor` don't apply, because a user ordered it. Ends in Relieved, when all
+// evictions and downsizes are done.
 struct SimulatePressure {
   TicketId ticket;
   double pct = 0;
@@ -125,9 +126,9 @@ struct SimulatePressure {
 struct ChangeSettings {
   Settings settings;
 };
-// The moment that WakeAt named has come. Early or superfluous ticks do no harm.
+// The time of the last WakeAt has come. Early or superfluous ticks do no harm.
 struct Tick {};
-// Refuses what waits and what comes, lets running requests finish, stops everything.
+// Rejects waiting and new requests, lets running ones finish, stops all instances.
 struct Shutdown {};
 
 using Event =

@@ -25,7 +25,7 @@ class Finder {
   }
 
  private:
-  // Those who must go whatever the slots say.
+  // Instances that must stop for other reasons than slots.
   void force(Instance& instance) {
     const ModelSpec& spec = *instance.spec;
     if (spec.name == load_.spec->name) return add(instance, StopReason::reload);

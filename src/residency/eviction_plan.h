@@ -1,5 +1,5 @@
-// Who has to go before a load may start: the rules of slots, of the NPU, of reload, of the second attempt and of memory
-// (eviction_plan_memory.cpp). A pure question to the state; core/load_scheduler.h decides when the victims are told.
+// Which instances must stop before a load may start: the rules of slots, NPU, reload, second attempt and memory
+// (eviction_plan_memory.cpp). Only computes; core/load_scheduler.h decides when the victims stop.
 #pragma once
 
 #include <optional>
@@ -15,15 +15,15 @@ struct Victim {
 };
 
 struct EvictionPlan {
-  // Everybody who must be gone before the load starts, those included that are leaving already.
+  // All instances that must be gone before the load starts, also those that already leave.
   std::vector<Victim> victims;
-  // Idle instances that must be downsized, those included that are at it.
+  // Idle instances that must be downsized, also those whose downsize runs.
   std::vector<Instance*> downsizes;
-  // Enough memory has been given up, but it hasn't come back yet.
+  // Enough memory has been released, but it isn't free yet.
   std::optional<PendingRelease> settles;
-  // All this is by old news: the memory has to be looked at again before anybody is told or the load starts.
+  // The plan uses an old memory sample: before a victim stops or the load starts, a new one is needed.
   bool stale = false;
-  // Waiting doesn't help: pinned models stand in the way, or there is too little memory.
+  // Waiting doesn't help: pinned models hold what the load needs, or there is too little memory.
   std::optional<Error> refused;
 
   // The load may start.
@@ -31,21 +31,21 @@ struct EvictionPlan {
   bool held_by_memory() const;
 };
 
-// `load` is queued, and not lent: it looks at lent models only where the NPU or memory is concerned. The victims of its
-// type are the first in this order, least recently used first within each:
-// already stopping, idle, finishing for an unload, draining for another load, busy.
+// `load` is queued and not lent: lent models matter only for the NPU and memory. Order of the victims of its type,
+// least recently used first within each group: already stopping, idle, finishing for an unload, draining for another
+// load, busy.
 EvictionPlan plan_eviction(State& state, const Instance& load, MonoTime now);
 
-// The part of plan_eviction about memory: adds to a room that is found otherwise. Those who go are the fewest that
-// suffice, taken in this order: already stopping, idle ones by eviction score, finishing for an unload, draining, busy.
-// Where downsizing idle instances suffices nobody goes.
+// The memory part of plan_eviction: adds to the plan `room`. Takes as few victims as possible, in this order: already
+// stopping, idle by eviction score, finishing for an unload, draining, busy. No victim if downsizing idle instances
+// suffices.
 void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& room);
 
-// True for an instance that has to go before the second attempt of another load.
+// True for an instance that must stop before the second attempt of another load.
 bool drives_out(const State& state, const Instance& instance);
 
-// True while an instance can't be told to stop: requests run on it, or it loads. One that was told all the same, as its
-// owner has recalled it, only has to end.
+// True while an instance can't be stopped: requests run on it, or it loads. False for one that is being stopped despite
+// requests (after a recall).
 inline bool is_busy(const Instance& instance) {
   return (instance.leases > 0 && instance.state != InstanceState::evicting) || instance.state == InstanceState::loading;
 }

@@ -1,19 +1,19 @@
-// The rule of memory: a load starts when what it needs is free by a fresh sample, or, where the wait for memory that
-// was given up has been long enough and nobody is left to go, in trust. Who has to go for it is reckoned with what
-// instances are predicted to give up, so that nobody goes in vain.
+// The rule of memory: a load starts when a fresh sample shows enough free memory. It also starts without that if it has
+// waited long enough for released memory and no victim is left. Victims are chosen by their predicted memory, so that
+// no eviction is in vain.
 //
-//   more than the machine has                  refused for good, nobody goes
-//   free with what comes back                  waits for it, at most memory_wait
-//   stopping lent instances suffices             they stop, idle ones before those that only peers use (lending.h)
-//   downsizing idle instances besides suffices   they are downsized
-//   stopping idle instances, then busy, suffices they stop, as few as possible
-//   pinned instances hold it                     refused like pinned slots
-//   others than our models hold it             refused for now, nobody goes: it would be in vain; a request that came
-//                                              while its model was on its way out waits and is tried instead
+// more than the machine has                     refused permanently, no eviction
+// free with memory that is being released       waits for it, at most memory_wait
+// stopping lent instances suffices              they stop, idle ones before those that only peers use (lending.h)
+// downsizing idle instances as well suffices    they are downsized
+// stopping idle instances, then busy, suffices  they stop, as few as possible
+// pinned instances hold it                      refused like pinned slots
+// other programs hold it                        refused for now, no eviction: it would be in vain; exception: a request
+//                                               that arrived while its model was leaving memory waits, then is tried
 //
-// A load that the system lets start without memory for it costs more than a refusal: it pages the others out or has
-// them killed. So the books decide, except after the wait: memory that our own instances gave up may be counted as used
-// by caches for longer than anybody wants to wait, and a failed load has its second attempt.
+// A load that starts without enough memory costs more than a refusal: the system swaps or kills other processes. So the
+// ledger decides, except after the wait: released memory may show as used by caches for longer than a request should
+// wait, and a failed load has a second attempt.
 #include <algorithm>
 #include <iterator>
 #include <tuple>
@@ -50,7 +50,7 @@ class MemoryRule {
     }
     for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(books_, *victim.instance));
     if (none_left(missing)) return settle();
-    if (load_.attempt > 1) return settle();  // everybody goes anyway, and nobody is refused
+    if (load_.attempt > 1) return settle();  // all others stop anyway, and it is never refused
     const std::vector<Reclaim> leaving = with_lent(under_way());
     if (take(cover(books_, missing, with_downsizes(leaving)))) return;
     if (take(cover(books_, missing, with_stops(leaving)))) return;
@@ -70,7 +70,7 @@ class MemoryRule {
     return true;
   }
 
-  // Nothing is left to do but to wait for what was given up.
+  // All victims are chosen; only released memory is missing.
   void settle() {
     if (!room_.victims.empty()) return;
     for (std::size_t i = 0; i < need_.size(); ++i) {
@@ -82,15 +82,15 @@ class MemoryRule {
     }
   }
 
-  // Somebody who asked for just this came while the model was on its way out.
+  // A request for these options arrived while the model was leaving memory.
   bool is_wanted_back() const {
     return std::ranges::any_of(load_.waiters, [this](const Waiter& waiter) {
       return waiter.returns && waiter.spec->options == load_.spec->options;
     });
   }
 
-  // Its request came while the same model was on its way out, and that is no failure of the request's: it waits for
-  // memory, then it loads in trust.
+  // A request arrived while its model was leaving memory. The eviction must not fail it: the load waits for memory,
+  // then starts anyway.
   void wait(const PoolBytes& missing) {
     const MonoTime until = load_.queued_at + state_.settings.memory_wait;
     if (!room_.victims.empty() || now_ >= until) return;
@@ -101,7 +101,7 @@ class MemoryRule {
     }
   }
 
-  // What is missing was given up, and the time for it to come back is over.
+  // The missing memory was released, and the wait for it is over.
   bool is_promised(const PoolBytes& missing) const {
     if (!load_.promise || now_ < load_.promise->until) return false;
     const std::vector<PoolId>& pools = load_.promise->pools;
@@ -115,7 +115,7 @@ class MemoryRule {
     return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.instance == &instance; });
   }
 
-  // What is on its way whatever is decided.
+  // Instances that already stop or are being downsized.
   std::vector<Reclaim> under_way() const {
     std::vector<Reclaim> found;
     for (const auto& [id, instance] : state_.instances) {
@@ -126,7 +126,7 @@ class MemoryRule {
     return found;
   }
 
-  // What is lent goes before anything of the owner's, however lately it was used.
+  // Lent instances come before all local ones, even if they were used more recently.
   std::vector<Reclaim> with_lent(std::vector<Reclaim> choice) const {
     const auto lent = [this](const Instance& instance) { return is_peers_only(instance) && !is_victim(instance); };
     for (Instance* instance : by_score(state_, now_, lent)) choice.push_back({instance, false});
@@ -150,7 +150,7 @@ class MemoryRule {
     return choice;
   }
 
-  // Everybody who isn't pinned goes if need be.
+  // Adds every instance that isn't pinned.
   std::vector<Reclaim> with_stops(std::vector<Reclaim> choice) const {
     const auto open = [this](const Instance& instance) {
       return !is_victim(instance) && !runs_elsewhere(*instance.spec) && !state_.is_protected(instance) &&
@@ -183,9 +183,9 @@ class MemoryRule {
     return true;
   }
 
-  // Not even everybody's place would do.
+  // Even the eviction of all candidates would not suffice.
   void refuse(const PoolBytes& missing) {
-    if (room_.stale || state_.loader != nullptr) return;  // told when its turn has come, by fresh news
+    if (room_.stale || state_.loader != nullptr) return;  // refused only when its turn has come, by a fresh sample
     PoolBytes hopeless = missing;
     for (const Reclaim& relief : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(books_, relief));
     PoolBytes unpinned = missing;

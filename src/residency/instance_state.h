@@ -1,15 +1,15 @@
-// The states of one instance and the only moves between them.
+// The states of one instance and the allowed moves between them.
 //
-//   queued ──> loading ──> ready <──> in_use <─────────╮        a load that nobody wants any more goes queued ──> gone
+//   queued ──> loading ──> ready <──> in_use <─────────╮        a load without waiters goes queued ──> gone
 //                │         ▲ │ ╲         │             │
-//                │         │ │  ╰> downsizing ──> downsized     a request goes through at any time: the child restores
-//                │         ╰─┼──────╯    │             │        itself; downsizing goes back to ready when the child
-//                │           ▼           ▼             │        can't
-//                │        draining <─────┴─────────────╯        draining goes back to in_use when the load that wanted
-//                ▼           ▼                                  the place is gone
-//             evicting <─────╯   (the child has been told to stop; from loading: the load was cancelled or took too
+//                │         │ │  ╰> downsizing ──> downsized     a request starts in each of these states: the process
+//                │         ╰─┼──────╯    │             │        restores itself; a failed downsize goes back to ready
+//                │           ▼           ▼             │
+//                │        draining <─────┴─────────────╯        draining goes back to in_use if the load that needed
+//                ▼           ▼                                  the slot or memory is gone
+//             evicting <─────╯   (the process is being stopped; from loading: the load was cancelled or took too
 //                ▼                long)
-//              gone                                             any ──> failed: the child ended by itself
+//              gone                                             any ──> failed: the process ended unexpectedly
 #pragma once
 
 #include <cstdint>
@@ -36,13 +36,13 @@ const char* name_of(InstanceState state);
 // True when the table above has this move.
 bool may_move(InstanceState from, InstanceState to);
 
-// True while an instance takes requests at once: downsized ones too, they get their memory back by themselves.
+// True while an instance accepts requests at once. Downsized ones do too: they restore their memory automatically.
 constexpr bool serves(InstanceState state) {
   return state >= InstanceState::ready && state <= InstanceState::downsized;
 }
-// True while an instance takes a slot of its type: from the start of the load until the child is gone.
+// True while an instance takes a slot of its type: from the start of the load until the process is gone.
 constexpr bool takes_slot(InstanceState state) { return state != InstanceState::queued && state < InstanceState::gone; }
-// True while the model counts as loaded, busy or not, leaving or not.
+// True while the model counts as loaded, also if it is busy or draining.
 constexpr bool is_resident(InstanceState state) {
   return state > InstanceState::loading && state < InstanceState::evicting;
 }

@@ -1,5 +1,5 @@
-// Leases in a table of reused slots. A lease names its slot and the slot's generation, so a lease that was returned, or
-// whose instance is gone, is recognised for ever. Taking and returning allocate nothing once the table has grown.
+// Leases in a table of reused slots. A lease names its slot and the slot's generation, so a returned lease, or one of a
+// gone instance, is always recognised. Taking and returning allocate nothing once the table has grown.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Instance;
 class LeaseTable {
  public:
   LeaseId take(Instance& instance, RequestOrigin origin = RequestOrigin::local);
-  // Whose lease it was, and the instance, where it ends now; nullptr for one that is unknown or ended before.
+  // Instance and origin of the lease that ends; nullptr for one that is unknown or ended before.
   struct Ended {
     Instance* instance = nullptr;
     RequestOrigin origin = RequestOrigin::local;

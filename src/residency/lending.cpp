@@ -55,7 +55,7 @@ class LentRule {
     return std::ranges::find(room_.victims, &instance) != room_.victims.end();
   }
 
-  // Nobody has wanted it for long.
+  // Idle for long.
   bool may_go(const Instance& instance) const {
     const bool quiet = is_idle(instance) && now_ - instance.last_use >= settings_.lend_quiet;
     return quiet && !runs_elsewhere(*instance.spec) && !is_victim(instance) && !state_.is_protected(instance) &&
@@ -70,13 +70,13 @@ class LentRule {
       } else if (may_go(*instance)) {
         room_.victims.push_back(instance.get());
       } else {
-        return refuse(fmt::format("the NPU is held by '{}'", instance->spec->name.value()));
+        return refuse(fmt::format("'{}' uses the NPU", instance->spec->name.value()));
       }
     }
   }
 
   void find_slot() {
-    if (load_.spec->share) return;  // it has one of its own
+    if (load_.spec->share) return;  // it takes none of the lend_slots
     const ModelType type = load_.spec->type;
     std::size_t taken = 0;
     Instance* oldest = nullptr;
@@ -98,7 +98,7 @@ class LentRule {
     } else if (oldest != nullptr) {
       room_.victims.push_back(oldest);
     } else {
-      refuse(fmt::format("{} models of type {} are lent already", taken, name_of(type)));
+      refuse(fmt::format("{} models of type {} are already lent", taken, name_of(type)));
     }
   }
 
@@ -107,16 +107,16 @@ class LentRule {
     room_.stale = !books.is_fresh(now_, settings_.memory_poll);
     if (room_.stale) return;
     if (books.pools().empty()) {
-      if (settings_.lend_share < 1) refuse("its memory can't be measured, and only a part of it is lent");
+      if (settings_.lend_share < 1) refuse("this node can't measure its memory, and lends only a part of it");
       return;
     }
-    if (load_.spec->memory.empty()) return refuse("nobody knows what it takes");
+    if (load_.spec->memory.empty()) return refuse("its memory need is unknown");
     const PoolBytes need = books.bytes(load_.spec->memory, MemoryPart::all);
     keep_to_share(need);
     if (!room_.refused) find_free(need);
   }
 
-  // All that is lent together, until whoever leaves has gone.
+  // All lent models together, also those whose processes still stop.
   void keep_to_share(const PoolBytes& need) {
     const MemoryLedger& books = state_.memory;
     PoolBytes over = need;
@@ -175,15 +175,15 @@ class LentRule {
     }
   }
 
-  // A memory isn't lent to the brim.
+  // Some memory stays free: lending alone must not cause memory pressure.
   std::int64_t kept_of(const MemoryLedger::Pool& pool) const {
     const double share = std::clamp(1 - settings_.auto_evict_threshold_pct, 0.0, 1.0);
     return static_cast<std::int64_t>(std::ceil(static_cast<double>(pool.total) * share));
   }
 
   void refuse(const std::string& why) {
-    room_.refused.emplace(errc::not_here,
-                          fmt::format("'{}' isn't loaded here for others: {}", load_.spec->name.value(), why), "model");
+    room_.refused.emplace(errc::not_here, fmt::format("can't load '{}' for peers: {}", load_.spec->name.value(), why),
+                          "model");
   }
 
   std::vector<MemoryNeed> short_of(const PoolBytes& need, const PoolBytes& left) const {
@@ -232,11 +232,11 @@ bool is_for_peers_only(const Instance& load) {
 }
 
 Error not_here(const ModelName& model, std::string_view why) {
-  return {errc::not_here, fmt::format("'{}' isn't served here for others now: {}", model.value(), why), "model"};
+  return {errc::not_here, fmt::format("can't serve '{}' to peers now: {}", model.value(), why), "model"};
 }
 
 Error not_standing(const ModelName& model) {
-  return {errc::not_here, fmt::format("'{}' is served by several nodes together, and they aren't ready", model.value()),
+  return {errc::not_here, fmt::format("several nodes serve '{}' together, and they aren't ready", model.value()),
           "model"};
 }
 

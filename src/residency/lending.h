@@ -1,8 +1,7 @@
-// What this machine lends to the others of its mesh: pure questions to the state. core/peer_requests.h and
-// core/recalls.h act on them.
+// What this node lends to the peers of its mesh. Computes only; core/peer_requests.h and core/recalls.h act on it.
 //
-// A model that was loaded for a peer is lent: its instance takes none of its owner's slots, and memory only as far as
-// `Settings::lend_share` and what is free allow. A request of the owner's makes it his (Adoption).
+// A model that was loaded for a peer is lent: its instance takes no slot, and only as much memory as
+// `Settings::lend_share` and free memory allow. A local request makes it local (Adoption).
 #pragma once
 
 #include <cstdint>
@@ -14,52 +13,53 @@
 
 namespace corral::residency {
 
-// What lent models are predicted to take of each memory, whole even where they are downsized.
+// Predicted need of all lent models in each memory pool, without regard to downsizes.
 MemoryUse lent_memory(const State& state);
-// True when those of them that stay take more than they may.
+// True if the lent models that aren't leaving need more than the limit.
 bool is_too_much_lent(const State& state);
 
-// Nothing but requests of peers runs on it, if anything. Where it has to go they have `recall_grace`, whoever's it is.
+// No local request runs on it. If a load needs its slot or memory, peer requests have `recall_grace`, even on a local
+// instance.
 inline bool works_for_peers_only(const Instance& instance) { return instance.leases == instance.peer_leases; }
-// And it is lent: an owner's load recalls it at once.
+// The same, and it is lent: a local load recalls it at once.
 inline bool is_peers_only(const Instance& instance) { return instance.lent && works_for_peers_only(instance); }
 // Only peers wait for it.
 bool is_for_peers_only(const Instance& load);
 
-// A peer's request that can't be served now.
+// Rejects a peer's request that can't be served now.
 Error not_here(const ModelName& model, std::string_view why);
-// Nobody may load it but the group that it is meant for (ModelSpec::joins_only).
+// Only its group may load this model (ModelSpec::joins_only).
 Error not_standing(const ModelName& model);
 
-// How a lent model leaves memory by itself, whose owner has said `own` of it: always after `lend_idle_unload`, and
-// under pressure.
+// Eviction settings of a lent model whose own settings are `own`: always evicted after `lend_idle_unload` and under
+// pressure.
 EvictionSettings lent_eviction(const EvictionSettings& own, const Settings& settings);
 
-// Where a lent model would go in its owner's slots.
+// Whether a lent model would get a local slot.
 struct Place {
   bool is_free = false;
-  Instance* victim = nullptr;  // else: the one that has to leave it, if one can; idle, and used least recently
+  Instance* victim = nullptr;  // else: the model that must be evicted for it, if any: idle, least recently used
 };
-// No place is to be had while a load of the owner's waits for one of that type.
+// Neither, while a local load waits for a slot of this type.
 Place place_for(const State& state, const Instance& lent);
 
-// Whether a lent load may start, and who goes for it.
+// Whether a lent load may start, and its victims.
 struct LentEvictionPlan {
   std::vector<Instance*> victims;  // all idle for long
-  bool settles = false;            // somebody has still to end, or memory to come back
-  bool stale = false;              // the memory has to be looked at first
-  std::optional<Error> refused;    // errc::not_here: what is short by how much
+  bool settles = false;            // an instance must still stop, or released memory isn't free yet
+  bool stale = false;              // a memory sample is needed first
+  std::optional<Error> refused;    // errc::not_here: how much memory is missing, or another cause
 
   bool is_there() const { return victims.empty() && !settles && !stale; }
 };
-// `load` is lent and queued; nobody else loads or waits.
+// `load` is lent and queued; no other load runs or waits.
 //
-//   it takes free memory only, up to the share at which idle models go (auto_evict_threshold_pct), and with all that is
-//   lent no more than lend_share of each; lend_slots of each type
-//   for what is missing those go that were idle for `lend_quiet`: lent ones first, then the owner's that aren't pinned,
-//   if lend_evicts_local; the fewest that suffice, and nobody if all together don't
-//   what needs nobody knows is lent only where no memory is measured at all
-//   it never starts in trust
+// - It takes only free memory, up to the threshold of memory pressure (auto_evict_threshold_pct). All lent models
+//   together take at most lend_share of each pool, and lend_slots of each type.
+// - Victims for what is missing were idle for `lend_quiet`: lent ones first, then local ones that aren't pinned, if
+//   lend_evicts_local. As few as possible; none if all together don't suffice.
+// - A model of unknown need is lent only if no memory is measured at all.
+// - It never starts without free memory.
 LentEvictionPlan find_lent_room(State& state, const Instance& load, MonoTime now);
 
 }  // namespace corral::residency

@@ -1,4 +1,4 @@
-// A house with a machine of a mesh beside it: for tests.
+// For tests: a core with requests of peers.
 #pragma once
 
 #include "residency/lending.h"
@@ -21,7 +21,7 @@ struct Lending : testing::Test {
     spec.origin = RequestOrigin::peer;
     return house.send(Acquire{house.ticket(), std::make_shared<const ModelSpec>(spec)});
   }
-  // Lent, and idle or with a request of a peer's (whose number this is) running.
+  // Lent, and idle; or with a running peer request, whose number this is.
   std::uint64_t lend_busy(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
     house.needs(name, bytes);
     ask(name);
@@ -33,7 +33,7 @@ struct Lending : testing::Test {
   void lend(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
     house.finish(lend_busy(name, bytes, free));
   }
-  // The owner's, idle.
+  // Local and idle.
   void have(const std::string& name, std::uint64_t bytes, std::uint64_t free = 100) {
     house.needs(name, bytes);
     house.acquire(name);
@@ -42,7 +42,7 @@ struct Lending : testing::Test {
     house.succeed(name);
     house.finish(number);
   }
-  // A share of another machine's model, whose lease this ticket has once it is there.
+  // A share of another node's model; this ticket gets its lease when it is loaded.
   std::uint64_t ask_share(const std::string& name, std::uint64_t bytes) {
     house.needs(name, bytes);
     ModelSpec& spec = house.model(name);

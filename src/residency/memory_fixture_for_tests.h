@@ -1,4 +1,4 @@
-// For tests of the rules of memory: a house without limits, whose models take parts of "gpu0", which has 100.
+// For tests of the rules of memory: a core without limits, whose models use "gpu0", which has 100 bytes.
 #pragma once
 
 #include "residency/core_harness_for_tests.h"
@@ -21,7 +21,7 @@ struct Memory : testing::Test {
     house.succeed(name);
     house.finish(house.last_ticket());
   }
-  // So much is free on "gpu0" and of the machine's memory, of 100 each.
+  // Sets the free memory of "gpu0" and "ram", of 100 each.
   CoreHarness::Lines both(std::uint64_t gpu, std::uint64_t ram) {
     return house.send(MemorySampled{{{PoolId("gpu0"), 100, gpu}, {PoolId("ram"), 100, ram}}});
   }

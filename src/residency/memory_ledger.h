@@ -1,5 +1,5 @@
-// What is known of the memory: what the last sample said, and what loads and instances have taken and given up since.
-// Plain values, bytes everywhere.
+// Known state of the memory: the last sample, and what loads and instances have taken and released since. Plain values,
+// in bytes.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace corral::residency {
 
 struct Instance;
 
-// Bytes of every memory, in the order of the books.
+// Bytes of every pool, in the order of the ledger.
 using PoolBytes = std::vector<std::int64_t>;
 
 // Part of what a model uses.
@@ -23,34 +23,33 @@ class MemoryLedger {
   struct Pool {
     PoolId id;
     std::int64_t total = 0;
-    std::int64_t available = 0;  // by the last sample, less what was taken since
-    std::int64_t expected = 0;   // once everything that was given up has come back
-    MonoTime back_by;            // what hasn't come back by then counts no more
+    std::int64_t available = 0;  // by the last sample, minus what was taken since
+    std::int64_t expected = 0;   // the same after all released memory is free
+    MonoTime back_by;            // released memory that isn't free by then is no longer expected
   };
 
-  // A sample came. Replaces everything but what is still expected back. `loading`: what a load that runs needs, of
-  // which it has taken only part; so of these memories the sample can't say that more is available.
+  // Records a sample. Replaces everything except what is still expected. `loading`: need of the running load, which has
+  // taken only a part of it; so the sample may not raise what is available in these pools.
   void sample(const std::vector<PoolSample>& pools, const MemoryUse& loading, MonoTime now);
-  // Bytes that are taken from now on, or were given up and come back until `back_by`.
+  // Memory that is taken from now on, or was released and is expected to be free by `back_by`.
   void take(const PoolBytes& bytes);
   void give_up(const PoolBytes& bytes, MonoTime back_by);
 
-  // Something has changed that a new sample would show.
+  // A change that a new sample would show.
   void changed() { sampled_.reset(); }
-  // When the sample was taken, while nothing is known to have changed since.
+  // When the sample was taken; empty after a change.
   const std::optional<MonoTime>& sampled() const { return sampled_; }
   bool is_fresh(MonoTime now, Millis oldest) const { return sampled_ && now - *sampled_ < oldest; }
 
-  // While the answer to SampleMemory is on its way: since when.
+  // When SampleMemory was sent, while its answer is pending.
   std::optional<MonoTime> asked;
 
   const std::vector<Pool>& pools() const { return pools_; }
-  // `use` in the order of the books; memories that aren't measured are left out.
+  // `use` in the order of the ledger, without pools that aren't measured.
   PoolBytes bytes(const MemoryUse& use, MemoryPart part) const;
-  // What `instance` gives up when it goes.
+  // Memory that `instance` frees when it stops.
   PoolBytes held(const Instance& instance) const;
-  // The part of it that a sample can't have shown as free already: an instance that was told to downsize may have done
-  // so before it says so.
+  // The part of it that no sample can have shown as free yet: an instance may have downsized before its answer arrives.
   PoolBytes surely_held(const Instance& instance) const;
 
  private:

@@ -20,8 +20,8 @@ bool QueueReservations::blocks(const Instance& load, const EvictionPlan& room) c
   return !room.victims.empty() || !state_.settings.limits.allows(type, projected_[index_of(type)] + 1);
 }
 
-// A load of unknown needs doesn't pass one that waits for memory; one of known needs passes when it fits beside, and
-// sends nobody away for it whom the one ahead may count on.
+// A load of unknown need doesn't pass one that waits for memory. One of known need passes if its memory fits beside,
+// without an eviction for memory: the load ahead may need the same victims.
 bool QueueReservations::blocks_by_memory(const Instance& load, const EvictionPlan& room) const {
   if (load.spec->memory.empty()) return memory_waits_;
   if (!reserved_) return false;
@@ -51,17 +51,17 @@ void QueueReservations::add(const Instance& load, const EvictionPlan& room) {
   PoolBytes claim = state_.memory.bytes(spec.memory, MemoryPart::all);
   for (const Victim& victim : room.victims) {
     if (!leaves(victim.instance)) continue;
-    // Who has to go for memory may be another one when it comes to it.
+    // When its turn comes, the victims for memory may be others.
     const bool frees_slot = victim.reason != StopReason::memory && !victim.instance->lent;
     if (frees_slot) --projected_[index_of(victim.instance->spec->type)];
     subtract(claim, state_.memory.surely_held(*victim.instance));
   }
   for (const Instance* instance : room.downsizes) {
-    // What was told to downsize may have done so already, and the sample has shown it.
+    // An instance may have downsized before its answer, and the sample already shows it.
     if (leaves(instance) && !instance->downsize_asked)
       subtract(claim, state_.memory.bytes(instance->spec->memory, MemoryPart::dynamic));
   }
-  // What its victims give besides isn't lent: they may be long in going.
+  // Memory that its victims free beyond its need isn't available to others: they may take long to stop.
   for (std::size_t i = 0; i < claim.size(); ++i) free_[i] -= std::max<std::int64_t>(0, claim[i]);
 }
 

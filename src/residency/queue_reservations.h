@@ -1,5 +1,5 @@
-// What the loads further ahead in the queue are going to take when their turn comes: whoever passes them leaves it to
-// them. Filled load by load while a decision goes through the queue.
+// What loads further ahead in the queue will take: a load that passes them must leave it free. Filled load by load
+// while a decision goes through the queue.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@ class QueueReservations {
  public:
   explicit QueueReservations(const State& state);
 
-  // True when this load must not go first: it would take what one ahead waits for.
+  // True if this load must not start first: it would take what one ahead waits for.
   bool blocks(const Instance& load, const EvictionPlan& room) const;
-  // The load starts now, or waits.
+  // The load starts now, or (add) waits.
   void started(const Instance& load);
   void add(const Instance& load, const EvictionPlan& room);
 
@@ -25,13 +25,13 @@ class QueueReservations {
   bool leaves(const Instance* instance);
 
   const State& state_;
-  std::array<std::size_t, kModelTypeCount> projected_{};  // slots taken once those ahead have loaded
+  std::array<std::size_t, kModelTypeCount> projected_{};  // slots taken once the loads ahead have loaded
   std::array<std::size_t, kModelTypeCount> waiting_{};
   std::vector<const Instance*> leaving_;
   bool npu_ = false;
-  PoolBytes free_;             // memory left once those ahead have loaded
-  bool reserved_ = false;      // somebody ahead with known needs waits
-  bool memory_waits_ = false;  // for memory
+  PoolBytes free_;             // memory left once the loads ahead have loaded
+  bool reserved_ = false;      // a load ahead with known need waits
+  bool memory_waits_ = false;  // a load ahead waits for memory
 };
 
 }  // namespace corral::residency

@@ -18,7 +18,7 @@ bool helps(const PoolBytes& given, const PoolBytes& short_by) {
   return false;
 }
 
-// Nowhere would there be more missing than now.
+// Without it, no pool would be short of memory.
 bool is_superfluous(const PoolBytes& given, const PoolBytes& left) {
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (given[i] > 0 && left[i] + given[i] > 0) return false;
@@ -103,8 +103,8 @@ ReclaimPlan cover(const MemoryLedger& books, const PoolBytes& short_by, const st
     given.push_back(std::move(gives));
   }
   result.enough = none_left(left);
-  // What was taken first may be superfluous by what was taken last, and one memory that can't be had is no reason to
-  // give up more than is missing of another. Those worth keeping most stay first.
+  // Later reclaims may make earlier ones superfluous. If one pool stays short in any case, the others need no more than
+  // was missing of them. Those with the lowest cost stay.
   for (std::size_t i = result.reliefs.size(); i-- > 0;) {
     if (!is_superfluous(given[i], left)) continue;
     add(left, given[i]);

@@ -1,4 +1,4 @@
-// Which models are the most disposable, and how few of them give up enough memory. Pure functions.
+// Order of instances by eviction score, and the fewest that free enough memory. Pure functions.
 #pragma once
 
 #include <functional>
@@ -10,46 +10,46 @@
 
 namespace corral::residency {
 
-// idle time / (load time * weight): how little is lost when the model goes. 0 while it is in use.
+// idle time / (load time * weight): the higher, the less an eviction costs. 0 while it is in use.
 double eviction_score(const Instance& instance, MonoTime now);
 
-// True for an instance on which nothing runs and that isn't on its way out.
+// True for an instance without requests that isn't leaving.
 inline bool is_idle(const Instance& instance) { return serves(instance.state) && instance.leases == 0; }
 
-// True when asking it to downsize makes sense: it is idle, its model opted in and isn't pinned, and it hasn't said no
+// True if a downsize makes sense: the instance is idle, its model opted in and isn't pinned, and no downsize has failed
 // since its last use.
 bool may_downsize(const State& state, const Instance& instance);
 
-// When an idle instance wants to be looked at next for its timeouts; nothing: never.
+// When the next timeout of an idle instance ends; empty: never.
 std::optional<MonoTime> idle_due(const State& state, const Instance& instance, MonoTime now);
-// True when its timeout for this has passed; it has been left alone for at least `floor`.
+// True if its timeout has passed; it has been idle for at least `floor`.
 bool is_evict_due(const State& state, const Instance& instance, MonoTime now, Millis floor);
 bool is_downsize_due(const State& state, const Instance& instance, MonoTime now, Millis floor);
 
 // One way to free memory.
 struct Reclaim {
   Instance* instance = nullptr;
-  bool downsize = false;  // else it goes
+  bool downsize = false;  // else an eviction
 };
 
-// Idle instances for which `wanted` holds, the most disposable first: the higher score, else the less recent use. Those
-// whose needs nobody knows come last: they may go in vain.
+// Idle instances for which `wanted` holds, in descending order of eviction score, then least recently used first. Those
+// of unknown memory need come last: their eviction may be in vain.
 std::vector<Instance*> by_score(const State& state, MonoTime now, const std::function<bool(const Instance&)>& wanted);
 
-// What comes back when the instance is gone. Nobody knows what one of unknown needs gives: it counts as enough, and the
-// next sample tells.
+// Memory that is free after the instance has stopped. Unknown need counts as enough: the next sample shows the real
+// amount.
 PoolBytes given_by_end_of(const MemoryLedger& books, const Instance& instance);
-// What a relief gives besides those that are under way: an instance that is being downsized gives the rest when it
-// goes.
+// Memory that one reclaim frees in addition to those that run: the stop of an instance that is being downsized frees
+// only the rest.
 PoolBytes given_by(const MemoryLedger& books, const Reclaim& relief);
 
 struct ReclaimPlan {
   std::vector<Reclaim> reliefs;
-  bool enough = false;  // they give all that was short
-  PoolBytes left;       // still short, or negative: more than that
+  bool enough = false;  // they free all that was missing
+  PoolBytes left;       // still missing; negative: freed more than that
 };
-// As many of `choice` as it takes to give `short_by`, in their order, without those that turn out superfluous. Where
-// all together don't suffice, as few as give all that can be had of every memory.
+// The first ones of `choice` that free `short_by`, without superfluous ones. If all together don't suffice: as few as
+// free the possible maximum of every pool.
 ReclaimPlan cover(const MemoryLedger& books, const PoolBytes& short_by, const std::vector<Reclaim>& choice);
 
 }  // namespace corral::residency

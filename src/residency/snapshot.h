@@ -1,4 +1,4 @@
-// What `health`, `models`, metrics and the event stream show: a copy, consistent in itself, of the moment it was taken.
+// A consistent copy of the state for `health`, `models`, metrics and the event stream.
 #pragma once
 
 #include <array>
@@ -21,16 +21,16 @@ struct InstanceView {
   WallTime last_use;
   bool pinned = false;
   std::size_t leases = 0;       // requests that run on it
-  std::size_t peer_leases = 0;  // of them, those of other machines of the mesh
-  bool lent = false;            // loaded for others; takes none of the slots
+  std::size_t peer_leases = 0;  // those of them that are from peers
+  bool lent = false;            // loaded for a peer; takes no slot
   Millis load_duration{0};
   Millis idle{0};                         // since the end of the last request; 0 while one runs
-  double score = 0;                       // how disposable it is, see reclaim.h; 0 while it is in use
+  double score = 0;                       // eviction score, see reclaim.h; 0 while it is in use
   StopReason leaving = StopReason::none;  // why it drains or stops
   EvictionSettings eviction;
 };
 
-// The one load that runs.
+// The load that runs.
 struct LoadingView {
   InstanceId id;
   SpecPtr spec;
@@ -38,7 +38,7 @@ struct LoadingView {
   std::size_t waiters = 0;
   int attempt = 1;
   bool lent = false;                      // for a peer
-  bool aborting = false;                  // nobody wants it any more, or it took too long: the child is being killed
+  bool aborting = false;                  // no request waits for it, or it took too long: its process is being killed
   StopReason leaving = StopReason::none;  // why it is being killed
 };
 
@@ -48,21 +48,21 @@ struct QueuedView {
   std::size_t position = 1;  // 1: the next one
   Millis waiting{0};
   std::size_t waiters = 0;
-  std::vector<ModelName> waiting_for;  // models that must go, or be downsized, first
-  bool checking = false;               // its files and needs are being looked at
-  bool for_memory = false;             // at least one of them for its memory, or memory has still to come back
+  std::vector<ModelName> waiting_for;  // models that must stop or be downsized first
+  bool checking = false;               // its preflight runs
+  bool for_memory = false;             // at least one of them for its memory, or released memory isn't free yet
 };
 
 struct FailureView {
   ModelName model;
-  bool under_requests = false;  // ended while it worked; else failed to load
+  bool under_requests = false;  // crashed under requests; else failed to load
   int in_a_row = 0;
-  Millis cooling{0};  // how long it still can't be tried; 0: it can
+  Millis cooling{0};  // time until it may be tried again; 0: now
   std::string cause;
 };
 
 struct Snapshot {
-  std::vector<InstanceView> instances;  // resident ones, and those that stop; oldest first
+  std::vector<InstanceView> instances;  // resident or stopping; oldest first
   std::optional<LoadingView> loading;
   std::vector<QueuedView> queue;
   std::vector<FailureView> failures;
@@ -70,12 +70,12 @@ struct Snapshot {
   Limits limits;
   std::array<std::size_t, kModelTypeCount> taken{};   // slots taken, by type; without lent models
   std::array<std::size_t, kModelTypeCount> lent{};    // lent models, without shares: loading, in memory, leaving
-  MemoryUse lent_memory;                              // what they were predicted to take of each memory
-  double lend_share = 0;                              // of each memory that they may take
+  MemoryUse lent_memory;                              // their predicted need of each memory pool
+  double lend_share = 0;                              // maximum share of each memory pool for them
   std::array<std::size_t, kModelTypeCount> pinned{};  // pinned models in memory, by type
   std::array<std::size_t, kModelTypeCount> downsized{};
-  std::array<std::uint64_t, kStopReasonCount> stops{};  // instances told to stop since the beginning, by reason
-  std::uint64_t downsizes = 0;                          // done since the beginning
+  std::array<std::uint64_t, kStopReasonCount> stops{};  // instances stopped since the start, by reason
+  std::uint64_t downsizes = 0;                          // number of downsizes since the start
   std::uint64_t revision = 0;                           // see Core::revision
 };
 

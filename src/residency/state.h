@@ -1,4 +1,4 @@
-// Everything the core knows: shared by its parts (core/parts.h), written by them alone, read by tests and by snapshots.
+// The whole state of the core. The parts (core/parts.h) share it, and only they write it; tests and snapshots read it.
 #pragma once
 
 #include <array>
@@ -17,91 +17,92 @@
 
 namespace corral::residency {
 
-// Somebody who waits for a model: an inference request (gets a lease) or an explicit load (gets Loaded).
+// A pending ticket of a load: an inference request (gets a lease) or an explicit load (gets Loaded).
 struct Waiter {
   TicketId ticket;
   bool wants_lease = true;
-  SpecPtr spec = {};  // as it was asked for; the load may be another one's wish
+  SpecPtr spec = {};  // as requested; the load may have the options of another waiter
   std::optional<bool> pin = {};
-  bool returns = false;  // came while the same model was on its way out
+  bool returns = false;  // arrived while an instance of the same model was draining or stopping
 
   bool is_peer() const { return spec && spec->origin == RequestOrigin::peer; }
 };
 
-// Enough of these memories has been given up for a load and is on its way back. After `until` it loads in trust, even
-// if not all of it shows up as free.
+// Instances have released enough memory of these pools for a load, but samples do not show all of it yet. After `until`
+// the load starts anyway.
 struct PendingRelease {
   std::vector<PoolId> pools;
   MonoTime until;
 };
 
-// One instance, from the queued load to the end of the child.
+// One instance, from the queued load to the end of the process.
 struct Instance {
   InstanceId id;
   SpecPtr spec;
   InstanceState state = InstanceState::queued;
-  bool lent = false;  // loaded for a peer, and its owner hasn't made it his
+  bool lent = false;  // loaded for a peer, and no local request has made it local
 
   // Use.
   std::uint32_t leases = 0;
   std::uint32_t peer_leases = 0;  // of them
-  std::uint64_t used_nth = 0;     // order of use, for decisions: load start and end, request start and end count
+  std::uint64_t used_nth = 0;     // order of use, for decisions: start and end of loads and of requests count
   MonoTime last_use;
   WallTime last_use_wall;  // for display
   std::vector<Waiter> waiters;
 
   // Memory.
   EvictionSettings eviction;
-  bool shrunk = false;                 // its dynamic part isn't in memory
-  bool downsize_asked = false;         // Downsize is still to be answered
-  MonoTime downsize_told;              // since when
-  bool downsize_crossed = false;       // a request has come since: nobody knows what the child did first
-  std::uint64_t downsize_refused = 0;  // the use after which it couldn't be downsized
+  bool shrunk = false;                 // its dynamic memory is freed
+  bool downsize_asked = false;         // the answer to Downsize is pending
+  MonoTime downsize_told;              // when Downsize was sent
+  bool downsize_crossed = false;       // a request started since then: the process may have handled either first
+  std::uint64_t downsize_refused = 0;  // value of used_nth at which a downsize failed
 
   // While it is lent.
-  EvictionSettings own_eviction = {};  // what its owner has said of it
+  EvictionSettings own_eviction = {};  // the model's own settings; apply when it is local
 
   // The load.
   MonoTime queued_at;
   MonoTime load_started;
   Millis load_duration{0};
   int attempt = 1;
-  bool explicit_options = false;  // a `load` asked for these options: an instance with others won't do
-  std::optional<bool> pin;        // wish of a `load`, applied when it succeeds
-  // The look at its files and needs, where its spec wants one.
-  std::uint64_t check = 0;  // the number of the one that is to be answered; 0: none
+  bool explicit_options = false;  // a `load` requested these options: an instance with others doesn't satisfy it
+  std::optional<bool> pin;        // requested by a `load`, applied when it succeeds
+  // The preflight of its files and memory need, if its spec requires one.
+  std::uint64_t check = 0;  // number of the running check; 0: none
   MonoTime check_asked;
-  std::optional<MonoTime> checked_at;  // when the last one said yes to this spec
+  std::optional<MonoTime> checked_at;  // when the last check of this spec succeeded
   Millis check_took{0};
-  // While it waits for busy instances: since when (patience runs from here) and for whom.
+  // While it waits for busy instances: since when (swap_patience starts here), and for which ones.
   std::optional<MonoTime> waits_since;
   std::vector<InstanceId> waits_for;
-  bool held_by_memory = false;  // or for memory
+  bool held_by_memory = false;  // it waits for memory too, or only for memory
   std::optional<PendingRelease> promise;
-  // Second attempt: those that were there when the first one failed. They go first, then those that came meanwhile.
+  // Second attempt: the instances that existed when the first one failed. They stop first, later ones after them.
   std::vector<InstanceId> first_to_go;
 
   // The end.
   StopReason leaving = StopReason::none;  // why it drains or stops
   MonoTime draining_since;                // while it is draining
-  std::uint64_t brought_back = 0;         // by the how-many-th decision
+  std::uint64_t brought_back = 0;         // number of the decision in which it last returned from draining
   MonoTime stopping_since;                // while it is evicting
-  bool leaving_for_good = false;          // it doesn't come back, whoever cancels what
+  bool leaving_for_good = false;          // it never returns from draining, whatever is cancelled
   bool unload_when_loaded = false;
 };
 
-// A load that is being killed: it never was loaded.
+// A load whose process is being killed before it has loaded.
 inline bool is_given_up(const Instance& instance) {
   return instance.leaving == StopReason::cancelled || instance.leaving == StopReason::deadline ||
          instance.leaving == StopReason::yield;
 }
 
-// The last failed loads of a model, until one succeeds; or its last ends under requests, until one lives longer.
+// Consecutive failed loads of a model; reset by a success. Or consecutive crashes under requests; reset by a longer
+// life.
 struct Failure {
   int in_a_row = 0;
   MonoTime cool_until;
-  std::uint64_t options = 0;  // with other options it may be tried at once
-  std::uint64_t files = 0;    // so may other files (ModelSpec::files)
+  std::uint64_t options = 0;  // other options may be tried at once
+  std::uint64_t files = 0;    // other files may be tried at once (ModelSpec::files)
   std::string cause;
 };
 
@@ -111,12 +112,12 @@ struct Model {
   bool pinned = false;
   std::optional<Failure> failure;  // to load
   std::optional<Failure> crashes;  // under requests
-  // The same of loads for peers and under requests of peers alone: no concern of the owner's.
+  // The same for loads for peers, and for requests of peers only: they do not affect local requests.
   std::optional<Failure> lent_failure;
   std::optional<Failure> lent_crashes;
 };
 
-// An unload that waits for children to be gone.
+// An unload that waits for processes to exit.
 struct PendingUnload {
   TicketId ticket;
   std::vector<InstanceId> waits_for;
@@ -124,7 +125,7 @@ struct PendingUnload {
   std::vector<ModelName> draining;
 };
 
-// A simulated pass that waits for its deeds to be done.
+// A simulated memory pressure that waits for its downsizes and evictions.
 struct PendingRelief {
   TicketId ticket;
   std::vector<InstanceId> waits_for;
@@ -137,21 +138,21 @@ struct State {
   std::map<InstanceId, std::unique_ptr<Instance>> instances;
   std::unordered_map<ModelName, Model> models;
   std::vector<Instance*> queue;  // loads that wait, in order
-  Instance* loader = nullptr;    // the one that loads, or is being killed while loading
-  Instance* lending = nullptr;   // the load for a peer that is to begin; never in the queue
+  Instance* loader = nullptr;    // the load that runs, or whose process is being killed
+  Instance* lending = nullptr;   // the load for a peer that hasn't started; never in the queue
   LeaseTable leases;
   std::unordered_map<TicketId, Instance*> waiting;  // ticket of a waiter -> its load
   std::vector<PendingUnload> unloads;
   std::vector<PendingRelief> reliefs;
   MemoryLedger memory;
-  bool watching = false;                                // WatchMemory was told last
-  std::array<std::uint64_t, kStopReasonCount> stops{};  // instances told to stop, by reason
+  bool watching = false;                                // the value of the last WatchMemory
+  std::array<std::uint64_t, kStopReasonCount> stops{};  // instances that were stopped, by reason
   std::uint64_t downsizes = 0;
-  std::array<std::size_t, kModelTypeCount> taken{};  // with lent ones
-  std::array<std::size_t, kModelTypeCount> lent{};   // of them
+  std::array<std::size_t, kModelTypeCount> taken{};  // slots by type, those of lent instances included
+  std::array<std::size_t, kModelTypeCount> lent{};   // the lent ones of them
   bool shutting_down = false;
   std::uint64_t revision = 0;   // see Core::revision
-  std::uint64_t decisions = 1;  // made since the beginning
+  std::uint64_t decisions = 1;  // number of decisions so far
 
   Instance* find(InstanceId id) const {
     const auto at = instances.find(id);
@@ -161,17 +162,17 @@ struct State {
     const auto at = models.find(name);
     return at == models.end() ? nullptr : &at->second;
   }
-  // A lent one isn't, whatever its owner has said of the model: a pin set on it makes it his.
+  // False for a lent instance even if its model is pinned: a pin that is set on it makes it local.
   bool pinned(const Instance& instance) const {
     const Model* model = find(instance.spec->name);
     return model != nullptr && model->pinned && !instance.lent;
   }
-  // Pinned, loaded, and not on its way out by somebody's wish: no automatic decision may stop it.
+  // Pinned, loaded, and not being unloaded on an order: no automatic decision may stop it.
   bool is_protected(const Instance& instance) const {
     return is_resident(instance.state) && !instance.leaving_for_good && pinned(instance);
   }
-  // Servers of a type that take a slot: loading, resident or leaving, but not lent. Counted along, because every
-  // request that ends asks.
+  // Slots of a type that instances take: loading, resident or leaving, but not lent. Counters, because the end of every
+  // request reads them.
   std::size_t slots_taken(ModelType type) const { return taken[index_of(type)] - lent[index_of(type)]; }
 };
 

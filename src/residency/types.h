@@ -1,5 +1,5 @@
-// The words of the decision core: identifiers, what it knows of a model, why an instance stops, what the time is.
-// Plain values; safe on every thread.
+// Types of the decision core: identifiers, facts about a model, stop reasons, load faults, the time. Plain values; safe
+// on every thread.
 #pragma once
 
 #include <cstdint>
@@ -15,68 +15,67 @@
 
 namespace corral::residency {
 
-// One attempt to have a model in memory: given by the core when the load is queued, kept until the child is gone. A
-// second attempt, a reload or a restart is another instance. Never used twice.
+// One attempt to have a model in memory. The core assigns the id when it queues the load; the id is valid until the
+// process is gone. A second attempt, a reload or a restart is another instance. Ids are never reused.
 using InstanceId = Named<std::uint64_t, struct InstanceIdTag>;
-// One thing that waits for an answer of the core: an inference request, a `load`, an `unload`, a change of pin. Chosen
-// by the caller, never used twice.
+// One pending call to the core: an inference request, a `load`, an `unload`, a change of pin. The caller chooses the id
+// and never reuses it.
 using TicketId = Named<std::uint64_t, struct TicketIdTag>;
-// One request's hold on an instance. Never used twice.
+// One request's hold on an instance. Ids are never reused.
 using LeaseId = Named<std::uint64_t, struct LeaseIdTag>;
 
-// A memory that models share: "ram", "gpu0", ...
+// A memory pool that models share: "ram", "gpu0", ...
 using PoolId = Named<std::string, struct PoolIdTag>;
 
-// What a model takes of one memory, as predicted before its load; bytes.
+// Predicted need of a model in one memory pool, in bytes.
 struct PoolUse {
   PoolId pool;
   std::uint64_t total = 0;    // while it is loaded and not downsized
-  std::uint64_t dynamic = 0;  // the part of it that a downsize gives back: KV and compute buffers
+  std::uint64_t dynamic = 0;  // the part of it that a downsize frees: KV and compute buffers
   friend bool operator==(const PoolUse&, const PoolUse&) = default;
 };
-// Of every memory; empty: not known, and no rule of memory applies.
+// One entry for each pool. Empty: unknown, and no rule of memory applies.
 using MemoryUse = std::vector<PoolUse>;
 
-// Who wants a model: somebody who asks this machine, or another machine of its mesh, which only gets what its owner can
-// spare (lending.h).
+// Origin of a request: a client of this node, or a peer. A peer gets only what local requests leave free (lending.h).
 enum class RequestOrigin : std::uint8_t { local, peer };
 
-// How a model may be downsized and evicted without anybody asking for it; resolved by the caller.
+// How a model may be downsized and evicted automatically; resolved by the caller.
 struct EvictionSettings {
   bool auto_evict = false;               // off: never
-  Millis downsize_idle_timeout{60'000};  // idle counts from the end of the last request; negative: never
+  Millis downsize_idle_timeout{60'000};  // since the end of the last request; negative: never
   Millis evict_idle_timeout{300'000};
-  double evict_weight_factor = 1.0;  // above 1: worth more than its load time says
+  double evict_weight_factor = 1.0;  // above 1: evicted later than its load time alone implies
   friend bool operator==(const EvictionSettings&, const EvictionSettings&) = default;
 };
 
-// How a model shares the NPU, if its device is one: by the table of recipes, see npu_rule.h.
+// How a model shares the NPU, if its device is one: see npu_rule.h.
 using NpuPolicy = NpuUse;
 
-// What the core needs to know of a model to decide. Everything else about it travels beside, in the shell.
+// The facts about a model that decisions depend on. The router keeps everything else.
 struct ModelSpec {
   ModelName name;
   ModelType type = ModelType::llm;
-  Device device = Device::gpu;  // effective: what the backend that was chosen really uses
+  Device device = Device::gpu;  // effective: what the chosen backend really uses
   std::string recipe;
   NpuPolicy npu = NpuPolicy::none;
   std::uint64_t options = 0;  // fingerprint of the resolved load options: equal means that a reload changes nothing
-  std::uint64_t files = 0;    // tells this state of its files from any other; 0: not known
+  std::uint64_t files = 0;    // fingerprint of the files' current state; 0: unknown
   Millis load_deadline{0};    // a load that takes longer has failed; 0: no deadline
   MemoryUse memory = {};
   EvictionSettings eviction = {};
-  RequestOrigin origin = RequestOrigin::local;  // of whoever asks
-  // The shell has to look at its files and its needs (CheckLoad) before anybody goes for it. Until then `device`, `npu`
-  // and `memory` needn't be known.
+  RequestOrigin origin = RequestOrigin::local;  // of the request
+  // The router must check files and memory need (CheckLoad) before the load evicts a model. Until then `device`, `npu`
+  // and `memory` may be unknown.
   bool to_check = false;
 
-  // What a group of a mesh has loaded here.
-  // A part of another machine's model, always a peer's: it takes no slot, and told to go it goes for good (Recall).
+  // Marks of a model that a group of a mesh loads here.
+  // A part of another node's model, always lent. It takes no slot. A Recall is final: the share never serves again.
   bool share = false;
-  // Whoever asked decides when it is tried again: its failed load has no second attempt, evicts nobody, and is
-  // everybody's answer who waits for it; nothing is noted of its ends.
+  // The requester decides when to try again. A failed load has no second attempt and evicts nothing, and all its
+  // waiters get the error. The core records no failures and crashes of this model.
   bool once = false;
-  // Of a request: it takes what is in memory, or loads, and begins no load.
+  // A request that uses a loaded instance or joins a running load, but never starts a load.
   bool joins_only = false;
 };
 using SpecPtr = std::shared_ptr<const ModelSpec>;
@@ -87,34 +86,34 @@ struct Now {
   WallTime wall;
 };
 
-// Why an instance has to go. Automatic reasons never touch a pinned one.
+// Why an instance stops. Automatic reasons never apply to a pinned one.
 enum class StopReason : std::uint8_t {
   none,
   room,       // least recently used, its slot is needed
   npu,        // the NPU is needed
-  memory,     // most disposable, its memory is needed for a load
+  memory,     // highest eviction score, its memory is needed for a load
   evict_all,  // another load failed and is tried again with all memory free
   limit,      // the limit of its type was lowered
   idle,       // unused for its evict_idle_timeout
-  pressure,   // others on this machine want the memory
+  pressure,   // a memory pool is used above the threshold
   reload,     // the same model loads with other options
-  lend,       // unused for long, and a peer's load needs its place
-  recall,     // was lent, and its owner's load needs the memory, or he lends less
-  yield,      // a load for a peer, and one of the owner's waits
-  unload,     // asked for
-  cancelled,  // nobody waits for this load any more
+  lend,       // unused for long, and a peer's load needs its memory or slot
+  recall,     // it is lent, and a local load needs its memory, or the limits of lending were lowered
+  yield,      // it loads for a peer, and a local load waits
+  unload,     // ordered by a user
+  cancelled,  // no request waits for this load
   deadline,   // the load took too long
   shutdown,
 };
 inline constexpr std::size_t kStopReasonCount = static_cast<std::size_t>(StopReason::shutdown) + 1;
 const char* name_of(StopReason reason);
 
-// Why a load failed, as far as the next step depends on it (table in types.cpp). The words for people are in the Error.
+// Why a load failed, as far as the next step depends on it (table in types.cpp). The Error has the message for users.
 enum class LoadFault : std::uint8_t {
-  file_not_found,  // evicts nobody, no second attempt
-  invalid,         // pre-flight: the file, the options or the backend can't work; evicts nobody
-  never_fits,      // more memory than there is; evicts nobody
-  out_of_memory,   // these and below: everybody else goes, one more attempt
+  file_not_found,  // evicts nothing, no second attempt
+  invalid,         // preflight: the file, the options or the backend can't work; evicts nothing
+  never_fits,      // more memory than the machine has; evicts nothing
+  out_of_memory,   // this and the following: all other models are evicted, then a second attempt
   crashed,
   deadline,
   other,

@@ -1,5 +1,4 @@
-// For tests of what groups of a mesh load: a router with memory that the test tells, and a played backend for each
-// load.
+// For tests of loads of groups of a mesh: a router whose free memory the test sets, and a fake backend for each load.
 #pragma once
 
 #include "residency/errors.h"
@@ -9,7 +8,7 @@
 
 namespace corral::router {
 
-// 1,000 bytes of host memory, and with `gpus` as much of each; 100 are never lent.
+// 1,000 bytes of host memory, and the same on each of `gpus`; 100 are never lent.
 class GroupGauge final : public MemorySampler {
  public:
   async::Task<residency::MemorySampled> sample() override {
@@ -51,7 +50,7 @@ class GroupRouterTest : public RouterTest {
     for (const auto& made : made_) EXPECT_THAT(made->alive(), IsEmpty());
   }
 
-  // Of a load that takes so much here.
+  // The backend of a load that takes so many bytes here.
   BackendPtr made(std::uint64_t bytes, const char* recipe = "llamacpp") {
     made_.push_back(std::make_shared<backends::FakeBackend>(loop.executor(), recipe));
     made_.back()->given = backends::GivenMemory{bytes, 0};

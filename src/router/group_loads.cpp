@@ -27,7 +27,7 @@ Result<std::shared_ptr<LoadSpec>> GroupLoads::spec_of(const GroupLoad& load) con
     spec->share_of = load.share;
     spec->recalled = load.recalled;
   } else {
-    // Who loads the model without saying how finds it loaded: the fingerprint is that of its usual options.
+    // The fingerprint is that of the usual options, so that a load without options finds the model loaded.
     auto usual = parts_.options.spec_of(load.model, OptionPatch());
     if (!usual) return std::unexpected(usual.error());
     spec = std::move(*usual);
@@ -62,7 +62,8 @@ async::Task<Result<Lease>> GroupLoads::acquire(GroupLoad load) {
     co_return fail(errc::backend_died, fmt::format("'{}' ended right after its load", name.value()));
   }
   if (LoadSpec::of(running->spec).own_backend != load.backend)
-    co_return fail(residency::errc::not_here, fmt::format("'{}' is in memory already, and not for this", name.value()));
+    co_return fail(residency::errc::not_here,
+                   fmt::format("'{}' is already in memory for another purpose", name.value()));
   co_return lease;
 }
 
@@ -78,7 +79,7 @@ async::Task<void> GroupLoads::end(std::shared_ptr<backends::Backend> of) {
     residency::EndInstance question{{}, *instance};
     auto asking = parts_.driver.ask(question);
     const auto answer = co_await std::move(asking);
-    // The core couldn't decide, and is asked to look again a second later (CoreDriver).
+    // The core couldn't decide, and gets a tick a second later (CoreDriver).
     if (std::holds_alternative<Error>(answer) && instance_of(*of)) co_await parts_.timers.sleep_for(kAgain);
   }
 }
@@ -92,7 +93,7 @@ async::Task<void> GroupLoads::drain(std::shared_ptr<backends::Backend> of) {
       const auto gone = co_await std::move(unloading);
       if (gone) continue;
     }
-    auto ending = end(of);  // it waits for its load, or was given up already
+    auto ending = end(of);  // its load is queued, running or aborted
     co_await std::move(ending);
   }
 }

@@ -15,15 +15,15 @@ namespace corral::router {
 
 struct GroupLoad {
   backends::ModelPtr model;
-  std::shared_ptr<backends::Backend> backend;  // of this load alone: who it is
+  std::shared_ptr<backends::Backend> backend;  // of this load only: its identity
   residency::RequestOrigin origin = residency::RequestOrigin::peer;
-  std::uint64_t context = 0;  // tokens that the plan has room for, where the model's options don't say; 0: theirs
-  Millis deadline{0};         // 0: as for any load of the model
+  std::uint64_t context = 0;  // context of the group's plan, in tokens, if the model's options don't set it; 0: theirs
+  Millis deadline{0};         // 0: the usual one of the model
   std::optional<ShareOf> share = {};
-  // Whether something else than what runs on it has ended it: asked when its process has ended by itself, which then
-  // is laid at no request's door. On the home loop.
+  // Whether another cause than its requests ended it: called after an unexpected end of its process. If true, no
+  // request is blamed. On the home loop.
   std::function<bool()> others_ended_it = {};
-  // The owner wants the share's memory back. On the home loop, in the middle of a step: it only takes note.
+  // Called when this node recalls the share. On the home loop, in the middle of a step: it must only take note.
   std::function<void()> recalled = {};
 };
 

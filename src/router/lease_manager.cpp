@@ -39,7 +39,7 @@ async::Task<Result<Lease>> LeaseManager::acquire(backends::ModelPtr model, Lease
   if (request.requester.origin == residency::RequestOrigin::peer)
     co_return co_await acquire_for_peer(std::move(model), std::move(request));
   if (request.context.tokens > 0) {
-    // Of some programs of others nobody knows what context they have: they say themselves what is too much.
+    // Some external backends have an unknown context: they reject too large requests themselves.
     const auto resolved = parts_.options.resolve(*model, backends::LoadOptions());
     const bool known = !resolved ||
                        dynamic_cast<const backends::ExternalBackendTraits*>(resolved->backend) == nullptr ||
@@ -57,7 +57,7 @@ async::Task<bool> LeaseManager::may_evict(std::shared_ptr<const LoadSpec> spec) 
   if (parts_.processes.resident(spec->name) != nullptr || parts_.processes.all().empty()) co_return false;
   const auto looked = std::make_shared<LoadSpec>(*spec);
   const auto there = co_await looked->backend->check_files(looked->model, looked->load_options);
-  if (!there) co_return false;  // the load tells what is wrong
+  if (!there) co_return false;  // the load will report the error
   co_await parts_.memory.look_at(*looked);
   co_return parts_.driver.may_evict(looked);
 }
@@ -77,13 +77,13 @@ async::Task<Result<Lease>> LeaseManager::acquire_new(backends::ModelPtr model, O
       auto checking = parts_.checks.check(*spec, std::exchange(asked, nullptr));
       const auto fine = co_await std::move(checking);
       if (!fine) co_return std::unexpected(fine.error());
-      continue;  // much may have changed meanwhile
+      continue;  // the state may have changed meanwhile
     }
     residency::Acquire question{{}, *spec};
     auto asking = parts_.driver.ask(std::move(question));
     auto answer = co_await std::move(asking);
     if (const auto* error = std::get_if<Error>(&answer)) {
-      // Files that were replaced since the failure may be tried at once.
+      // After a cooldown error: replaced files may be tried at once.
       const bool cooling = error->code == residency::errc::cooling_down && !looked;
       looked = true;
       if (!cooling) co_return std::unexpected(*error);
@@ -94,7 +94,7 @@ async::Task<Result<Lease>> LeaseManager::acquire_new(backends::ModelPtr model, O
     }
     const auto& granted = std::get<residency::Granted>(answer);
     if (auto lease = make_lease(granted.lease, granted.instance)) co_return lease;
-    // The process died between the grant and this moment; nothing of the request has been done yet.
+    // The process died between the grant and now; it has done nothing for the request yet.
     return_lease(granted.lease);
     if (again) {
       co_return fail(errc::backend_died,
@@ -104,7 +104,7 @@ async::Task<Result<Lease>> LeaseManager::acquire_new(backends::ModelPtr model, O
   }
 }
 
-// What others ask for changes nothing about how models are loaded here.
+// Peer requests never change the options of loads.
 async::Task<Result<Lease>> LeaseManager::acquire_for_peer(backends::ModelPtr model, LeaseRequest request) {
   const auto tokens = request.context.tokens;
   const auto too_few = [&](std::uint64_t has) {
@@ -136,7 +136,7 @@ Error not_yours(const ModelName& model, std::uint64_t tokens, std::uint64_t most
 
 }  // namespace
 
-// A request that wants more than there is reloads the model as a load would; one that wants less gets what there is.
+// If a request needs more context, the model is reloaded as by a load. If it needs less, it gets the existing context.
 async::Task<Result<Lease>> LeaseManager::acquire_with(backends::ModelPtr model, LeaseRequest request) {
   const auto tokens = request.context.tokens;
   const auto trained = model->traits.context_length;
@@ -147,7 +147,7 @@ async::Task<Result<Lease>> LeaseManager::acquire_with(backends::ModelPtr model, 
                    "ctx_size");
   }
   co_await parts_.contexts.refresh();
-  constexpr int kAttempts = 3;  // others may load it anew meanwhile
+  constexpr int kAttempts = 3;  // other requests may reload it meanwhile
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (auto lease = try_acquire(model->name, tokens)) co_return lease;
     auto wish = parts_.contexts.wish_for(model, tokens);
@@ -156,13 +156,13 @@ async::Task<Result<Lease>> LeaseManager::acquire_with(backends::ModelPtr model, 
       if (tokens > most) co_return std::unexpected(not_yours(model->name, tokens, most));
     }
     const bool loaded = parts_.processes.resident(model->name) != nullptr;
-    if (held_.contains(model->name)) wish.reset();  // it has what its group's plan has room for
+    if (held_.contains(model->name)) wish.reset();  // its group's plan sets the context
     if (wish && loaded) {
       auto told = parts_.processes.resident(model->name)->requested;
       auto loading = parts_.loads.load(model, std::move(*wish), std::nullopt, false);
       const auto reloaded = co_await std::move(loading);
       if (!reloaded) co_return std::unexpected(reloaded.error());
-      parts_.loads.note_requested(model->name, told);  // a request is no word of how the model is to be loaded
+      parts_.loads.note_requested(model->name, told);  // a request doesn't change the options of later loads
       continue;
     }
     auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionPatch(), request.asked);

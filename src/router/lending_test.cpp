@@ -158,7 +158,7 @@ TEST_F(LendingTest, ALentModelIsRecalledAndItsStreamEndsWithOneError) {
   settle();
   pass(5s, 1s);
   EXPECT_TRUE(stream.ended());
-  EXPECT_THAT(stream.text(), HasSubstr("its owner wants it out of memory"));
+  EXPECT_THAT(stream.text(), HasSubstr("its node needs the memory"));
   EXPECT_THAT(stream.text(), testing::Not(HasSubstr("[DONE]")));
   server("a").finish_load();
   settle();

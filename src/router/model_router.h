@@ -30,8 +30,8 @@ struct RouterOptions {
   // The same without the server's own llamacpp_args; unset: it has none.
   std::optional<backends::LoadOptions> defaults_without_args = {};
   Millis load_timeout{0};      // 0: from the size of the model
-  Millis stop_grace{5'000};    // between asking a backend to end and forcing it
-  Millis watchdog_timeout{0};  // of silence, then a backend counts as hung; 0: nobody watches
+  Millis stop_grace{5'000};    // between the request to end and the kill of a process
+  Millis watchdog_timeout{0};  // silence after which a process counts as hung; 0: no watchdog
 };
 
 // One batch for a reader of events.
@@ -64,20 +64,20 @@ class EventReader {
 
 class ModelRouter final : public LeaseProvider, private ActionExecutor {
  public:
-  // Everything referred to must outlive the router. `saved`: of models, and their pins; the router keeps it up to date.
-  // `gauge` nullptr: nothing is known of memory, and no rule of it applies.
+  // All arguments must outlive the router. `saved`: saved options and pins of models; the router updates them.
+  // `sampler` nullptr: free memory is unknown, and no rule of memory applies.
   ModelRouter(async::Loop& home, async::Timers& timers, std::vector<backends::Backend*> backends, RouterOptions options,
               backends::OptionStore saved = backends::OptionStore(), MemorySampler* sampler = nullptr);
   ~ModelRouter() override;
 
-  // A lease on the model, loading it first if need be. Cancelling gives up the place in the queue; a load nobody else
-  // waits for is aborted. Errors: those of residency and backends.
-  // A model that has a smaller context than is wished for is loaded anew with so much, as load() would do it. Errors:
-  // invalid_option where that can't be, context_not_yours where somebody else has to decide it.
+  // A lease on the model, which is loaded first if need be. Cancellation ends the wait in the queue; a load without
+  // other waiters is aborted. If the model has less context than requested, it is reloaded with that much, as by
+  // load(). Errors: those of residency and backends; invalid_option if such a context is impossible, context_not_yours
+  // if the requester may not reload it.
   async::Task<Result<Lease>> acquire(backends::ModelPtr model, LeaseRequest request = {}) override;
-  // A peer's request (Requester::origin) gets what its owner can spare: what is in memory, or a load of its own rules
-  // (residency/lending.h). What can't be done at once is refused at once: residency::errc::not_here, whose memory says
-  // what is short. It never changes how a model is loaded.
+  // A peer's request (Requester::origin) gets a lease on a loaded model, or a lent load (residency/lending.h). If
+  // neither is possible at once, it is refused: residency::errc::not_here, whose memory has the missing amounts. It
+  // never changes the options of a load.
   //
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
   Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
@@ -86,59 +86,58 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   Lease try_acquire(const ModelName& model, std::uint64_t context = 0,
                     residency::RequestOrigin origin = residency::RequestOrigin::local);
 
-  // Loads as told (or touches what is loaded just so); what `options` leave open is decided by what is saved for the
-  // model (except for what they say shall not count), then by the configuration. True: it was in memory already.
-  // `save`: once it is loaded, `options` are saved for it, over what was saved before.
+  // Loads the model with `options` (or touches it if it is loaded with them). Unset options come from those saved for
+  // the model (except those that `options` unset), then from the configuration. True: it was in memory already. `save`:
+  // after the load, `options` are saved for the model, over older ones.
   async::Task<Result<bool>> load(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
                                  bool save = false);
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
   async::Task<Result<>> pin(ModelName model, bool pinned);
-  // How long the model, if it is in memory, stays there while nobody uses it; until another load or keep() says
-  // otherwise. 0: it leaves when its requests have ended; below 0: it is pinned, where that leaves a slot of its type
-  // that isn't, else it doesn't leave by itself. Such a pin isn't saved; it ends with the next keep() or when the model
-  // is told to leave. On any loop; doesn't wait.
+  // Sets how long a loaded model stays without requests, until another load or keep(). 0: it is evicted after its
+  // running requests. Below 0: it is pinned if an unpinned slot of its type remains; otherwise it is never evicted for
+  // idleness. Such a pin isn't saved; it ends with the next keep() or when the model is stopped. On any loop; doesn't
+  // wait.
   void keep(ModelName model, Millis idle);
-  // What is saved for the model, after this change. Errors: invalid_option and the like for values that were set,
+  // The options saved for the model, after this change. Errors: invalid_option and similar for invalid values,
   // not_saved.
   async::Task<Result<OptionReport>> options(backends::ModelPtr model, OptionChange change);
-  // Of all models for which something is saved.
+  // Of all models with saved options.
   async::Task<SavedOptions> saved_options();
-  // Of models that need not be in memory, nor on disk.
+  // Includes models that are not in memory, or not on disk.
   async::Task<std::set<ModelName>> pins();
-  // The memory that load() with these options would take. Loads and evicts nothing.
+  // Predicted memory need of load() with these options. Loads and evicts nothing.
   async::Task<Result<MemoryEstimate>> estimate(backends::ModelPtr model, OptionPatch options);
-  // What conversations with these models may have, in their order: there, or as a load would give it now.
+  // Contexts of these models, in their order: of the loaded model, or as a load would give it now.
   async::Task<std::vector<ModelContext>> contexts(std::vector<backends::ModelPtr> models);
-  // One pass of what idleness and pressure do by themselves, see residency::SimulatePressure.
+  // Simulates idleness or memory pressure once, see residency::SimulatePressure.
   async::Task<Result<PressureReport>> simulate_pressure(double pct);
 
   async::Task<Report> report();
-  // Progress of the load of this model, if it is the one that loads.
+  // Progress of the running load, if it is of this model.
   async::Task<std::optional<double>> progress(ModelName model);
   async::Task<Totals> totals();
   async::Task<MetricsReport> metrics();
   async::Task<std::vector<Resident>> residents();
-  // A request has ended. On any loop.
+  // Records the end of a request. On any loop.
   void count(RequestEnd end) override;
   // For the groups of a mesh. On the home loop.
   GroupLoads& groups() { return groups_; }
 
-  // Readers of events hear of this source, too, for as long as the result lives. On the home loop.
+  // Adds a source of events as long as the result lives. On the home loop.
   std::shared_ptr<void> attach(const EventSource& source) { return hub_.attach(source); }
-  // Tells them. On any loop; in the order of the calls of one loop.
+  // Publishes a notice to readers. On any loop; in the order of the calls of one loop.
   void tell(NoticePtr notice);
-  // Ends all readers of events, now and later: they get what has happened so far. stop() does that, too.
+  // Ends all readers of events, also later ones; they get what has happened so far. stop() does that, too.
   async::Task<void> end_events();
 
-  // Other settings from now on; what is loading or loaded keeps the options that only a reload could change. On the
-  // home loop.
+  // Changes the settings. Loading and loaded models keep options that only a reload could change. On the home loop.
   void change(RouterOptions options);
 
-  // Refuses new requests, lets running ones finish until `deadline`, then stops every backend. Once.
+  // Refuses new requests, lets running ones finish until `deadline`, then stops every instance. Once.
   async::Task<void> stop(Millis deadline);
 
-  // What is still there, in words: "2 servers, 1 lease"; empty when the router is at rest. On the home loop.
+  // Counts of what still exists: "2 servers, 1 lease"; empty when the router is at rest. On the home loop.
   std::string leftovers() const;
 
  private:

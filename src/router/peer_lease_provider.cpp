@@ -9,8 +9,8 @@ namespace {
 
 constexpr Millis kPatience{60'000};
 constexpr Millis kLook{250};
-// Whoever waits has one of the places that a node has here, which its other requests need as well.
-constexpr std::size_t kMaxWaiting = 8;
+// A waiting request uses a part of its node's limit here, which the node's other requests need as well.
+constexpr std::size_t kMostWaiting = 8;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ class PeerLeaseProvider::Waiting {
   bool may_ = false;
 };
 
-// One load for peers at a time, and who comes meanwhile is refused: the core keeps no queue for them.
+// The core queues no loads for peers, so refused requests retry here.
 async::Task<Result<Lease>> PeerLeaseProvider::acquire(backends::ModelPtr model, LeaseRequest request) {
   request.requester.origin = residency::RequestOrigin::peer;
   request.context.may_reload = false;

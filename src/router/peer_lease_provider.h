@@ -1,6 +1,5 @@
-// The models of this machine, lent to others of its mesh: a LeaseProvider whose every request is a peer's. Whoever
-// serves peers gives it to its forwarder, so that what peers get is bounded by what the owner can spare
-// (residency/lending.h). Safe on any loop, as the router is.
+// A LeaseProvider for requests of peers, which get only what local requests leave free (residency/lending.h). The
+// forwarder of peer requests uses it. Safe on any loop, like the router.
 #pragma once
 
 #include <map>
@@ -19,9 +18,9 @@ class PeerLeaseProvider final : public LeaseProvider {
   Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
     return router_.try_acquire(model.name, context, residency::RequestOrigin::peer);
   }
-  // One that waits (Requester::waits) does so while nothing is in the way but a load for another peer, for up to a
-  // minute; of each Requester::peer eight at a time, and more are refused at once (residency::SoonHere). Errors:
-  // residency::errc::not_here where it can't be served, besides those of ModelRouter::acquire.
+  // A request that may wait (Requester::waits) waits up to a minute while only a load for another peer is in the way
+  // (residency::SoonHere). At most eight wait for each Requester::peer; further ones are refused at once. Errors:
+  // residency::errc::not_here, and those of ModelRouter::acquire.
   async::Task<Result<Lease>> acquire(backends::ModelPtr model, LeaseRequest request) override;
   void count(RequestEnd end) override { router_.count(std::move(end)); }
 

@@ -1,13 +1,13 @@
-// For tests of the router: a ModelRouter over a played backend, on one loop whose turns the test gives and whose clock
-// it moves. Nothing runs but inside of settle(), so that every step can be looked at.
+// For tests of the router: a ModelRouter over a fake backend, on one loop that the test runs, with a clock that it
+// moves. Code runs only inside of settle(), so that every step can be checked.
 //
 //   auto a = acquire("a");          // starts, doesn't wait
 //   server("a").finish_load();
 //   settle();
 //   EXPECT_TRUE(a.granted());
 //
-// After each test everything must be at rest: no server, lease, ticket or task left. What still holds something at the
-// end of a test (a Lease in a variable) has gone by then, since TearDown() runs after the test's own frame.
+// After each test everything must be at rest: no instance, lease, ticket or task left. Variables of the test (a Lease,
+// for example) are gone by then, because TearDown() runs after the test's own frame.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -108,7 +108,7 @@ class Reader {
 
 class RouterTest : public testing::Test {
  protected:
-  // One slot of each type until told otherwise.
+  // One slot of each type by default.
   void start(RouterOptions options = {}) {
     router.emplace(loop, timers, std::vector<backends::Backend*>{&backend}, std::move(options));
     forwarder.emplace(*router, timers);
@@ -136,7 +136,7 @@ class RouterTest : public testing::Test {
     return options;
   }
 
-  // Runs what can run, until everybody waits.
+  // Runs all code that can run.
   void settle() {
     loop.context().restart();
     loop.context().poll();

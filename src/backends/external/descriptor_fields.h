@@ -1,5 +1,5 @@
-// The table of what a descriptor may say. Reading (descriptor_reader.h, known_backends.h) and the documentation come
-// from its rows.
+// The table of the keys of a descriptor. Parsers (descriptor_reader.h, known_backends.h) and the documentation use its
+// rows.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@ namespace corral::backends {
 
 struct DescriptorField {
   std::string_view key;
-  std::string_view synonym;   // llama-swap's word for it, taken as well; empty: none
-  std::string_view kind;      // what a right value is: "a text", "an array of texts"
-  std::string_view fallback;  // what counts without it, for people
+  std::string_view synonym;   // llama-swap's name, also accepted; empty: none
+  std::string_view kind;      // the valid values: "a text", "an array of texts"
+  std::string_view fallback;  // the default, as text for users
   std::string_view help;
-  bool of_models = true;  // a model's entry may say it, too, over what its recipe says
+  bool of_models = true;  // also allowed in a model's entry, where it overrides its recipe
 };
 
 // In the order of the documentation.
 std::span<const DescriptorField> descriptor_fields();
 
-// docs/backends.md: the table, and the descriptors that are built in.
+// Writes docs/backends.md: the table and the built-in descriptors.
 std::string backends_page();
 
 }  // namespace corral::backends

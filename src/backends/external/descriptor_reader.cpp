@@ -49,7 +49,7 @@ bool write(json::Writer& out, const toml::node& node) {
   return known;
 }
 
-// What others may change they may have us run. Empty: only the user, or the system's administrator.
+// A writer of the file can run commands as this user. Empty: only this user and root may.
 std::string others_may_write(const std::filesystem::path& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return {};
@@ -95,7 +95,7 @@ std::optional<std::vector<std::string>> split_words(std::string_view text) {
       if (inside) words.push_back(std::exchange(word, {}));
       inside = false;
     } else if (c == '\\' && at + 1 < text.size()) {
-      // At the end of a line it only joins it to the next.
+      // At the end of a line it only joins the next line.
       const char next = text[++at];
       if (next == '\n' || next == '\r') continue;
       word.push_back(next);

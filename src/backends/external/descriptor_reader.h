@@ -1,4 +1,4 @@
-// Reads the values of the table of descriptor_fields.h. Its own header, as toml++ is large.
+// Reads the values of the table in descriptor_fields.h. A separate header, because toml++ is large.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,25 @@
 
 namespace corral::backends {
 
-// A key that isn't of the table: true when the caller knows it.
+// Called for a key that isn't in the table: true if the caller knows it.
 using OtherKey = std::function<Result<bool>(std::string_view key, const toml::node& value, const std::string& where)>;
 
 enum class Of { recipe, model };
 
-// Every key of `table` into `into`. Errors: bad_descriptor, with "FILE:LINE: key: what is wrong", and Error::param.
+// Reads every key of `table` into `into`. Errors: bad_descriptor, with "FILE:LINE: key: what is wrong", and
+// Error::param.
 Result<> read_fields(const toml::table& table, Of of, const std::string& file, Descriptor& into,
                      const OtherKey& other = {});
-// What only holds for all of it together.
+// Checks rules that concern several keys.
 Result<> check_whole(const Descriptor& descriptor, const std::string& where);
 
-// A whole file. Errors: bad_descriptor: it can't be read, others may write it, or it isn't TOML.
+// Reads a whole file. Errors: bad_descriptor: it can't be read, other users may write it, or it isn't TOML.
 Result<toml::table> read_own_toml(const std::filesystem::path& file);
 Result<toml::table> parse_toml(std::string_view text, const std::string& name);
 
-// "a b 'c d'" -> three words, as a shell would cut them; nothing is run or expanded. Nothing: a quote has no end.
+// Splits "a b 'c d'" into three words like a shell; nothing is run or expanded. Empty: a quote isn't closed.
 std::optional<std::vector<std::string>> split_words(std::string_view text);
-// A value as JSON; nothing for dates.
+// A value as JSON; empty for dates.
 std::optional<std::string> to_json(const toml::node& value);
 std::optional<std::vector<std::string>> texts_of(const toml::node& value);
 

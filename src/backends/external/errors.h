@@ -1,4 +1,4 @@
-// What can be wrong with backends of others, beside what is wrong with any (backends/errors.h).
+// Error codes of external backends, in addition to those of all backends (backends/errors.h).
 #pragma once
 
 #include "base/error.h"
@@ -8,8 +8,8 @@ namespace corral::backends::external {
 enum class errc {
   bad_descriptor = 1,  // a file that describes a backend or its models; the message names file, line and key
   not_served,          // the backend of the model has no such endpoint
-  not_reachable,       // a server that runs elsewhere can't be reached
-  request_failed,      // the program of one request has failed
+  not_reachable,       // an attached server can't be reached
+  request_failed,      // the process of one request has failed
 };
 
 }  // namespace corral::backends::external

@@ -25,7 +25,7 @@ http::Response said(const Error& error) {
   return response;
 }
 
-// The process of one request. It reads its input beside its output: either may be longer than a pipe holds.
+// The process of one request. It writes its input while it reads its output: both may be larger than a pipe.
 class ExecBody final : public http::BodySource {
  public:
   ExecBody(async::Executor executor, std::unique_ptr<proc::Child> child, std::string input, RequestGate::Place place)
@@ -52,7 +52,7 @@ class ExecBody final : public http::BodySource {
   }
   void abort() override { child_->kill(SIGKILL); }
 
-  // Whether it has begun to answer: until then it can still be said that it failed.
+  // Waits for the first output: until then a failure can still be reported.
   async::Task<Result<>> begin() {
     const auto piece = co_await read();
     if (!piece) co_return std::unexpected(piece.error());
@@ -62,7 +62,7 @@ class ExecBody final : public http::BodySource {
 
  private:
   static async::Task<void> feed(std::shared_ptr<proc::Child> child, std::string input) {
-    // One that has read enough isn't wrong.
+    // A program may stop reading early: that is no error.
     (void)co_await child->write_input(std::move(input));
     child->close_input();
   }

@@ -1,8 +1,8 @@
-// A backend of kind exec: nothing runs between requests; each one gets a process of its own, which reads its text on
-// standard input and whose output is the answer, as it comes. Dropping the answer kills the process.
+// A backend of kind exec: each request gets a process of its own, which reads its text on standard input and whose
+// output is streamed as the response. Dropping the response kills the process.
 //
-// What a request says gets into the command only where the descriptor has {request.FIELD}, as one word or a part of
-// one, and never looks like a flag.
+// Values of a request get into the command only through {request.FIELD}, as one word or a part of one, and never look
+// like a flag.
 #pragma once
 
 #include <optional>
@@ -33,12 +33,12 @@ class ExecServer final : public WrappedServer {
   const ModelPtr model_;
   const DescriptorPtr descriptor_;
   const LoadOptions options_;
-  std::unique_ptr<Target> target_;  // the same for every loop: processes live on the loop of their request
+  std::unique_ptr<Target> target_;  // the same for all loops: processes live on the loop of their request
   async::Event let_go_;
 };
 
-// The values {request.FIELD} of a body that is a JSON object: its texts and numbers, but for those that look like a
-// flag or are too long to be a word, which have none. Errors: protocol::errc::wrong_type. Pure.
+// The values of {request.FIELD} from a body that is a JSON object: its texts and numbers, without those that look like
+// a flag or are too long for a word. Errors: protocol::errc::wrong_type. Pure.
 Result<std::map<std::string, std::string>> request_values(std::string_view body);
 
 }  // namespace corral::backends

@@ -14,9 +14,9 @@ namespace {
 
 constexpr Millis kLoadDeadlineBase{60'000};
 constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
-constexpr std::size_t kExternalLogPace = 4 << 20;  // who prints more waits
+constexpr std::size_t kExternalLogPace = 4 << 20;  // faster output is delayed
 
-// What a stranger can be told of a load. The rest is corral's own engine's business, and no reason to load anew.
+// Options that external programs support. The others concern only corral's own engine and cause no reload.
 LoadOptions for_strangers(const LoadOptions& options) {
   LoadOptions kept;
   const auto above = [](const std::optional<std::int64_t>& value, std::int64_t least) {
@@ -111,7 +111,7 @@ Device ExternalBackend::device(const models::ModelInfo& model, const LoadOptions
   if (descriptor->kind == ServerKind::attach) return Device::none;
   const bool only_cpu = options.gpu_layers == 0;
   const bool has_gpu = has(machine, Device::gpu) && !only_cpu;
-  // An NPU can't be seen: who says that a model runs there knows.
+  // An NPU isn't visible to corral, so the descriptor decides.
   if (has(descriptor->device, Device::npu)) return descriptor->device;
   if (has(descriptor->device, Device::gpu) && !has_gpu && has(descriptor->possible, Device::cpu)) return Device::cpu;
   return descriptor->device;
@@ -171,7 +171,7 @@ std::uint64_t ExternalBackend::rough_bound(const models::ModelInfo& model, const
 
 Millis ExternalBackend::load_deadline(const models::ModelInfo& model) const {
   const auto descriptor = descriptor_of(model);
-  // The server's own comes first, as it can say what it has waited for.
+  // The backend's own deadline ends first, because its error names what it waited for.
   constexpr Millis kWords{5'000};
   return kWords +
          (descriptor->ready.deadline > Millis(0) ? descriptor->ready.deadline : usual_load_deadline(model.size));
@@ -241,7 +241,7 @@ proc::ChildSpec ExternalBackend::spec_of(const Descriptor& descriptor, std::vect
                                          const PlaceholderValues& values) {
   proc::ChildSpec spec;
   spec.name = fmt::format("{}-{}", descriptor.recipe, ++last_number_);
-  // A name is looked up as it was for the check, whatever PATH a child has.
+  // Uses the path of the check, whatever PATH the process has.
   if (!argv.empty() && !argv.front().contains('/')) {
     Descriptor named = descriptor;
     named.program = argv.front();

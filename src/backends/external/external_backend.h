@@ -1,10 +1,10 @@
-// A recipe that is served by somebody else's program, as its descriptor says: one class for all of them.
+// A recipe that an external program serves, as its descriptor says: one class for all of them.
 //
-// A program of others is a stranger. It gets a clean environment (no key, no token), a process group and a folder of
-// its own, a bounded log; it dies with the server; no request reaches it before it was seen that the process which
-// listens is the one that was started. Its crash, hang or flood is its own.
+// An external program is isolated: it gets a clean environment (no key, no token), its own process group and folder,
+// and a bounded log. It ends with the server. It gets a request only after corral has verified that the listening
+// process is the one that it started. So its crash, hang or flood affects only itself.
 //
-// Everything on `home`'s loop; what looks at /proc or at disks does it on threads.
+// Everything on `home`'s loop; reads of /proc or disks run on threads.
 #pragma once
 
 #include <filesystem>
@@ -27,18 +27,18 @@
 namespace corral::backends {
 
 struct ExternalBackendOptions {
-  std::filesystem::path runtime_dir;  // for sockets; ours alone
-  std::filesystem::path log_dir;      // one file per child; empty: none
-  std::filesystem::path work_dir;     // programs without a folder of their own run in one in here; empty: in ours
-  std::vector<std::filesystem::path> program_dirs = {};  // where programs are looked for before PATH
-  std::function<std::optional<std::string>(std::string_view)> environment = {};  // ours, for {env.NAME}
+  std::filesystem::path runtime_dir;  // for sockets; only this server uses it
+  std::filesystem::path log_dir;      // one file per process; empty: none
+  std::filesystem::path work_dir;     // parent of folders for programs without one; empty: the server's folder
+  std::vector<std::filesystem::path> program_dirs = {};                          // searched before PATH
+  std::function<std::optional<std::string>(std::string_view)> environment = {};  // corral's own, for {env.NAME}
   FilesOptions files = {};
-  async::ThreadPool* threads = nullptr;  // for looks at /proc and large bodies; none: on the loop
-  MeasuredMemory* measured = nullptr;    // none: nothing is remembered
+  async::ThreadPool* threads = nullptr;  // for reads of /proc and large bodies; nullptr: on the loop
+  MeasuredMemory* measured = nullptr;    // nullptr: nothing is stored
   std::function<PortOwner(std::uint16_t port, pid_t leader)> port_owner = [](std::uint16_t port, pid_t leader) {
     return owner_of_port(port, leader);
   };
-  // Of these processes on GPUs, bytes; unset: not known.
+  // Bytes of these processes on GPUs; unset: unknown.
   std::function<std::uint64_t(const std::vector<pid_t>&)> gpu_bytes = {};
 };
 
@@ -46,15 +46,15 @@ struct ExternalFormat;
 
 class ExternalBackend final : public Backend, public ExternalBackendTraits {
  public:
-  // `timers`, `spawner` and what `options` refer to must outlive it. `entries`: of its recipe.
+  // `timers`, `spawner` and the references in `options` must outlive it. `entries`: of its recipe.
   ExternalBackend(async::Executor home, async::Timers& timers, proc::Spawner& spawner, DescriptorPtr descriptor,
                   std::vector<ModelEntry> entries, ExternalBackendOptions options);
   ~ExternalBackend() override;
 
   const Descriptor& descriptor() const { return *descriptor_; }
-  // For this model: with what its entry says.
+  // The descriptor of this model: includes its own entry.
   DescriptorPtr descriptor_of(const models::ModelInfo& model) const;
-  // Where its program is. Errors: backend_not_installed, with the command that installs it.
+  // The path of its program. Errors: backend_not_installed, with the command that installs it.
   Result<std::filesystem::path> program_of(const Descriptor& descriptor) const;
 
   std::string_view recipe() const override { return descriptor_->recipe; }
@@ -80,12 +80,12 @@ class ExternalBackend final : public Backend, public ExternalBackendTraits {
   friend class AttachedServer;
   friend class ExecServer;
 
-  // What stands for the placeholders of a load, but for where it listens.
+  // The placeholder values of a load, except its address.
   PlaceholderValues values_for(const models::ModelInfo& model, const Descriptor& descriptor,
                                const LoadOptions& options) const;
-  std::shared_ptr<ExternalFormat> words_for(const models::ModelInfo& model, const DescriptorPtr& descriptor,
-                                            const PlaceholderValues& values) const;
-  // A child of this descriptor: its environment, its folder, its log's bounds.
+  std::shared_ptr<ExternalWords> words_for(const models::ModelInfo& model, const DescriptorPtr& descriptor,
+                                           const PlaceholderValues& values) const;
+  // The process of this descriptor: its environment, folder and log limits.
   proc::ChildSpec spec_of(const Descriptor& descriptor, std::vector<std::string> argv, const PlaceholderValues& values);
   std::string memory_key(const models::ModelInfo& model, const LoadOptions& options) const;
   std::uint64_t ruled_bytes(const models::ModelInfo& model) const;
@@ -97,11 +97,11 @@ class ExternalBackend final : public Backend, public ExternalBackendTraits {
   const std::vector<ModelEntry> entries_;
   const ExternalBackendOptions options_;
   Files files_;
-  std::uint64_t last_number_ = 0;  // of a child
+  std::uint64_t last_number_ = 0;  // of a process
 };
 
-// What one load takes at most before it has failed, unless the descriptor says so: a minute, plus the bytes of its
-// files at the speed of a slow disk.
+// Usual time limit of a load without a deadline in the descriptor: a minute, plus the bytes of its files at the speed
+// of a slow disk.
 Millis usual_load_deadline(Bytes size);
 
 }  // namespace corral::backends

@@ -15,16 +15,16 @@
 namespace corral::backends {
 namespace {
 
-constexpr std::size_t kLastOutput = 6;         // of a dead process's output in the error
+constexpr std::size_t kLastOutput = 6;         // lines of a dead process's output in the error
 constexpr std::size_t kExternalLog = 4 << 20;  // of a log, and as much of its older part
-constexpr std::size_t kMaxExternalLogs = 32;
-constexpr int kPorts = 3;  // that are tried
+constexpr std::size_t kMostExternalLogs = 32;
+constexpr int kPorts = 3;  // ports that are tried
 constexpr Millis kFirstPause{10}, kLongestPause{250};
-constexpr Millis kProbe{5'000};  // a question that isn't answered by then is asked again
+constexpr Millis kProbe{5'000};  // time limit of one query, then it is repeated
 constexpr Millis kFirstMeasure{10'000}, kLongestMeasure{300'000};
 constexpr std::uint64_t kLargestProbe = 64 * 1024;
 
-// Beside the loop, where there are threads for it.
+// Runs `work` off the loop if there are threads for it.
 template <typename Work>
 async::Task<std::invoke_result_t<Work>> off_loop(async::ThreadPool* threads, Work work) {
   if (threads == nullptr) co_return work();
@@ -119,7 +119,7 @@ async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
   const Millis deadline =
       descriptor_->ready.deadline > Millis(0) ? descriptor_->ready.deadline : usual_load_deadline(model_->size);
   const auto seen = std::make_shared<std::string>("no process listens there");
-  // What ends first: it is ready, it ends, or its time is over.
+  // The first of: ready, process ended, deadline.
   struct Ended {
     static async::Task<void> of(proc::Child* child) { (void)co_await child->wait(); }
   };
@@ -128,7 +128,7 @@ async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
   const auto outcome = co_await async::with_timeout(backend_.timers_, deadline, std::move(racing));
   if (outcome && *outcome) co_return **outcome;
   if (outcome) {
-    // A port that somebody else took in the meantime is no fault of the model's.
+    // If another program took the port meanwhile, the model is not at fault.
     if (port_ != 0 && descriptor_->url.empty()) {
       const auto owner = co_await port_owner();
       taken = owner == PortOwner::another || owner == PortOwner::hidden;
@@ -150,7 +150,7 @@ async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
                              std::chrono::duration_cast<std::chrono::seconds>(deadline).count(), *seen, others));
 }
 
-// Until it is ready, or somebody else is where it should be.
+// Returns when it is ready. Ignores another program on its port.
 async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
   const auto& ready = descriptor_->ready;
   bool ours = descriptor_->listen == Listen::socket;
@@ -161,7 +161,7 @@ async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
     if (!ours) {
       const auto owner = co_await port_owner();
       if (owner == PortOwner::nobody) continue;
-      // A container's port is held by a program of the system.
+      // A system program holds the port of a container.
       if (owner == PortOwner::another || (owner == PortOwner::hidden && descriptor_->url.empty())) {
         *seen = fmt::format("another program listens on port {}", port_);
         continue;
@@ -192,7 +192,7 @@ async::Task<PortOwner> ExternalProcess::port_owner() {
   co_return co_await off_loop(backend_.options_.threads, std::move(look));
 }
 
-// What it takes shows only while it works, so it is looked at again and again, less and less often.
+// Its memory need shows only while it works, so it is measured repeatedly, at growing intervals.
 async::Task<void> ExternalProcess::measure() {
   if (backend_.options_.measured == nullptr) co_return;
   const auto key = backend_.memory_key(*model_, options_);
@@ -261,7 +261,7 @@ ServerFacts ExternalProcess::facts() const {
 
 std::uint64_t ExternalProcess::work() const {
   if (!child_) return 0;
-  // What can't be asked is taken to be busy.
+  // A program that can't be queried counts as busy.
   if (!descriptor_->watch) return static_cast<std::uint64_t>(backend_.timers_.now().time_since_epoch().count());
   return device::family_work(child_->pid()) + answers_;
 }
@@ -279,7 +279,7 @@ void ExternalProcess::remove_socket() const {
   if (!socket_.empty()) std::filesystem::remove(socket_, ignored);
 }
 
-// ---- what runs already
+// ---- attached servers
 
 AttachedServer::AttachedServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options)
     : backend_(backend),
@@ -304,7 +304,7 @@ async::Task<Result<>> AttachedServer::load(Hooks) {
   const std::string how = !answered    ? "does not respond"
                           : !*answered ? "is not reachable"
                                        : fmt::format("returned {} to GET {}", **answered, descriptor_->ready.path);
-  // Nothing that is done here could help it: nobody is to go for another attempt.
+  // No second attempt and no eviction can help.
   co_return fail(external::errc::not_reachable, fmt::format("'{}' is served by {}, which {}: start it first",
                                                             model_->name.value(), descriptor_->url, how));
 }

@@ -1,4 +1,4 @@
-// Servers of an external backend: a process that is started for one model, and one that runs already.
+// Servers of an external backend: a process that is started for one model, and one that already runs.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ class ExternalProcess final : public WrappedServer {
 
   async::Task<Result<>> load(Hooks hooks) override;
   async::Task<void> stop(Millis grace) override;
-  // It can't be told to.
+  // External programs can't be downsized.
   async::Task<bool> downsize() override { co_return false; }
   async::Task<std::string> wait_for_exit() override;
   http::Target& target(async::Executor executor) override { return targets_->on(executor); }
@@ -24,7 +24,7 @@ class ExternalProcess final : public WrappedServer {
   std::uint64_t work() const override;
 
  private:
-  // One attempt. `taken`: somebody else was quicker at the port.
+  // One attempt. `taken`: another program took the port first.
   async::Task<Result<>> start(bool& taken);
   async::Task<Result<>> until_ready(bool& taken);
   async::Task<Result<>> poll(std::shared_ptr<std::string> seen);
@@ -45,11 +45,11 @@ class ExternalProcess final : public WrappedServer {
   std::uint16_t port_ = 0;
   std::unique_ptr<proc::Child> child_;
   std::optional<ExternalTargets> targets_;
-  std::uint64_t answers_ = 0;  // while it loads: a server that says "not yet" is alive
+  std::uint64_t answers_ = 0;  // while it loads: a server that responds "not yet" is alive
   async::TaskGroup tasks_;
 };
 
-// Nothing is started and nothing stopped: it is only looked whether it is there.
+// Starts and stops nothing; only checks that the server responds.
 class AttachedServer final : public WrappedServer {
  public:
   AttachedServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options);

@@ -14,7 +14,7 @@
 namespace corral::backends {
 namespace {
 
-// Larger ones are looked through beside the loop.
+// Larger bodies are translated off the loop.
 constexpr std::size_t kSmallBody = 64 * 1024;
 
 http::Response refusal(const Error& error) {
@@ -24,7 +24,7 @@ http::Response refusal(const Error& error) {
   return response;
 }
 
-// Holds the request's place until the answer has passed.
+// Holds the request's place in the gate until the response has passed.
 class HeldBody final : public http::BodySource {
  public:
   HeldBody(std::unique_ptr<http::BodySource> answer, RequestGate::Place place)
@@ -91,7 +91,7 @@ class ExternalTargets::Target final : public http::Target {
     auto place = co_await words_->gate->enter();
     std::string theirs;
     if (body.size() > kSmallBody && words_->threads != nullptr) {
-      // The work owns what it reads: its asker may go.
+      // The work owns its input, because the caller may be cancelled.
       auto work = [text = std::string(body), words = words_] { return in_their_words(text, *words); };
       theirs = co_await words_->threads->run(std::move(work));
     } else {

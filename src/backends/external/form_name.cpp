@@ -11,7 +11,7 @@ constexpr std::size_t kLongestHead = 16 * 1024;
 constexpr std::size_t kLongestName = 4096;
 constexpr std::size_t kReadAhead = 64 * 1024;
 
-// Whether the lines of a part say that it is the field "model", and no file.
+// Whether the lines of a part are those of the field "model", and of no file.
 bool says_model(std::string lines) {
   std::ranges::transform(lines, lines.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (lines.contains("filename")) return false;
@@ -31,7 +31,7 @@ RenamedForm::RenamedForm(http::BodySource& form, std::string_view content_type, 
       delimiter_(delimiter_of(content_type)),
       name_(std::move(name)),
       state_(name_.empty() || delimiter_.empty() ? State::passing : State::outside) {
-  // The first delimiter stands at the very beginning; in front of the others a line ends.
+  // Unlike the others, the first delimiter has no line end before it.
   if (state_ == State::outside) held_ = "\r\n";
 }
 
@@ -97,7 +97,7 @@ void RenamedForm::advance() {
         return;
       } else {
         const bool wanted = says_model(held_.substr(0, end));
-        // A part without a value has its delimiter where the head ends.
+        // In a part without a value, the delimiter follows the head directly.
         pass(end + 2);
         state_ = wanted ? State::in_value : State::outside;
       }

@@ -1,6 +1,5 @@
-// A form (multipart/form-data) on its way to a server that has another name for the model. Everything else passes as it
-// comes; of the form no more is held than what comes before the name, and that is a few bytes with clients that send
-// it before their files.
+// Replaces the model's name in a form (multipart/form-data). The rest passes unchanged. Only the bytes before the name
+// are held in memory: few, if the client sends the name before its files.
 #pragma once
 
 #include <string>
@@ -12,10 +11,10 @@ namespace corral::backends {
 
 class RenamedForm final : public http::BodySource {
  public:
-  // `form` must outlive it. `name` empty: it passes as it is.
+  // `form` must outlive it. `name` empty: it passes unchanged.
   RenamedForm(http::BodySource& form, std::string_view content_type, std::string name);
 
-  // Reads as far as the name, if that comes soon: then the length of the whole is known. Errors: those of `form`.
+  // Reads up to the name if it comes early: then the total length is known. Errors: those of `form`.
   async::Task<Result<>> find();
 
   async::Task<Result<std::string_view>> read() override;
@@ -24,7 +23,7 @@ class RenamedForm final : public http::BodySource {
 
  private:
   enum class State { outside, in_head, in_value, passing };
-  // Moves what may go on from `held_` to `ready_`.
+  // Moves finished bytes from `held_` to `ready_`.
   void advance();
   async::Task<Result<>> pull();
 
@@ -34,8 +33,8 @@ class RenamedForm final : public http::BodySource {
   State state_;
   std::string held_;
   std::string ready_, given_;
-  std::int64_t longer_ = 0;  // by so many bytes
-  bool begun_ = false;       // the line end in front of all has been taken away again
+  std::int64_t longer_ = 0;  // change of the length
+  bool begun_ = false;       // the extra line end at the beginning was removed
   bool ended_ = false;
 };
 

@@ -69,7 +69,7 @@ void put_in(toml::node& node, const Macros& macros) {
   }
 }
 
-// In the order of the file, so that one may stand in the next.
+// In the order of the file, so that a macro may use earlier ones.
 Result<> read_macros(const toml::node* node, const std::string& where, Macros& macros) {
   if (node == nullptr) return {};
   const auto* table = node->as_table();
@@ -168,7 +168,7 @@ class ModelReader {
     return std::ranges::any_of(labels, [](const std::string& label) { return type_of_label(label).has_value(); });
   }
 
-  // What is said of a model and not of a server.
+  // Keys of a model's entry that no descriptor has.
   static Result<bool> read_own(ModelEntry& entry, std::string_view key, const toml::node& node,
                                const std::string& where) {
     const auto wrong = [&](std::string_view what) {

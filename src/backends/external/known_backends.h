@@ -1,7 +1,7 @@
-// All descriptors and the models that are written down with them: the built-in ones, those in `backends.d` of the
-// configuration's folder, and `models.toml` beside it. Read once at the start; blocks for that.
+// All descriptors, and the models that are configured with them: the built-in ones, those in `backends.d` of the
+// configuration's folder, and `models.toml` there. Read once at the start; blocks for that.
 //
-//   # backends.d/my-server.toml: a recipe of its own, or another one in place of a built-in one
+//   # backends.d/my-server.toml: a new recipe, or one that replaces a built-in one
 //   recipe = "my-server"
 //   command = ["/opt/my-server", "--port", "{port}", "--model", "{model}", "{args}"]
 //   paths = { "chat/completions" = "/v1/chat/completions" }
@@ -28,37 +28,37 @@ namespace corral::backends {
 
 using DescriptorPtr = std::shared_ptr<const Descriptor>;
 
-// The recipe of models that only have a command of their own.
+// The recipe of models that have only a command of their own.
 inline constexpr std::string_view kCommandRecipe = "command";
 
-// What `models.toml` says of one model.
+// One model in `models.toml`.
 struct ModelEntry {
   std::string name;
   std::string checkpoint;
-  std::map<std::string, std::string> parts;  // other checkpoints, by what they are: "vae"
+  std::map<std::string, std::string> parts;  // other checkpoints by role: "vae"
   std::vector<std::string> labels;
   std::vector<std::string> aliases;
-  std::optional<Millis> ttl;  // idle time after which it leaves memory; 0: it doesn't by itself
-  DescriptorPtr descriptor;   // of its recipe, with what the entry says instead
+  std::optional<Millis> ttl;  // idle time until it is evicted; 0: never
+  DescriptorPtr descriptor;   // of its recipe, overridden by the entry
 };
 
 struct KnownBackends {
   std::vector<DescriptorPtr> descriptors;  // by recipe
   std::vector<ModelEntry> models;
-  std::vector<Error> problems;  // files and entries that don't count
+  std::vector<Error> problems;  // files and entries that are ignored
 
   DescriptorPtr find(std::string_view recipe) const;
 };
 
-// Those that are part of corral. Their files stand in src/backends/descriptors.
+// The descriptors in src/backends/descriptors.
 std::span<const DescriptorPtr> builtin_descriptors();
 
 // `folder`: of the configuration file; empty: only the built-in ones.
 KnownBackends read_backends(const std::filesystem::path& folder);
 
-// For tests, and for who reads them from elsewhere. Errors: bad_descriptor.
+// For tests, and for descriptors from other sources. Errors: bad_descriptor.
 Result<Descriptor> parse_descriptor(std::string_view text, const std::string& name);
-// Adds what a `models.toml` says. `text` of the file `name`.
+// Adds the entries of a `models.toml`. `text` of the file `name`.
 void parse_models(std::string_view text, const std::string& name, KnownBackends& into);
 
 }  // namespace corral::backends

@@ -1,4 +1,4 @@
-// What servers of others have taken of memory, remembered for their next load. On the home loop; writes one small file.
+// Measured memory of external servers, stored for their next load. On the home loop; writes one small file.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 namespace corral::backends {
 
 struct Measured {
-  std::uint64_t host = 0;  // proportional share of the process and all it has started, bytes
-  std::uint64_t gpu = 0;   // of all GPUs together; 0: none was seen
+  std::uint64_t host = 0;  // proportional share of the process and all that it has started, bytes
+  std::uint64_t gpu = 0;   // of all GPUs together; 0: unknown
   friend bool operator==(const Measured&, const Measured&) = default;
 };
 
 class MeasuredMemory {
  public:
-  // Reads what is there; a file that nobody can make sense of is put aside. Empty path: nothing outlives this.
+  // Reads the file; an unreadable one is renamed. Empty path: nothing is saved to disk.
   explicit MeasuredMemory(std::filesystem::path file);
 
   std::optional<Measured> of(const std::string& key) const;
-  // The most that was seen counts.
+  // Stores the maximum.
   void note(const std::string& key, Measured seen);
 
  private:

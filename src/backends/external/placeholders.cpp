@@ -39,7 +39,7 @@ bool is_name(std::string_view text) {
   return !text.empty() && letter(text.front()) && std::ranges::all_of(text, rest);
 }
 
-// Calls `literal` and `placeholder` with what stands in the text, in its order.
+// Calls `literal` and `placeholder` for the parts of the text, in order.
 void cut(std::string_view text, auto&& literal, auto&& placeholder) {
   while (!text.empty()) {
     const auto open = text.find('{');

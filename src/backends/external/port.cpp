@@ -50,7 +50,7 @@ std::vector<Listener> listeners_of(const fs::path& root) {
   return listeners;
 }
 
-// Of the sockets that a process has open.
+// The sockets that a process has open.
 std::set<std::string> inodes_of(pid_t pid, const fs::path& root) {
   std::set<std::string> inodes;
   std::error_code ignored;

@@ -27,7 +27,7 @@ std::optional<fs::path> find_program(const std::string& name, const std::vector<
     const auto end = std::min(path.find(':', at), path.size());
     const fs::path folder = path.substr(at, end - at);
     at = end + 1;
-    // A relative one would depend on where the server was started.
+    // A relative one would depend on the folder in which the server was started.
     if (folder.is_absolute() && may_run(folder / name)) return folder / name;
   }
   return std::nullopt;

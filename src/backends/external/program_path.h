@@ -1,4 +1,4 @@
-// Where a program is that a descriptor names. Looks at the disk.
+// Finds the program that a descriptor names. Reads the disk.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace corral::backends {
 
-// A path with a slash is taken as it is; a name is looked for in `folders`, then in those of `path` (as of PATH).
-// Nothing: no file of that name may be executed.
+// A path with a slash is used unchanged; a name is searched in `folders`, then in those of `path` (as of PATH). Empty:
+// no executable file of that name.
 std::optional<std::filesystem::path> find_program(const std::string& name,
                                                   const std::vector<std::filesystem::path>& folders,
                                                   const std::string& path);

@@ -19,7 +19,7 @@ async::Task<RequestGate::Place> RequestGate::enter() {
     }
   }
   if (!waiter) co_return Place(self);
-  // Who gives up waiting leaves the line, or hands on the place that it was just given.
+  // A cancelled waiter leaves the queue, or passes on the place that it just got.
   struct InLine {
     RequestGate& gate;
     std::shared_ptr<Waiter> waiter;

@@ -1,5 +1,5 @@
-// So many requests at once, whatever loops they are on; others wait in the order in which they came. Safe on every
-// thread; waiters wait on their own loop and may be cancelled.
+// Limits simultaneous requests over all loops; others wait in order of arrival. Safe on every thread; waiters wait on
+// their own loop and may be cancelled.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace corral::backends {
 
 class RequestGate : public std::enable_shared_from_this<RequestGate> {
  public:
-  // A place inside. Dropping it lets the next one in.
+  // One admitted request. Its destruction admits the next one.
   class Place {
    public:
     Place() = default;
@@ -34,13 +34,13 @@ class RequestGate : public std::enable_shared_from_this<RequestGate> {
     std::shared_ptr<RequestGate> gate_;
   };
 
-  // `most` 0: any number.
+  // `most` 0: no limit.
   static std::shared_ptr<RequestGate> make(std::uint32_t most) {
     return std::shared_ptr<RequestGate>(new RequestGate(most));
   }
 
   async::Task<Place> enter();
-  // For tests: inside, and waiting.
+  // For tests: admitted, and waiting.
   std::size_t inside() const;
   std::size_t waiting() const;
 
@@ -56,7 +56,7 @@ class RequestGate : public std::enable_shared_from_this<RequestGate> {
   void leave();
 
   const std::uint32_t most_;
-  mutable std::mutex mutex_;  // held for a step in the queue
+  mutable std::mutex mutex_;  // held for one step in the queue
   std::uint32_t inside_ = 0;
   std::deque<std::shared_ptr<Waiter>> waiting_;
 };

@@ -28,7 +28,7 @@ Error no_sound(std::string_view why) {
           fmt::format("the file cannot be read as audio{}{:.200}", why.empty() ? "" : ": ", why)};
 }
 
-// All of its output behind a head, which is filled in at the end.
+// Its whole output after a header, which is filled in at the end.
 async::Task<Result<std::shared_ptr<http::Spool>>> collect(proc::Child& child, http::SpoolRoom& room) {
   auto wav = std::make_shared<http::Spool>(room);
   auto begun = wav->append(dialects::audio::wav_head(kFormat, 0));
@@ -54,7 +54,7 @@ async::Task<Result<std::shared_ptr<http::Spool>>> collect(proc::Child& child, ht
 bool FfmpegConverter::is_there() const { return !program().empty(); }
 
 std::vector<std::string> FfmpegConverter::command(const std::string& file) {
-  // Lists of other files (m3u8, concat and the like) aren't among the formats: a file can't have it read another one.
+  // Formats that list other files (m3u8, concat) aren't allowed: so a file can't make ffmpeg read another one.
   constexpr const char* kFormats =
       "matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,aac,ogg,wav,mp3,flac,asf,aiff,amr,caf,au,w64,avi,mpegts";
   return {kProgram,       "-nostdin",
@@ -77,7 +77,7 @@ async::Task<Result<std::shared_ptr<http::Spool>>> FfmpegConverter::to_wav(std::s
   if (!input) co_return std::unexpected(input.error());
   const auto there = program();
   if (there.empty()) co_return fail(errc::backend_not_installed, "ffmpeg is not installed: apt-get install ffmpeg");
-  // The file has no name; ffmpeg opens it by ours, as it must be able to look back in it.
+  // The file has no name; ffmpeg opens it by our descriptor, because it must be able to seek.
   proc::ChildSpec spec{.name = kProgram, .argv = command(fmt::format("/proc/{}/fd/{}", ::getpid(), (*input)->get()))};
   spec.argv[0] = there;
   spec.pipes = true;

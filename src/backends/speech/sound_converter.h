@@ -1,5 +1,5 @@
-// Sound of the many kinds that browsers and telephones record, made into wav by ffmpeg, a stranger's program: a process
-// of its own for each file, which gets nothing but the file and can't open others or the network.
+// Converts the audio formats of browsers and telephones to wav with ffmpeg, an external program. Each file gets its own
+// process, which can't open other files or the network.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ class SoundConverter {
   virtual ~SoundConverter() = default;
   // Looked up each time: it may be installed while the server runs.
   virtual bool is_there() const = 0;
-  // 16 kHz, one channel, 16 bits. Cancelling ends the process. Errors: protocol::errc::bad_value: it is no sound;
+  // 16 kHz, one channel, 16 bits. Cancellation ends the process. Errors: protocol::errc::bad_value: it is no audio;
   // backend_not_installed, those of Spool.
   virtual async::Task<Result<std::shared_ptr<http::Spool>>> to_wav(std::shared_ptr<const http::Spool> sound,
                                                                    http::SpoolRoom& room) = 0;
@@ -24,14 +24,14 @@ class SoundConverter {
 
 class FfmpegConverter final : public SoundConverter {
  public:
-  // Both outlive it.
+  // Both must outlive it.
   FfmpegConverter(proc::Spawner& spawner, async::Timers& timers) : spawner_(spawner), timers_(timers) {}
 
   bool is_there() const override;
   async::Task<Result<std::shared_ptr<http::Spool>>> to_wav(std::shared_ptr<const http::Spool> sound,
                                                            http::SpoolRoom& room) override;
 
-  // The words it is started with, to read `file`.
+  // The command that reads `file`.
   static std::vector<std::string> command(const std::string& file);
 
  private:

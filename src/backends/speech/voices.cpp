@@ -22,7 +22,7 @@ constexpr std::size_t kMaxVoices = 1'000;
 constexpr double kUsualSpeed = 175;  // words a minute
 constexpr double kSlowest = 80, kFastest = 450;
 
-// OpenAI's, so that what is written for them speaks. The variants differ as those do: in pitch and gender.
+// OpenAI's voices, so that clients written for them work. The variants differ in the same way: pitch and gender.
 struct KnownVoice {
   std::string_view name, own;
 };

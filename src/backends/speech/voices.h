@@ -1,5 +1,5 @@
-// Voices of programs that speak from a command line: which there are, and what a request means by one. Such a program
-// is told a voice as a word of its command, so no other word than the name of a voice gets there.
+// Voices of command-line speech programs: their list, and the meaning of a request's voice. The voice becomes a word of
+// the command, so only names of voices are allowed.
 #pragma once
 
 #include <memory>
@@ -17,26 +17,26 @@ struct Voice {
   std::string id;
   std::string name;
   std::string language;
-  std::string gender;  // "male", "female"; empty: neither is said
+  std::string gender;  // "male", "female"; empty: unknown
   friend bool operator==(const Voice&, const Voice&) = default;
 };
 using VoiceList = std::vector<Voice>;
 
-// Of what `espeak-ng --voices` prints. Pure.
+// Parses the output of `espeak-ng --voices`. Pure.
 VoiceList read_espeak_voices(std::string_view listing);
-// A canonical body of audio/speech for espeak-ng: its own name of the voice, and `words_per_minute` for the speed.
-// Without voices none is looked up. Errors: bad_value for a voice that there isn't. Pure.
+// Converts a canonical body of audio/speech for espeak-ng: its own name of the voice, and `words_per_minute` for the
+// speed. The default voice and OpenAI's voices need no `voices`. Errors: bad_value for an unknown voice. Pure.
 Result<std::string> espeak_body(const std::string& body, const VoiceList& voices);
 
-// Any loop; lists are asked for once and kept.
+// Any loop; lists are read once and kept.
 class Voices {
  public:
-  // `spawner` outlives it. `program`: where espeak-ng is; empty: nowhere.
+  // `spawner` must outlive it. `program`: the path of espeak-ng; empty: not installed.
   Voices(proc::Spawner& spawner, std::string (*program)()) : spawner_(spawner), program_(program) {}
 
-  // Errors: not_installed where its program isn't there; unsupported_value for recipes that don't tell.
+  // Errors: not_installed if its program is missing; unsupported_value for recipes without a list of voices.
   async::Task<Result<std::shared_ptr<const VoiceList>>> of(const models::ModelInfo& model);
-  // The body as the model's backend wants it.
+  // The body in the format of the model's backend.
   async::Task<Result<std::string>> fitted(std::string body, const models::ModelInfo& model);
 
  private:

@@ -1,4 +1,4 @@
-// Makes lent instances local: one that was loaded for a peer belongs to this node as soon as a local request uses it.
+// Makes lent instances local: an instance that was loaded for a peer becomes local when a local request uses it.
 #pragma once
 
 #include "residency/core/lifecycle.h"
@@ -11,12 +11,12 @@ class Adoption {
  public:
   Adoption(State& state, Lifecycle& lifecycle) : state_(state), lifecycle_(lifecycle) {}
 
-  // A local request uses it: it takes a slot, if need be that of an idle model. False if it stays lent because no slot
-  // can be had; it serves local requests all the same.
+  // For a local request: the instance takes a slot, if need be that of an idle model. False if it stays lent because
+  // there is no slot; it serves the local request all the same.
   bool adopt(Instance& instance, const Step& step);
-  // Whatever the slots say.
+  // The same, even above the limit of slots.
   void make_local(Instance& instance);
-  // How it is evicted from now on; while it is lent, the limits of lent models apply too.
+  // Sets its eviction settings. While it is lent, the limits of lent models apply too.
   void set_eviction(Instance& instance, const EvictionSettings& wish);
 
  private:

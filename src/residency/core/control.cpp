@@ -51,7 +51,7 @@ void Control::unload(Instance& instance, const Step& step) {
 bool Control::handle(const EndInstance& event, const Step& step) {
   Instance* instance = state_.find(event.instance);
   if (instance == nullptr) {
-    step.reject(event.ticket, Error(errc::not_loaded, "it isn't there any more"));
+    step.reject(event.ticket, Error(errc::not_loaded, "the instance is already gone"));
     return false;
   }
   state_.unloads.push_back({event.ticket, {instance->id}, {}, {}});
@@ -71,14 +71,15 @@ bool Control::handle(const CancelTicket& event, const Step& step) {
     tickets_.cancel(event.ticket);
     return false;
   }
-  // A local load doesn't go on for peers alone; a load for peers may be aborted once no local request has joined it.
-  if (!load->lent && is_for_peers_only(*load)) waiters_.reject_peers(*load, "its owner has given its load up", step);
+  // A local load doesn't continue for peers only; a load for peers may be aborted once no local request has joined it.
+  if (!load->lent && is_for_peers_only(*load))
+    waiters_.reject_peers(*load, "the local requests for its load were cancelled", step);
   if (!load->waiters.empty()) return load->lent;
   end_unwanted(*load, step);
   return true;
 }
 
-// A load that nobody waits for.
+// A load without waiters.
 void Control::end_unwanted(Instance& load, const Step& step) {
   if (load.state == InstanceState::queued) {
     lifecycle_.remove(load, InstanceState::gone, step);

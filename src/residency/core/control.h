@@ -1,4 +1,4 @@
-// What people and configuration ask for, but for loads and pins: unload, cancellation, settings, shutdown.
+// Orders of users and configuration, except loads and pins: unload, cancellation, settings, shutdown.
 #pragma once
 
 #include "residency/core/adoption.h"

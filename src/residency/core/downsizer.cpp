@@ -18,8 +18,8 @@ void Downsizer::give_up_overdue(const Step& step) {
   }
 }
 
-// After a request that came meanwhile it counts as whole. One that was told to stop meanwhile has been downsized all
-// the same, and gives only the rest with its end.
+// If a request started meanwhile, the instance counts as not downsized. If it was stopped meanwhile, it is downsized
+// all the same, and its stop frees only the rest.
 bool Downsizer::end(InstanceId id, bool done, const Step& step) {
   Instance* instance = state_.find(id);
   if (instance == nullptr || !instance->downsize_asked) return false;
@@ -27,7 +27,7 @@ bool Downsizer::end(InstanceId id, bool done, const Step& step) {
   const bool stays = serves(instance->state) && !instance->downsize_crossed;
   if (done && !instance->downsize_crossed) {
     if (instance->state == InstanceState::ready)
-      lifecycle_.move(*instance, InstanceState::downsizing);  // it was given up
+      lifecycle_.move(*instance, InstanceState::downsizing);  // it had counted as failed
     if (stays) lifecycle_.move(*instance, InstanceState::downsized);
     instance->shrunk = true;
     ++state_.downsizes;
@@ -36,7 +36,7 @@ bool Downsizer::end(InstanceId id, bool done, const Step& step) {
   } else if (stays) {
     refused(*instance);
   }
-  // Tickets that wait for an instance which stops wait for its end.
+  // Tickets of a stopping instance wait for its stop.
   const auto what = stays && done ? Reclaimed::downsized : Reclaimed::nothing;
   if (instance->state != InstanceState::evicting) tickets_.reclaimed(*instance, what, step);
   return true;

@@ -15,7 +15,7 @@ class Downsizer {
       : state_(state), lifecycle_(lifecycle), tickets_(tickets) {}
 
   void downsize(Instance& instance, const Step& step);
-  // A process that doesn't answer within `memory_wait` counts as one that can't.
+  // A downsize without an answer within `memory_wait` counts as failed.
   void give_up_overdue(const Step& step);
   // True: decisions may change.
   bool handle(const Downsized& event, const Step& step) { return end(event.instance, true, step); }

@@ -30,7 +30,7 @@ bool ExplicitLoads::handle(const Load& event, const Step& step) {
     return true;
   }
   if (queue_.refuse_if_full(event.ticket, step)) return false;
-  // One that is to be unloaded when it has loaded won't do: it comes again then.
+  // An instance that will be unloaded after its load doesn't satisfy this one: the model is loaded again.
   if (joins && !current->unload_when_loaded) {
     if (load != nullptr) queue_.absorb(*load, *current, step);
     adoption_.adopt(*current, step);
@@ -47,7 +47,7 @@ bool ExplicitLoads::handle(const Load& event, const Step& step) {
   return true;
 }
 
-// It is in memory with these options.
+// The model is in memory with these options.
 void ExplicitLoads::keep(Instance& current, const Load& event, const Step& step) {
   if (event.pin == true) adoption_.make_local(current);
   adoption_.adopt(current, step);
@@ -57,7 +57,7 @@ void ExplicitLoads::keep(Instance& current, const Load& event, const Step& step)
   if (event.pin) pins_.set(event.spec->name, *event.pin, std::nullopt, step);
 }
 
-// The newest wish wins: it changes a load that is queued already, and what is known of the old options counts no more.
+// The newest load wins: it changes a queued load, and the preflight of the old options is void.
 void ExplicitLoads::change(Instance& load, const Load& event, const Step& step) {
   const ModelSpec& spec = *event.spec;
   const bool same_options = load.spec->options == spec.options;
@@ -65,9 +65,9 @@ void ExplicitLoads::change(Instance& load, const Load& event, const Step& step) 
     load.attempt = 1;
     load.first_to_go.clear();
   }
-  // The result of a check of just these options stays.
+  // The result of a check of the same options stays valid.
   if (load.state == InstanceState::queued && !(spec.to_check && same_options)) {
-    if (load.spec->memory != spec.memory) load.promise.reset();  // it was for other needs
+    if (load.spec->memory != spec.memory) load.promise.reset();  // it was for another memory need
     if (load.spec != event.spec) preflight_.drop(load, step);
     load.spec = event.spec;
   }

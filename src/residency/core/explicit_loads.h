@@ -1,4 +1,4 @@
-// Explicit loads: they change the options of a model that is in memory by a reload; of several, the newest wins.
+// Explicit loads: they change the options of a loaded model by a reload. Of several, the newest wins.
 #pragma once
 
 #include "residency/core/adoption.h"

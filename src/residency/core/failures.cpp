@@ -25,7 +25,7 @@ bool Failures::handle(const CheckFailed& event, const Step& step) {
 void Failures::end_load(Instance& load, LoadFault fault, const Error& error, const Step& step) {
   if (load.spec->once) waiters_.reject(load, error, step);
   if (load.lent) return end_lent_load(load, fault, error, step);
-  waiters_.reject_peers(load, fmt::format("it didn't load: {}", error.message), step);
+  waiters_.reject_peers(load, fmt::format("it failed to load: {}", error.message), step);
   const bool retries = worth_a_retry(fault) && load.attempt == 1 && !load.unload_when_loaded;
   if (!load.waiters.empty() && retries) {
     retry(load, step.now);
@@ -38,7 +38,7 @@ void Failures::end_load(Instance& load, LoadFault fault, const Error& error, con
 // Local requests that have joined it get a load of their own.
 void Failures::end_lent_load(Instance& load, LoadFault fault, const Error& error, const Step& step) {
   Model& model = state_.models[load.spec->name];
-  waiters_.reject_peers(load, fmt::format("it didn't load: {}", error.message), step);
+  waiters_.reject_peers(load, fmt::format("it failed to load: {}", error.message), step);
   if (worth_a_retry(fault) && !load.spec->once)
     note_failure(model.lent_failure, state_.settings, *load.spec, error.message, step.time());
   if (!load.waiters.empty()) {
@@ -52,13 +52,13 @@ void Failures::end_lent_load(Instance& load, LoadFault fault, const Error& error
 void Failures::end_last_attempt(Instance& load, LoadFault fault, const Error& error, const Step& step) {
   Model& model = state_.models[load.spec->name];
   const std::uint64_t options = load.spec->options;
-  Instance* again = model.pending;  // was asked for after the unload
+  Instance* again = model.pending;  // requested after the unload
   const bool told = waiters_.reject_askers(load, options, error, step);
-  reject_cooling(load, step);  // before a failure of these options replaces what is known of others
+  reject_cooling(load, step);  // before a failure of these options replaces the record of others
   if (told && worth_a_retry(fault))
     note_failure(model.failure, state_.settings, *load.spec, error.message, step.time());
   bool undecided = again != nullptr && again->spec->options == options;
-  // Who asked for the model with other options hasn't failed yet.
+  // The options of these waiters haven't failed yet.
   if (!load.waiters.empty()) {
     undecided |= again == nullptr;
     if (again == nullptr) again = &queue_.enqueue(load.waiters.back().spec, step.now);
@@ -71,13 +71,13 @@ void Failures::end_last_attempt(Instance& load, LoadFault fault, const Error& er
 
 void Failures::retry(Instance& failed, Now now) {
   Model& model = state_.models[failed.spec->name];
-  // A newer wish is one with other options: a first attempt of its own.
+  // A newer load has other options: a first attempt of its own.
   Instance& next = model.pending != nullptr ? *model.pending : queue_.enqueue_again(failed, now);
   waiters_.move_to_front(failed, next);
   if (!next.pin) next.pin = failed.pin;
 }
 
-// Requests whose options have failed again and again hear that, unless an explicit load tries these options.
+// Rejects requests whose options cool down, unless an explicit load tries the same options.
 void Failures::reject_cooling(Instance& load, const Step& step) {
   const Model& model = *state_.find(load.spec->name);
   const auto is_tried = [&](std::uint64_t options) {
@@ -104,7 +104,7 @@ void Failures::fall_back(Instance& load, const Step& step) {
       continue;
     }
     if (load.attempt == 1) return LoadQueue::follow(load, wish);
-    // The second attempt of other options stood at the front; these haven't been tried.
+    // The second attempt of the old options was at the front; these haven't been tried.
     Instance& next = queue_.enqueue(wish.spec, step.now);
     waiters_.move_to_front(load, next);
     LoadQueue::follow(next, wish);
@@ -124,12 +124,12 @@ void Failures::note_end(const Instance& instance, const InstanceDied& death, con
   }
   if (!up || !death.worked || instance.leases == 0 || instance.spec->once) return;
   const std::uint64_t options = instance.spec->options;
-  // What only peers have asked for cools down for peers only.
+  // A crash under requests of peers only causes a cooldown for peers only.
   if (instance.leases == instance.peer_leases)
     return note_crash(model.lent_crashes, state_.settings, *instance.spec, death.cause, step.time());
   note_crash(model.crashes, state_.settings, *instance.spec, death.cause, step.time());
   ++state_.revision;
-  // Who waits for the next one would only see it end as well.
+  // Waiters of the next instance would only crash it too.
   Instance* next = model.pending;
   const auto cooling = cooling_down(model, *instance.spec, step.time());
   if (next == nullptr || next->spec->options != options || !cooling) return;

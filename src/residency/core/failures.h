@@ -1,8 +1,8 @@
-// What failed checks, failed loads and ends under requests mean for the waiters, and for the model.
+// Effects of failed checks, failed loads and crashes under requests on the waiters and on the model.
 //
-// A load that failed for want of memory is tried once more, after all other models have gone; faults of the model
-// itself evict nothing. After repeated failure a model cools down (cooldown.h). Only those waiters hear of a failure
-// who asked for the options that failed. A failed load for a peer evicts nothing, and only peers hear of it.
+// A load that failed for lack of memory is tried once more after all other models have stopped; faults of the model
+// itself evict nothing. After repeated failure a model cools down (cooldown.h). Only waiters that requested the failed
+// options get the error. A failed load for a peer evicts nothing, and only peers get its error.
 #pragma once
 
 #include "residency/core/lifecycle.h"
@@ -24,10 +24,10 @@ class Failures {
   bool handle(const CheckFailed& event, const Step& step);
   // A load has failed, and its process is gone.
   void end_load(Instance& load, LoadFault fault, const Error& error, const Step& step);
-  // A loaded instance has ended by itself; called before it is removed.
+  // A loaded instance has ended unexpectedly; called before it is removed.
   void note_end(const Instance& instance, const InstanceDied& death, const Step& step);
-  // The options of this queued load won't do, and who asked for them has heard it: it goes on with the newest wish of
-  // the others. It ends if nobody is left.
+  // The options of this queued load failed, and their requesters got the error: it continues with the newest options of
+  // the other waiters. It ends if there are none.
   void fall_back(Instance& load, const Step& step);
 
  private:

@@ -27,9 +27,9 @@ bool Leases::release(LeaseId lease, const Step& step) {
   lifecycle_.touch(*instance, step.now);
   instance->peer_leases -= origin == RequestOrigin::peer;
   --instance->leases;
-  if (instance->state == InstanceState::evicting) return false;  // its recall has ended under the request
+  if (instance->state == InstanceState::evicting) return false;  // it was recalled while the request ran
   if (instance->leases == 0) return now_idle(*instance, step);
-  // A drain may wait just for that: peers have only so long.
+  // A drain may wait for this: peer requests have a time limit.
   const bool matters = instance->lent || instance->state == InstanceState::draining;
   return matters && origin == RequestOrigin::local && works_for_peers_only(*instance);
 }
@@ -40,7 +40,7 @@ bool Leases::now_idle(Instance& instance, const Step& step) {
     return true;
   }
   lifecycle_.move(instance, InstanceState::ready);
-  // An idle instance concerns only loads that wait and a type that is over its limit.
+  // An idle instance matters only to waiting loads and to a type above its limit.
   const ModelType type = instance.spec->type;
   const Limits& limits = state_.settings.limits;
   const bool within =

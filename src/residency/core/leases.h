@@ -1,4 +1,4 @@
-// Lets requests on instances, and off again.
+// Starts and ends requests on instances.
 #pragma once
 
 #include "residency/core/lifecycle.h"
@@ -12,10 +12,10 @@ class Leases {
  public:
   Leases(State& state, Lifecycle& lifecycle, WakeTimer& timer) : state_(state), lifecycle_(lifecycle), timer_(timer) {}
 
-  // One more request. A downsized instance takes its memory back by itself.
+  // One more request. A downsized instance restores its memory automatically.
   LeaseId take(Instance& instance, RequestOrigin origin, Now now);
   void grant(Instance& instance, TicketId ticket, RequestOrigin origin, const Step& step);
-  // The request is over. True: decisions may change.
+  // The request has ended. True: decisions may change.
   bool release(LeaseId lease, const Step& step);
 
  private:

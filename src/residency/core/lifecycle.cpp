@@ -56,7 +56,7 @@ void Lifecycle::start(Instance& load, const Step& step) {
   load.waits_for.clear();
   load.held_by_memory = false;
   state_.memory.take(state_.memory.bytes(load.spec->memory, MemoryPart::all));
-  for (Instance* other : state_.queue) other->promise.reset();  // this load takes of it
+  for (Instance* other : state_.queue) other->promise.reset();  // this load uses memory that was released for them
   load.load_started = step.time();
   touch(load, step.now);
   move(load, InstanceState::loading);
@@ -75,7 +75,7 @@ void Lifecycle::abort(Instance& load, StopReason reason, const Step& step) {
 void Lifecycle::drain(Instance& instance, StopReason reason, const Step& step) { drain(instance, reason, true, step); }
 
 void Lifecycle::drain_for_load(Instance& instance, StopReason reason, const Step& step) {
-  // What another node stops for a share can't be taken back.
+  // The other node stops an engine for a recalled share; that can't be undone.
   drain(instance, reason, instance.spec->share, step);
 }
 
@@ -88,7 +88,7 @@ void Lifecycle::drain(Instance& instance, StopReason reason, bool for_good, cons
   if (instance.state != InstanceState::draining) {
     move(instance, InstanceState::draining);
     if (instance.spec->share && instance.leases > 0) step.act(Recall{instance.id});
-    // A victim of one load that has just become that of another one hasn't served in between.
+    // A victim of one load that becomes the victim of another has not served in between.
     if (instance.brought_back != state_.decisions) instance.draining_since = step.time();
   }
   if (instance.leases == 0) stop(instance, step);
@@ -101,7 +101,7 @@ void Lifecycle::undrain(Instance& instance) {
 }
 
 void Lifecycle::stop(Instance& instance, const Step& step) {
-  // To be downsized for one reason and stopped for another in the same step: it is only stopped.
+  // Downsized for one reason and stopped for another in the same step: it only stops.
   const auto is_downsize = [&](const Action& action) {
     const auto* downsize = std::get_if<Downsize>(&action);
     return downsize != nullptr && downsize->instance == instance.id;
@@ -115,8 +115,8 @@ void Lifecycle::stop(Instance& instance, const Step& step) {
 
 void Lifecycle::remove(Instance& instance, InstanceState last, const Step& step) {
   if (!instance.waiters.empty()) {
-    throw std::logic_error(
-        fmt::format("'{}' goes while {} still wait for it", instance.spec->name.value(), instance.waiters.size()));
+    throw std::logic_error(fmt::format("'{}' is removed while {} requests wait for it", instance.spec->name.value(),
+                                       instance.waiters.size()));
   }
   if (takes_slot(instance.state)) {
     state_.lent[index_of(instance.spec->type)] -= instance.lent && !runs_elsewhere(*instance.spec);

@@ -15,20 +15,20 @@ class Lifecycle {
   Lifecycle(State& state, Preflight& preflight, PendingTickets& tickets)
       : state_(state), preflight_(preflight), tickets_(tickets) {}
 
-  // A new load of this model. The caller puts it into the queue, or lends it.
+  // Creates a queued load of this model. The caller puts it into the queue, or lends it.
   Instance& add(const SpecPtr& spec, Now now);
   // Throws std::logic_error for a move that the table of instance_state.h doesn't have.
   void move(Instance& instance, InstanceState to);
   // Counts as a use, for the order of eviction.
   void touch(Instance& instance, Now now);
 
-  // The queued load's turn has come.
+  // Starts the queued load.
   void start(Instance& load, const Step& step);
   // Kills the process of a load.
   void abort(Instance& load, StopReason reason, const Step& step);
-  // Accepts no new requests and stops when the last one ends; at once if there is none.
+  // Accepts no new requests and stops when the last one ends; at once if none runs.
   void drain(Instance& instance, StopReason reason, const Step& step);
-  // The same, but it serves again if that load no longer needs its place.
+  // The same, but it serves again if that load no longer needs its slot or memory.
   void drain_for_load(Instance& instance, StopReason reason, const Step& step);
   void undrain(Instance& instance);
   void stop(Instance& instance, const Step& step);

@@ -11,10 +11,10 @@
 namespace corral::residency {
 namespace {
 
-// As long as nothing is known of loads.
+// Retry-After while no load time is known.
 constexpr std::chrono::seconds kQueueFullRetry{5};
 
-// A place in the queue comes free when the load that runs has ended: in the mean time that loads have taken.
+// The queue gets shorter when the running load ends: after the mean load time.
 std::chrono::seconds mean_load_time(const State& state) {
   Millis sum{0};
   std::int64_t known = 0;
@@ -78,7 +78,7 @@ bool LoadQueue::refuse_if_full(TicketId ticket, const Step& step) const {
     waiting -= static_cast<std::size_t>(std::ranges::count_if(load->waiters, &Waiter::is_peer));
   }
   if (waiting < state_.settings.max_queued) return false;
-  Error error(errc::queue_full, fmt::format("{} requests wait for models to load already", waiting));
+  Error error(errc::queue_full, fmt::format("the load queue is full ({} requests wait): retry later", waiting));
   error.retry_after = mean_load_time(state_);
   step.reject(ticket, std::move(error));
   return true;

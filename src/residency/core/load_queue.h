@@ -14,19 +14,18 @@ class LoadQueue {
       : state_(state), lifecycle_(lifecycle), waiters_(waiters) {}
 
   Instance& enqueue(const SpecPtr& spec, Now now);
-  // A second attempt at a load that has failed: it goes first.
+  // Queues the second attempt at a failed load, at the front.
   Instance& enqueue_again(const Instance& failed, Now now);
-  // A queued load becomes one for what this waiter asked for.
+  // Replaces the options of a queued load by those of this waiter.
   static void follow(Instance& load, const Waiter& wish);
-  // A queued load is superfluous, because the one that runs has the wanted options: its waiters wait for that one.
+  // A queued load is superfluous because the running one has the requested options: its waiters move there.
   void absorb(Instance& queued, Instance& running, const Step& step);
-  // A load whose end will be the answer of newcomers too: one that runs, also while it is aborted for its deadline, as
-  // it is tried again then.
+  // Whether new requests may wait for this load: it runs, or it is aborted for its deadline and will be tried again.
   static bool can_be_joined(const Instance& load);
-  // True if too many wait already. Peers don't count: they can't keep anybody out.
+  // True if too many requests wait. Those of peers are not counted, so that they can't fill the queue.
   bool refuse_if_full(TicketId ticket, const Step& step) const;
-  // True for a load of a model that drains only because another load needs its place: either the model stays or it is
-  // gone first.
+  // True for a load of a model that drains only because another load needs its slot or memory: either the model returns
+  // from draining, or it stops first.
   bool comes_back(const Instance& load) const;
 
  private:

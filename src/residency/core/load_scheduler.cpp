@@ -62,18 +62,18 @@ Decision LoadScheduler::decide(MonoTime now) {
     }
     const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.instance); });
     if (may_start && !room.stale && !idle && !load->waits_since) load->waits_since = now;
-    // A promise holds as long as no further victim is needed.
+    // The promise holds as long as no further victim is needed.
     const bool others_go = !room.victims.empty() || !room.downsizes.empty();
     if (may_start && (room.settles || (others_go && !room.stale))) load->promise = room.settles;
     const bool check = add_victims(*load, room, may_start, idle, now, decision) || startable;
     if (check) decision.checks.push_back(load);
-    // Its turn has come, but what is known of the memory is old.
+    // Its turn has come, but the memory sample is old.
     decision.sample |= may_start && room.stale;
     ahead.add(*load, room);
     const bool slow_check = check && load->check != 0 && now - load->check_asked >= state_.settings.stop_grace;
     if (slow_check) continue;
-    // No load passes one whose victims only have to stop, unless one is slow at it; nor a second attempt that waits for
-    // those that passed it.
+    // No load passes one whose victims only have to stop, unless one of them stops slowly. No load passes a second
+    // attempt that waits for loads that passed it.
     const bool slow =
         std::ranges::any_of(room.victims, [&](const Victim& v) { return stops_slowly(*v.instance, now); });
     if ((idle && !slow) || check || room.stale || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
@@ -81,15 +81,14 @@ Decision LoadScheduler::decide(MonoTime now) {
   return decision;
 }
 
-// Adds the victims of this load that are told to stop, or have been. True if one would be told that only a fresh
-// preflight may evict.
+// Adds the victims of this load that stop now or already do. True if a victim may stop only after a fresh preflight.
 bool LoadScheduler::add_victims(const Instance& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
                                 Decision& decision) const {
   const bool overdue = load.waits_since && now - *load.waits_since >= state_.settings.swap_patience;
   const bool judged = may_start && idle && !room.stale;
-  const bool recalls = may_start && !room.stale;  // there is no patience with what only peers use
+  const bool recalls = may_start && !room.stale;  // instances that only peers use get no swap_patience
   const bool fresh = preflight_.is_fresh(load, now);
-  // The victims of a load ahead may give all that this one needs: that is known at the next decision.
+  // The victims of a load ahead may free enough for this one: the next decision shows it.
   const bool others_go = std::ranges::any_of(decision.victims, [](const Victim& v) {
     return v.instance->leases == 0 && v.instance->state != InstanceState::evicting;
   });
@@ -98,7 +97,7 @@ bool LoadScheduler::add_victims(const Instance& load, const EvictionPlan& room, 
     const Instance& instance = *victim.instance;
     const bool goes_on = instance.lent && instance.state == InstanceState::draining;
     if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(instance))) continue;
-    // Nothing new is evicted for memory by an old sample, or in the middle of a load.
+    // No new eviction for memory by an old sample, or while a load runs.
     const bool begins = instance.state != InstanceState::draining && instance.state != InstanceState::evicting;
     const bool guessed = room.stale || state_.loader != nullptr || others_go;
     if (begins && guessed && victim.reason == StopReason::memory) continue;
@@ -134,7 +133,7 @@ bool LoadScheduler::undrain_others(const Decision& decision) {
 }
 
 void LoadScheduler::settle(const Step& step) {
-  while (settle_one(step)) {  // each may concern the others
+  while (settle_one(step)) {  // each may affect the others
   }
 }
 
@@ -151,7 +150,8 @@ bool LoadScheduler::settle_one(const Step& step) {
   return false;
 }
 
-// A queued load whose model is there after all, because it came back from draining. True if that ends the load.
+// Completes a queued load whose model is in memory again, because it returned from draining. True if that ends the
+// load.
 bool LoadScheduler::serve_by_current(Instance& load, const Step& step) {
   Instance* current = state_.models[load.spec->name].current;
   if (current == nullptr || !serves(current->state)) return false;
@@ -164,14 +164,14 @@ bool LoadScheduler::serve_by_current(Instance& load, const Step& step) {
   return true;
 }
 
-// Of the instances that were there when the first attempt failed, keeps those that still have to go.
+// Of the instances that existed when the first attempt failed, keeps those that still must stop.
 void LoadScheduler::forget_gone(Instance& load) const {
   const auto done = [&](InstanceId id) {
     const Instance* instance = state_.find(id);
     return instance == nullptr || !drives_out(state_, *instance);
   };
   if (std::erase_if(load.first_to_go, done) == 0 || !load.first_to_go.empty()) return;
-  load.waits_since.reset();  // from here on it waits for those that came meanwhile
+  load.waits_since.reset();  // from here on it waits for later instances
 }
 
 void LoadScheduler::note_victims(Instance& load, const EvictionPlan& room) {

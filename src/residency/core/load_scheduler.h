@@ -1,8 +1,7 @@
-// Decides for the load queue: which load starts, and which instances have to stop or be downsized for those that wait.
+// Decides for the load queue: which load starts, and which instances stop or are downsized for waiting loads.
 //
-// Goes through the queue from the front and decides anew each time; nothing is remembered but how long a load has
-// waited. So a victim that is no longer needed comes back by itself, and changed pins and limits need no code of their
-// own.
+// Goes through the queue from the front and decides anew each time; it remembers only how long a load has waited. So a
+// victim that is no longer needed returns automatically, and changed pins and limits need no code of their own.
 #pragma once
 
 #include <vector>
@@ -21,11 +20,11 @@
 namespace corral::residency {
 
 struct Decision {
-  Instance* start = nullptr;    // the load whose turn it is
-  std::vector<Victim> victims;  // drain from now on, or go on draining
+  Instance* start = nullptr;    // the load that starts now
+  std::vector<Victim> victims;  // drain from now on, or keep draining
   std::vector<Instance*> downsizes;
-  bool sample = false;            // before more can be decided
-  std::vector<Instance*> checks;  // loads whose preflight is needed before more can be decided
+  bool sample = false;            // a memory sample is needed before further decisions
+  std::vector<Instance*> checks;  // loads that need a preflight before further decisions
 };
 
 class LoadScheduler {
@@ -33,15 +32,15 @@ class LoadScheduler {
   LoadScheduler(State& state, Preflight& preflight, Lifecycle& lifecycle, Adoption& adoption, Pins& pins,
                 Waiters& waiters, LoadQueue& queue, Failures& failures);
 
-  // Completes the loads that need no turn: their model is there after all, or waiting doesn't help them.
+  // Completes the loads that need not start: their model is in memory again, or waiting doesn't help them.
   void settle(const Step& step);
-  // One way through the queue. Changes only what is noted of the waiting: since when, and for whom.
+  // One pass over the queue. Changes only the record of the wait: since when, and for which instances.
   Decision decide(MonoTime now);
-  // Instances that drain for a load which no longer needs their place serve again. True if there were any: then the
-  // decision has to be made anew.
+  // Instances that drain for a load that no longer needs them serve again. True if there were any: then the decision
+  // must be made anew.
   bool undrain_others(const Decision& decision);
 
-  // Whether a load that began now might evict or downsize a model; see Core::may_evict.
+  // Whether a load that started now might evict or downsize a model; see Core::may_evict.
   bool may_evict(const SpecPtr& spec, MonoTime now) const;
 
  private:

@@ -7,7 +7,7 @@
 namespace corral::residency {
 namespace {
 
-// The model is in memory and on its way out of it.
+// The model is in memory, but drains or stops.
 bool is_leaving(const Instance* current) {
   if (current == nullptr || is_given_up(*current)) return false;
   return current->state == InstanceState::draining || current->state == InstanceState::evicting;
@@ -45,7 +45,7 @@ bool LocalRequests::handle(const Acquire& event, const Step& step) {
   return true;
 }
 
-// Why no load begins for it.
+// Why no load may start for it.
 std::optional<Error> LocalRequests::load_refusal(const ModelSpec& spec, MonoTime now) const {
   if (state_.shutting_down) return shutting_down();
   const Model* model = state_.find(spec.name);

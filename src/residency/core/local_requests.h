@@ -1,5 +1,5 @@
-// Inference requests of this node's own clients: one takes the instance that is in memory, whatever its options, or
-// joins the load of its model, or begins one.
+// Inference requests of this node's own clients. A request uses the loaded instance, whatever its options, or joins the
+// load of its model, or starts one.
 #pragma once
 
 #include "residency/core/adoption.h"

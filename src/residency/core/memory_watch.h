@@ -1,5 +1,4 @@
-// When the free memory is sampled: before a load, and all the time while a model is in memory that may be evicted for
-// it.
+// When free memory is sampled: before a load, and continuously while a model is in memory that may be evicted for it.
 #pragma once
 
 #include "residency/core/step.h"
@@ -12,10 +11,11 @@ class MemoryWatch {
  public:
   explicit MemoryWatch(State& state) : state_(state) {}
 
-  // Asks for one sample, unless one is on its way.
+  // Requests one sample, unless an answer is pending.
   void ask(const Step& step);
   void take(const MemorySampled& event, const Step& step);
-  // A monitor that hangs delays no load for ever: after `memory_wait` nothing is known.
+  // If no sample arrives within `memory_wait`, free memory counts as unknown, so that a hung monitor doesn't block
+  // loads.
   void give_up_overdue(MonoTime now);
   // Switches the continuous samples on or off.
   void plan(const Step& step);

@@ -1,5 +1,5 @@
-// The state of the core and its parts, put together. Each part knows those above it that it is given, and none below:
-// what it has to tell them it returns.
+// The state of the core and its parts. Each part knows only those above it that its constructor names. It passes
+// results to parts below as return values.
 #pragma once
 
 #include <set>
@@ -34,7 +34,7 @@ struct CoreParts {
   CoreParts& operator=(const CoreParts&) = delete;
 
   State state;
-  // The instances, and what the others do with them.
+  // The instances and their shared mechanisms.
   WakeTimer timer{state};
   MemoryWatch watch{state};
   PendingTickets tickets{state};
@@ -46,13 +46,13 @@ struct CoreParts {
   Waiters waiters{state, lifecycle, adoption, leases};
   LoadQueue queue{state, lifecycle, waiters};
   Failures failures{state, preflight, lifecycle, waiters, queue};
-  // What the events mean.
+  // Handlers of events.
   PeerRequests peers{state, preflight, lifecycle, adoption, leases, waiters, watch};
   LocalRequests requests{state, adoption, leases, waiters, queue, peers};
   ExplicitLoads loads{state, preflight, lifecycle, adoption, pins, waiters, queue, peers};
   ProcessEvents processes{state, lifecycle, pins, waiters, failures};
   Control control{state, tickets, lifecycle, adoption, waiters};
-  // What follows from the state.
+  // Consequences of the state.
   Downsizer downsizer{state, lifecycle, tickets};
   Reclaimer reclaimer{state, lifecycle, downsizer};
   Recalls recalls{state, lifecycle, waiters, queue};

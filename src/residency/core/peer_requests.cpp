@@ -9,12 +9,12 @@
 namespace corral::residency {
 namespace {
 
-constexpr std::chrono::seconds kSoon{5};  // the load for another peer has ended by then, or not much later
+constexpr std::chrono::seconds kSoon{5};  // about the time until the load for another peer ends
 
 std::optional<Error> cooling_for_peers(const std::optional<Failure>& failure, const ModelSpec& spec, MonoTime now) {
   const Millis left = cooling_left(failure, spec, now);
   if (left == Millis{0}) return std::nullopt;
-  Error error = not_here(spec.name, fmt::format("it failed again and again: {}", failure->cause));
+  Error error = not_here(spec.name, fmt::format("it failed repeatedly: {}", failure->cause));
   error.retry_after = std::chrono::ceil<std::chrono::seconds>(left);
   return error;
 }
@@ -46,7 +46,8 @@ bool PeerRequests::handle(const Acquire& event, const Step& step) {
   }
   Instance* load = current != nullptr || model == nullptr ? current : model->pending;
   const bool joins = load != nullptr && (load == state_.lending || load->state == InstanceState::loading);
-  if (joins && waiters_.has_all_peers(*load)) return refuse(not_here(spec.name, "too many wait for it already"));
+  if (joins && waiters_.has_all_peers(*load))
+    return refuse(not_here(spec.name, "too many peer requests already wait for it"));
   if (joins) {
     waiters_.add(*load, {event.ticket, true, event.spec});
     return false;
@@ -66,17 +67,17 @@ bool PeerRequests::may_share(const Instance& instance, RequestOrigin origin, Mon
   return !place.is_free && place.victim == nullptr;
 }
 
-// Also by a model that is in memory.
+// Applies also if the model is in memory.
 std::optional<Error> PeerRequests::refusal(const ModelSpec& spec, MonoTime now) const {
-  if (state_.shutting_down) return not_here(spec.name, "this machine shuts down");
+  if (state_.shutting_down) return not_here(spec.name, "this machine is shutting down");
   const Model* model = state_.find(spec.name);
   return model == nullptr ? std::nullopt : cooling_for_peers(model->lent_crashes, spec, now);
 }
 
-// Why no load begins for it.
+// Why no load may start for it.
 std::optional<Error> PeerRequests::load_refusal(const ModelSpec& spec, const Model* model, MonoTime now) const {
-  if (model != nullptr && model->current != nullptr) return not_here(spec.name, "it is on its way out of memory");
-  if (model != nullptr && model->pending != nullptr) return not_here(spec.name, "its load waits for its turn");
+  if (model != nullptr && model->current != nullptr) return not_here(spec.name, "its instance is stopping");
+  if (model != nullptr && model->pending != nullptr) return not_here(spec.name, "its local load waits in the queue");
   if (spec.joins_only) return not_standing(spec.name);
   if (state_.settings.lend_share <= 0) return not_here(spec.name, "this machine lends no memory");
   if (state_.loader != nullptr || !state_.queue.empty() || state_.lending != nullptr) return busy_loading(spec.name);
@@ -105,7 +106,7 @@ void PeerRequests::drop_load(const Error& error, const Step& step) {
 
 void PeerRequests::give_way(const ModelName& name, const Step& step) {
   if (state_.lending == nullptr || state_.lending->spec->name != name) return;
-  drop_load(not_here(name, "its owner loads it himself"), step);
+  drop_load(not_here(name, "a local request loads it"), step);
 }
 
 void PeerRequests::advance(const Step& step) {
@@ -113,9 +114,9 @@ void PeerRequests::advance(const Step& step) {
   Instance& load = *state_.lending;
   const ModelName& name = load.spec->name;
   if (!state_.queue.empty() || state_.loader != nullptr)
-    return drop_load(not_here(name, "its owner loads another model"), step);
+    return drop_load(not_here(name, "a local request loads another model"), step);
   if (step.time() - load.queued_at >= state_.settings.lend_wait)
-    return drop_load(not_here(name, "no memory came free for it in time"), step);
+    return drop_load(not_here(name, "no memory became free for it in time"), step);
   if (!Preflight::is_known(load)) return preflight_.ask(load, step);
   const LentEvictionPlan room = find_lent_room(state_, load, step.time());
   if (room.refused) return drop_load(*room.refused, step);

@@ -1,8 +1,8 @@
 // Requests of other nodes of the mesh, and loads for them.
 //
-// What is in memory serves a peer request like any other. A load for one never waits behind local loads: it begins at
-// once by the rules of lending.h, or is refused (errc::not_here). There is at most one of them, and it stands outside
-// of the queue, so that no local load can wait behind it.
+// A loaded model serves a peer request like any other. A load for a peer never waits behind local loads: it starts at
+// once by the rules of lending.h, or is refused (errc::not_here). At most one exists, outside of the queue, so that no
+// local load waits behind it.
 #pragma once
 
 #include <optional>
@@ -26,13 +26,13 @@ class PeerRequests {
 
   // True: decisions may change.
   bool handle(const Acquire& event, const Step& step);
-  // Whether try_acquire may grant a request that is a peer's, or on a lent instance. A local one on a lent instance
-  // makes it local if there is a slot for it: Acquire does what that takes.
+  // Whether try_acquire may grant a peer's request, or a request on a lent instance. A local request on a lent instance
+  // makes it local if there is a slot for it: Acquire does that.
   bool may_share(const Instance& instance, RequestOrigin origin, MonoTime now) const;
 
-  // A local load of this model begins: a load for a peer that has not begun gives way.
+  // A local load of this model starts: drops a load for a peer that hasn't started.
   void give_way(const ModelName& name, const Step& step);
-  // Starts the load for a peer if it may start, or tells victims to stop for it, or refuses it.
+  // Starts the load for a peer, or stops victims for it, or refuses it.
   void advance(const Step& step);
 
  private:

@@ -6,7 +6,7 @@
 
 namespace corral::residency {
 
-// What became of an instance that was to free memory.
+// Outcome of an instance that was to free memory.
 enum class Reclaimed : std::uint8_t { nothing, downsized, evicted };
 
 class PendingTickets {
@@ -17,7 +17,7 @@ class PendingTickets {
   void reclaimed(const Instance& instance, Reclaimed what, const Step& step);
   // The same for unloads: its process is gone.
   void gone(const Instance& instance, const Step& step);
-  // Nobody waits for this ticket any more.
+  // The client of this ticket is gone.
   void cancel(TicketId ticket);
 
  private:

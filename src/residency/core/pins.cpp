@@ -18,8 +18,8 @@ bool Pins::handle(const Pin& event, const Step& step) {
   if (current != nullptr) {
     if (event.pinned && refuse(*current, event.ticket, step)) return false;
     if (event.pinned && is_resident(current->state)) adoption_.make_local(*current);
-    // The newest wish wins, also over that of a load which hasn't ended yet. A load for a peer may still be aborted: it
-    // becomes local when it succeeds.
+    // The newest pin wins, also over that of a running load. A load for a peer may still be aborted: it becomes local
+    // when it succeeds.
     current->pin = event.pinned && current->lent ? std::optional(true) : std::nullopt;
   }
   if (model->pending != nullptr) model->pending->pin.reset();

@@ -16,9 +16,9 @@ class Pins {
 
   // True: decisions may change.
   bool handle(const Pin& event, const Step& step);
-  // `ticket`: told also if nothing changes.
+  // With a `ticket`, PinChanged follows even if nothing changes.
   void set(const ModelName& name, bool pinned, std::optional<TicketId> ticket, const Step& step);
-  // What the load of a loaded instance has asked for.
+  // Applies the pin that the load of this instance requested.
   void apply(Instance& instance, std::optional<bool> pin, const Step& step);
   // True if there is no slot for it: a pin makes a lent model local, and pinned models have all slots of its type.
   bool refuse(const Instance& instance, TicketId ticket, const Step& step) const;

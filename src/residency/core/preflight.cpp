@@ -37,7 +37,7 @@ bool Preflight::handle(const LoadChecked& event, const Step& step) {
   if (load == nullptr) return false;
   load->checked_at = step.time();
   load->check_took = std::chrono::ceil<Millis>(step.time() - load->check_asked);
-  if (load->spec->memory != event.spec->memory) load->promise.reset();  // it was for other needs
+  if (load->spec->memory != event.spec->memory) load->promise.reset();  // it was for another memory need
   load->spec = event.spec;
   ++state_.revision;
   return true;

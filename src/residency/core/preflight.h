@@ -1,8 +1,8 @@
 // Preflight: the check of a load's files and memory need (CheckLoad) before any model is evicted for it.
 //
-// A load enters the queue with nothing but a name and options. Until its first check has passed it is shown in the
-// queue, delays no other load, evicts nothing and is not refused. If its turn comes after a long wait, the check is
-// repeated before victims are told to stop: files may be gone by then.
+// A load enters the queue with only a name and options. Until its first check has passed, it is listed in the queue,
+// but delays no other load, evicts nothing and is not refused. If its turn comes after a long wait, the check is
+// repeated before victims stop: files may be gone by then.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class Preflight {
 
   // The load has passed a check, or needs none.
   static bool is_known(const Instance& load) { return !load.spec->to_check || load.checked_at.has_value(); }
-  // And the check is recent enough to evict models for it.
+  // The same, and the check is recent enough to evict models.
   bool is_fresh(const Instance& load, MonoTime now) const;
 
-  // The load whose running check has this number, and ends by that; nullptr: a late answer.
+  // Ends the running check with this number and returns its load; nullptr: a late answer.
   Instance* end(InstanceId instance, std::uint64_t check);
   // True: decisions may change.
   bool handle(const LoadChecked& event, const Step& step);

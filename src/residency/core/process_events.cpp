@@ -18,7 +18,7 @@ bool ProcessEvents::handle(const LoadSucceeded& event, const Step& step) {
   model.failure.reset();
   model.lent_failure.reset();
   pins_.apply(*instance, instance->pin, step);
-  // In the same step: the requests that caused the load run before the instance can become a victim.
+  // In the same step: the requests that caused the load start before the instance can become a victim.
   waiters_.serve(*instance, *instance, false, step);
   if (instance->unload_when_loaded) lifecycle_.drain(*instance, StopReason::unload, step);
   return true;
@@ -34,7 +34,7 @@ bool ProcessEvents::handle(const LoadFailed& event, const Step& step) {
 bool ProcessEvents::handle(const InstanceDied& event, const Step& step) { return end(event.instance, event, step); }
 bool ProcessEvents::handle(const InstanceStopped& event, const Step& step) { return end(event.instance, {}, step); }
 
-// The process is gone, whether it was told to stop or not.
+// The process is gone, expectedly or not.
 bool ProcessEvents::end(InstanceId id, const InstanceDied& death, const Step& step) {
   Instance* instance = state_.find(id);
   if (instance == nullptr || instance->state == InstanceState::queued) return false;

@@ -1,4 +1,4 @@
-// What the engine processes do: they have loaded, failed, stopped, or ended by themselves.
+// Events of processes: loaded, failed, stopped, or ended unexpectedly.
 #pragma once
 
 #include "residency/core/failures.h"
@@ -21,7 +21,7 @@ class ProcessEvents {
   bool handle(const LoadFailed& event, const Step& step);
   bool handle(const InstanceDied& event, const Step& step);
   bool handle(const InstanceStopped& event, const Step& step);
-  // Aborts the load that runs, if its deadline has passed.
+  // Aborts the running load if its deadline has passed.
   void abort_overdue(const Step& step);
 
  private:

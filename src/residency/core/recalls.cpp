@@ -22,7 +22,7 @@ void Recalls::yield(const Step& step) {
   const bool wanted = std::ranges::any_of(
       state_.queue, [this](const Instance* load) { return Preflight::is_known(*load) && !queue_.comes_back(*load); });
   if (!wanted && state_.settings.lend_share > 0) return;
-  waiters_.reject_peers(*loader, wanted ? "its owner loads another model" : "this machine lends no memory", step);
+  waiters_.reject_peers(*loader, wanted ? "a local request loads another model" : "this machine lends no memory", step);
   lifecycle_.abort(*loader, StopReason::yield, step);
 }
 

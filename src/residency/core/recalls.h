@@ -1,8 +1,8 @@
-// How local loads get back what is lent.
+// How local loads reclaim lent instances.
 //
-// A lent model that is in the way goes at once if no request runs on it, else it accepts no new ones and has
-// `recall_grace`; a load for a peer is aborted. Whatever else drains, lent or not, waits no longer than that for peer
-// requests alone.
+// A lent model that is in the way stops at once if no request runs on it; otherwise it drains for at most
+// `recall_grace`. A load for a peer is aborted. Every other drain, lent or not, waits at most `recall_grace` if only
+// peer requests run.
 #pragma once
 
 #include "residency/core/lifecycle.h"
@@ -20,10 +20,10 @@ class Recalls {
 
   // Stops instances that drain for longer than `recall_grace` while only peer requests run on them.
   void end_overdue(const Step& step);
-  // Aborts a load for a peer if a local load waits, or nothing may be lent any more.
+  // Aborts a load for a peer if a local load waits, or if lending is switched off.
   void yield(const Step& step);
-  // Recalls what is lent beyond `lend_share` and `lend_slots`: idle ones first, least recently used first. What local
-  // requests use stays.
+  // Recalls lent instances beyond `lend_share` and `lend_slots`: idle ones first, least recently used first. Instances
+  // with local requests stay.
   void enforce_limits(const Step& step);
 
  private:

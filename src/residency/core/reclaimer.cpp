@@ -9,7 +9,7 @@
 namespace corral::residency {
 namespace {
 
-// Of some pool, less is missing with `one` than with `other`.
+// True if `one` leaves less missing than `other` in some pool.
 bool is_short_of_less(const ReclaimPlan& one, const ReclaimPlan& other) {
   for (std::size_t i = 0; i < one.left.size(); ++i) {
     if (std::max<std::int64_t>(one.left[i], 0) < std::max<std::int64_t>(other.left[i], 0)) return true;
@@ -81,7 +81,7 @@ bool Reclaimer::relieve_pressure(const std::vector<PoolSample>& seen, const Step
   return !found.reliefs.empty();
 }
 
-// Bytes of each pool above what is well below the threshold; 0 for a pool that isn't above the threshold.
+// Bytes of each pool above the target below the threshold; 0 for a pool that isn't above the threshold.
 PoolBytes Reclaimer::excess(const std::vector<PoolSample>& seen) const {
   const Settings& settings = state_.settings;
   const auto is_above = [&](std::uint64_t total, std::int64_t available) {

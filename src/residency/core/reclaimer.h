@@ -1,5 +1,4 @@
-// Evicts and downsizes instances although no load needs their place: for lowered limits, idle timeouts, and memory
-// pressure.
+// Evicts and downsizes instances without a load that needs it: for lowered limits, idle timeouts, and memory pressure.
 #pragma once
 
 #include <vector>
@@ -17,13 +16,14 @@ class Reclaimer {
   Reclaimer(State& state, Lifecycle& lifecycle, Downsizer& downsizer)
       : state_(state), lifecycle_(lifecycle), downsizer_(downsizer) {}
 
-  // Of a type above its limit, idle instances are evicted, least recently used first.
+  // Evicts idle instances of a type above its limit, least recently used first.
   void enforce_limits(const Step& step);
   // Idle instances whose timeout has passed; none within `floor` of its last use.
   void evict_idle(Millis floor, const Step& step);
   void downsize_idle(Millis floor, const Step& step);
-  // If a memory pool is used above the threshold, even with all that is on its way back, idle instances give up what
-  // brings it well below. They are downsized if that suffices; pinned ones are left as they are. True if any are told.
+  // If a memory pool is used above the threshold, even after all pending releases, idle instances free enough to bring
+  // it well below. They are downsized if that suffices; pinned ones stay unchanged. True if any are evicted or
+  // downsized.
   bool relieve_pressure(const std::vector<PoolSample>& seen, const Step& step);
   // True: decisions may change.
   bool handle(const SimulatePressure& event, const Step& step);

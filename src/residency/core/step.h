@@ -1,4 +1,4 @@
-// What the parts get with each event: the time, and the list for the actions that follow from it.
+// What the parts get with each event: the time, and the list for the resulting actions.
 #pragma once
 
 #include <utility>

@@ -75,7 +75,7 @@ void Waiters::reject(Instance& load, const Error& error, const Step& step) {
 }
 
 bool Waiters::reject_askers(Instance& load, std::uint64_t options, const Error& error, const Step& step) {
-  const bool all = load.spec->once;  // nobody else's wish is tried in its place
+  const bool all = load.spec->once;  // no options of other waiters are tried instead
   return reject_if(load, [&](const Waiter& waiter) { return all || waiter.spec->options == options; }, error, step);
 }
 

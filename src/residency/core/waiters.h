@@ -1,4 +1,4 @@
-// The requests and explicit loads that wait for a load, and how they are answered.
+// The requests and explicit loads that wait for a load, and their answers.
 #pragma once
 
 #include <string>
@@ -18,19 +18,19 @@ class Waiters {
       : state_(state), lifecycle_(lifecycle), adoption_(adoption), leases_(leases) {}
 
   void add(Instance& load, Waiter waiter);
-  // All of them, in front of those at `to`.
+  // Moves all of them, in front of those at `to`.
   void move_to_front(Instance& from, Instance& to);
   void move_to_back(Instance& from, Instance& to);
-  // Nobody waits for this ticket any more. The load that it waited for; nullptr: it waits for none.
+  // The client of this ticket is gone. Returns the load that it waited for; nullptr: it waited for none.
   Instance* cancel(TicketId ticket);
 
-  // Those who wait for `from` get what they want of the instance `with`; `only_leases`: explicit loads go on waiting.
+  // Completes the waiters of `from` with the instance `with`; `only_leases`: explicit loads keep waiting.
   void serve(Instance& from, Instance& with, bool only_leases, const Step& step);
   void reject(Instance& load, const Error& error, const Step& step);
-  // Only those who asked for these options. True if there were any.
+  // Only those that requested these options. True if there were any.
   bool reject_askers(Instance& load, std::uint64_t options, const Error& error, const Step& step);
   void reject_peers(Instance& load, const std::string& why, const Step& step);
-  // As many peers wait for it as may.
+  // True if the maximum number of peer requests waits for it.
   bool has_all_peers(const Instance& load) const;
 
  private:
@@ -43,8 +43,8 @@ class Waiters {
   Leases& leases_;
 };
 
-// Whose options the load has if its own won't do: those of the newest explicit load, else of the newest request.
-// Precondition: somebody waits.
+// The waiter whose options the load takes if its own fail: the newest explicit load, else the newest request.
+// Precondition: there is a waiter.
 const Waiter& newest_wish(const Instance& load);
 
 }  // namespace corral::residency

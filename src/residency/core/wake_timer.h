@@ -1,4 +1,4 @@
-// When the core needs to be called again although nothing happens (WakeAt): the end of a deadline, patience, timeout.
+// When the core must be called again without an event (WakeAt): the end of a deadline, patience or timeout.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@ class WakeTimer {
  public:
   explicit WakeTimer(const State& state) : state_(state) {}
 
-  // Moves the timer, if it is at another time than needed.
+  // Moves the timer if the needed time has changed.
   void plan(const Step& step);
-  // The last request on this instance has ended. An earlier wake-up is planned nearly always.
+  // The last request on this instance has ended. Nearly always an earlier wake-up is already set.
   void plan_idle(const Instance& instance, const Step& step);
-  // The timer has fired: plan() says again what is still needed.
+  // The timer has fired: the next plan() sets it again.
   void fired() { wake_.reset(); }
 
  private:

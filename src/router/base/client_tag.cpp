@@ -19,7 +19,8 @@ std::uint64_t random_secret() {
   return std::uint64_t(device()) << 32 | device();
 }
 
-// What one machine can't change at will: of IPv6, one network of 64 bits, as where connections are counted.
+// The part of an address that one machine can't change freely: for IPv6 the /64 network, as in the count of
+// connections.
 std::string network_of(std::string_view peer) {
   std::array<unsigned char, 16> bytes{};
   const std::string text(peer);

@@ -1,5 +1,5 @@
-// Who a request comes from, for a backend that gives clients equal turns: a number that says nothing else, and another
-// one each time the server runs. Safe on every thread.
+// Identifies the client of a request to a backend that gives clients equal turns. A number without other meaning, and a
+// different one each time the server runs. Safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class ClientTags {
   ClientTags();
   explicit ClientTags(std::uint64_t secret) : secret_(secret) {}
 
-  // Without a key it is the address that counts.
+  // Without a key, the address identifies the client.
   std::string of(const OwnerId& owner, const ClientAddress& client) const;
 
  private:

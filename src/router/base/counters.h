@@ -1,4 +1,4 @@
-// What the router has counted since its start: of each model, and of all together. On the home loop.
+// Counters of the router since its start: of each model, and totals. On the home loop.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace corral::router {
 
-// What finished requests have used, all models together.
+// Usage of finished requests, all models together.
 struct Totals {
   std::uint64_t requests = 0;
   std::uint64_t input_tokens = 0;

@@ -21,7 +21,7 @@ std::string words_of(const std::exception_ptr& failure) {
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
-    return "something that is no exception was thrown";
+    return "an object that is not an exception was thrown";
   }
 }
 

@@ -1,4 +1,4 @@
-// What a task threw, for tasks whose end somebody waits for whatever happens. Pure functions.
+// Exceptions of tasks whose end must be handled in any case. Pure functions.
 #pragma once
 
 #include <exception>
@@ -6,7 +6,7 @@
 
 namespace corral::router {
 
-// It was cancelled: no failure, to be passed on.
+// True for a cancellation: not a failure, pass it on.
 bool is_cancellation(const std::exception_ptr& failure);
 // For the log.
 std::string words_of(const std::exception_ptr& failure);

@@ -1,4 +1,4 @@
-// Who and where, of requests: names that must not pass for one another. Plain values.
+// Strong types for identities of requests. Plain values.
 #pragma once
 
 #include <string>
@@ -7,12 +7,11 @@
 
 namespace corral::router {
 
-// A node of a mesh, in words that its LeaseProvider knows; empty: this machine, or none.
+// A node of a mesh, as its LeaseProvider writes it; empty: this machine, or none.
 using NodeRef = Named<std::string, struct NodeRefTag>;
-// The key that a request came with, by its name; of a peer's request the node and the tag of its client; empty: none
-// was needed.
+// The name of the key of a request; for a peer's request the node and the tag of its client; empty: no key was needed.
 using OwnerId = Named<std::string, struct OwnerIdTag>;
-// The address that a request came from, as of http::Request::peer.
+// The client's address, as of http::Request::peer.
 using ClientAddress = Named<std::string, struct ClientAddressTag>;
 
 }  // namespace corral::router

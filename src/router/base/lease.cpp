@@ -3,7 +3,7 @@
 namespace corral::router {
 namespace {
 
-// Keeps whoever answers while it is waited for.
+// Keeps the upstream alive during the wait.
 async::Task<UpstreamExit> until_gone_of(std::shared_ptr<Upstream> answering) {
   co_return co_await answering->wait_for_exit();
 }

@@ -1,4 +1,4 @@
-// A request's hold on something that answers for its model. While it lives a model here can't be evicted.
+// A request's hold on an upstream. While a lease on a local model exists, the model can't be evicted.
 #pragma once
 
 #include <functional>
@@ -19,17 +19,17 @@ class Lease {
   ~Lease() { give_back(); }
 
   explicit operator bool() const { return answering_ != nullptr; }
-  // Where to send the request. For use on `executor`'s loop.
+  // The target of the request. For use on `executor`'s loop.
   http::Target& target(async::Executor executor) const { return answering_->target(executor); }
-  // Tokens that a conversation with it may have; 0: not known.
+  // Tokens that one conversation may have; 0: unknown.
   std::uint64_t context_window() const { return answering_->context(); }
-  // That answers.
+  // The node of the upstream.
   NodeRef node() const { return answering_->node(); }
-  // Returns when whoever answers has gone (on any loop).
+  // Returns when the upstream has ended (on any loop).
   async::Task<UpstreamExit> wait_for_exit() const;
-  // The request's answer streams: shown in health as long as the lease lives.
+  // Marks the response as a stream: shown in health as long as the lease lives.
   void mark_streaming();
-  // Ends the hold now.
+  // Ends the lease now.
   void give_back();
 
  private:

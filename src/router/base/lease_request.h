@@ -15,14 +15,14 @@
 
 namespace corral::router {
 
-// A request, to be checked before a model is evicted for it (request_checks.h).
+// A request that is checked before a model is evicted for it (request_checks.h).
 struct AskedRequest {
   protocol::Ask ask = protocol::Ask::chat;
   std::string body;    // JSON, canonical
   std::string client;  // its tag (client_tag.h)
 };
 
-// An engine's answer to a request that can't succeed: a fact of the error that stands for it.
+// An engine's answer to a request that can't succeed: a fact of the corresponding error.
 struct RefusedRequest {
   unsigned status = 400;
   std::string body;
@@ -30,7 +30,7 @@ struct RefusedRequest {
 
 // The context that the conversation needs. Read by ModelRouter; sent to peers.
 struct WantedContext {
-  std::uint64_t tokens = 0;  // 0: whatever there is
+  std::uint64_t tokens = 0;  // 0: any size
   // True: a model with a smaller context is reloaded with this one. False: the request gets the context that the model
   // has, or that a load gives it by default.
   bool may_reload = true;
@@ -39,7 +39,7 @@ struct WantedContext {
 // The sender. Read by PeerLeaseProvider, ModelRouter and fleet::SplitLender.
 struct Requester {
   residency::RequestOrigin origin = residency::RequestOrigin::local;
-  NodeRef peer = {};   // the node, of a peer's request: of each peer only so many wait
+  NodeRef peer = {};   // the node of a peer's request: the number of waiting requests per peer is limited
   bool waits = false;  // no other node can serve it: it may wait for a load of another model, see PeerLeaseProvider
 };
 
@@ -49,10 +49,10 @@ struct Streaming {
   std::optional<Millis> ping_interval = {};  // as of ForwardRequest
 };
 
-// Which node of a mesh is to answer. Read by fleet::PeerCalls.
+// Node selection in a mesh. Read by fleet::PeerCalls.
 struct NodePreference {
-  std::uint64_t conversation = 0;   // the same number for requests of one conversation; 0: not known
-  std::vector<NodeRef> avoid = {};  // those that failed this request, or wouldn't take it
+  std::uint64_t conversation = 0;   // the same number for all requests of a conversation; 0: unknown
+  std::vector<NodeRef> avoid = {};  // nodes that failed or refused this request
 };
 
 struct LeaseRequest {
@@ -60,7 +60,7 @@ struct LeaseRequest {
   Requester requester = {};
   Streaming streaming = {};
   NodePreference nodes = {};
-  std::shared_ptr<const AskedRequest> asked = {};  // none: it isn't checked before a load
+  std::shared_ptr<const AskedRequest> asked = {};  // empty: it isn't checked before a load
 };
 
 }  // namespace corral::router

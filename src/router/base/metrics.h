@@ -1,4 +1,4 @@
-// What the router counts of each model since it started. Plain values, on the home loop.
+// Metrics of each model since the start of the router. Plain values, on the home loop.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace corral::router {
 
-// Seconds, from a request that finds its model ready to a load from a slow disk.
+// Seconds, from a request whose model is ready to a load from a slow disk.
 inline constexpr std::array kWaitBounds = {0.001, 0.005, 0.01, 0.05, 0.1,  0.25,  0.5,  1.0,
                                            2.5,   5.0,   10.0, 30.0, 60.0, 120.0, 300.0};
 inline constexpr std::array kRateBounds = {1.0,  2.0,   5.0,   10.0,  20.0,  30.0,   50.0,
@@ -30,13 +30,13 @@ struct ModelMetrics {
   std::uint64_t cached_tokens = 0;  // of the input, not computed again
   std::uint64_t output_tokens = 0;
   std::array<std::uint64_t, kLoadOutcomeCount> loads{};
-  std::array<std::uint64_t, kStopReasonCount> stops{};  // told to go, by reason
-  std::uint64_t crashes = 0;                            // ended by itself
-  std::uint64_t quarantined = 0;                        // requests that weren't sent, as they had ended processes
+  std::array<std::uint64_t, kStopReasonCount> stops{};  // stopped, by reason
+  std::uint64_t crashes = 0;                            // ended unexpectedly
+  std::uint64_t quarantined = 0;                        // requests that were rejected because they had ended processes
 
   Histogram first_token_seconds{kWaitBounds};
   Histogram tokens_per_second{kRateBounds};
-  Histogram queue_seconds{kWaitBounds};  // from the arrival of a request to its model's being ready for it
+  Histogram queue_seconds{kWaitBounds};  // from the arrival of a request until its model is ready
   Histogram load_seconds{kWaitBounds};   // of loads that succeeded
 };
 

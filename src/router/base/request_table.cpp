@@ -20,7 +20,7 @@ Error cancelled(const RequestId& id) {
   return {make_error_code(errc::cancelled), fmt::format("request '{}' was cancelled", id.value())};
 }
 
-Error interrupted() { return {make_error_code(errc::shutting_down), "this server stops: ask again when it is back"}; }
+Error interrupted() { return {make_error_code(errc::shutting_down), "the server is shutting down: retry later"}; }
 
 ActiveRequest::ActiveRequest(RequestTable& table, async::Executor executor, RequestView about, ModelType type)
     : table_(table), executor_(executor), about_(std::move(about)), type_(type), since_(table.clock_.now()) {

@@ -1,8 +1,6 @@
-// The requests under way that may take their time, inference and loads: who they are, where they stand, and a way to
-// end one from outside.
+// The running requests that may take long, inference and loads: their data and state, and a way to cancel each.
 //
-// On any loop: a lock guards the list and is held for looking through it only. What belongs to one request, its
-// ActiveRequest, is touched on its connection's loop.
+// On any loop: a lock guards the list, held for short accesses only. An ActiveRequest is used on its connection's loop.
 #pragma once
 
 #include <atomic>
@@ -26,9 +24,9 @@ namespace corral::router {
 // How a request ended.
 enum class Outcome : std::uint8_t {
   ok,
-  refused,    // its own fault: statuses from 400 on
-  failed,     // ours or the backend's: statuses from 500 on, streams that ended in an error
-  cancelled,  // the client left, or somebody cancelled it
+  refused,    // the client's fault: statuses from 400 on
+  failed,     // the server's or backend's fault: statuses from 500 on, streams that ended in an error
+  cancelled,  // the client left, or an order cancelled it
 };
 inline constexpr std::size_t kOutcomeCount = 4;
 const char* name_of(Outcome outcome);
@@ -36,12 +34,12 @@ const char* name_of(Outcome outcome);
 enum class RequestKind : std::uint8_t { inference, load };
 const char* name_of(RequestKind kind);
 
-// What a request is told that somebody cancelled.
+// The error of a request that was cancelled by an order.
 Error cancelled(const RequestId& id);
-// And one that the end of the server comes upon.
+// The error of a request at the end of the server.
 Error interrupted();
 
-// One request as others see it.
+// Public view of one request.
 struct RequestView {
   RequestId id;
   RequestKind kind = RequestKind::inference;
@@ -49,24 +47,24 @@ struct RequestView {
   std::string path;
   OwnerId owner = {};
   bool stream = false;
-  bool running = false;  // has its model; else it waits for it
-  NodeRef node = {};     // that works on it
+  bool running = false;  // has its model; else it waits for the model
+  NodeRef node = {};     // the node that works on it
   Millis age{0};
-  Millis waited{0};  // for its model, so far or in all
+  Millis waited{0};  // for its model, so far or in total
 };
 
-// What is left of a request at its end.
+// Result of a request at its end.
 struct RequestEnd {
   ModelName model;
   ModelType type = ModelType::llm;
   Outcome outcome = Outcome::cancelled;
-  std::optional<MonoClock::duration> waited;  // for its model, if it got it
-  bool quarantined = false;                   // it had ended processes before and wasn't sent
+  std::optional<MonoClock::duration> waited;  // for its model, if it got the model
+  bool quarantined = false;                   // it had ended processes before and was rejected
 };
 
 class RequestTable;
 
-// One request from its arrival to the last byte of its answer; dropping it takes it off the list.
+// One request from its arrival to the last byte of its answer; its destruction removes it from the list.
 class ActiveRequest {
  public:
   ActiveRequest(RequestTable& table, async::Executor executor, RequestView about, ModelType type);
@@ -74,21 +72,21 @@ class ActiveRequest {
   ActiveRequest(const ActiveRequest&) = delete;
   ActiveRequest& operator=(const ActiveRequest&) = delete;
 
-  // It has its model now, at that node.
+  // The request has its model now, at that node.
   void start(const NodeRef& node);
-  // Told that node, too.
+  // Called with that node, too.
   void on_start(std::function<void(const NodeRef& node)> call) { placed_ = std::move(call); }
-  // How it ends; `cancelled` until it is said.
+  // The outcome; `cancelled` until this call.
   void end(Outcome outcome) { outcome_ = outcome; }
   void keep_off() { kept_off_ = true; }
-  // Goes with it.
+  // Released at the end of the request.
   void hold(std::shared_ptr<const void> what) { held_ = std::move(what); }
 
-  // Somebody wants it to end.
+  // The request was cancelled.
   bool stopped() const { return orders_->stopper.stopped(); }
-  // Why, for its client.
+  // The error for its client.
   Error why_stopped() const;
-  // The task's result, or nullopt when somebody wanted the request to end first; then the task is cancelled.
+  // The task's result, or nullopt if the request was cancelled first; then the task is cancelled.
   template <typename T>
   async::Task<std::optional<T>> until_stopped(async::Task<T> task) const {
     return orders_->stopper.run(std::move(task));
@@ -100,7 +98,7 @@ class ActiveRequest {
     if (!done) co_return std::unexpected(why_stopped());
     co_return std::move(*done);
   }
-  // Called once when that happens; for what can't wait beside it. Empty: no more.
+  // Called once on cancellation; for code that can't use until_stopped(). Empty: no longer.
   void on_stop(std::function<void()> call) { orders_->on_stop = std::move(call); }
 
  private:
@@ -118,7 +116,7 @@ class ActiveRequest {
   Outcome outcome_ = Outcome::cancelled;
   bool kept_off_ = false;
   std::shared_ptr<const void> held_;
-  // Shared with an order to stop while that is on its way to this loop.
+  // Shared with a posted order to stop.
   struct Orders {
     async::CancelSource stopper;
     std::function<void()> on_stop;
@@ -130,13 +128,13 @@ class ActiveRequest {
 
 class RequestTable {
  public:
-  // `ended` is called with what is left of every inference request, on the loop where it ends.
+  // `ended` is called with the result of every inference request, on the loop where it ends.
   RequestTable(const Clock& clock, std::function<void(RequestEnd)> ended) : clock_(clock), ended_(std::move(ended)) {}
 
   std::vector<RequestView> list() const;  // oldest first
-  // Ends the requests of that id, or of these only those of `owner`: how many there were.
+  // Cancels the requests of that id, or of these only those of `owner`; returns their number.
   std::size_t cancel(const RequestId& id, const std::optional<OwnerId>& owner = std::nullopt);
-  // Ends all of them, those that come later too: the server is about to close their connections.
+  // Ends all of them and all later ones: the server is about to close their connections.
   void interrupt();
 
  private:

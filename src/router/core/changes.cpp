@@ -9,7 +9,8 @@ namespace {
 
 using residency::InstanceState;
 
-// What is compared of a queue: who waits for whom; time passes by itself. Who is only being looked at has hardly come.
+// Compares the order of a queue and the instances that loads wait for; waiting times always differ. Loads whose
+// preflight runs are ignored.
 bool same_order(const std::vector<residency::QueuedView>& a, const std::vector<residency::QueuedView>& b) {
   const auto waits = [](const residency::QueuedView& queued) { return !queued.checking; };
   return std::ranges::equal(a | std::views::filter(waits), b | std::views::filter(waits),

@@ -1,8 +1,7 @@
-// What changes in the house: a picture of one moment, and what moved between two pictures. Pure functions over plain
-// values.
+// Changes of the router's state: a snapshot, and the difference of two snapshots. Pure functions over plain values.
 //
-// The core says when something changed (Core::revision), not what: comparing pictures needs nothing from it but its
-// state, and what happens twice between two looks is told once.
+// The core reports that something changed (Core::revision), but not what. Comparing snapshots needs only its state, and
+// two changes of the same thing between snapshots become one event.
 #pragma once
 
 #include <map>
@@ -17,7 +16,7 @@
 
 namespace corral::router {
 
-// A server that takes a slot.
+// An instance that takes a slot.
 struct InstanceSnapshot {
   residency::InstanceId id;
   residency::SpecPtr spec;
@@ -38,15 +37,15 @@ struct RouterSnapshot {
   std::uint64_t revision = 0;
 };
 
-// `progress`: of the load that runs, 0..1.
+// `progress`: of the running load, 0..1.
 RouterSnapshot take_picture(const residency::Core& core, residency::Now now, double progress);
 
-// A server went from one state to another, or its requests became more or fewer.
+// An instance changed its state or its number of requests.
 struct InstanceChanged {
   residency::SpecPtr spec;
   residency::InstanceState from = residency::InstanceState::queued;
   residency::InstanceState to = residency::InstanceState::queued;
-  residency::StopReason reason = residency::StopReason::none;  // where it is on its way out
+  residency::StopReason reason = residency::StopReason::none;  // if it drains or stops
   std::string cause;                                           // of `failed`: how the process ended
   bool pinned = false;
   std::size_t requests = 0;
@@ -62,7 +61,7 @@ struct LoadChanged {
   std::optional<Error> error;                                  // of `failed`
 };
 struct QueueChanged {
-  std::vector<residency::QueuedView> queue;  // all of it
+  std::vector<residency::QueuedView> queue;  // the whole queue
 };
 struct PinUpdated {
   ModelName model;
@@ -71,10 +70,10 @@ struct PinUpdated {
 struct SettingsChanged {
   residency::Settings settings;
 };
-// The last thing that is told.
+// The last event.
 struct RouterClosed {};
 
-// What the house says, and what others do (never null).
+// Changes of the core's state, and notices of other sources (never null).
 using Change =
     std::variant<InstanceChanged, LoadChanged, QueueChanged, PinUpdated, SettingsChanged, RouterClosed, NoticePtr>;
 
@@ -82,11 +81,11 @@ const char* name_of(LoadStage stage);
 
 struct Changes {
   std::vector<Change> list;
-  // False: only numbers moved (requests, progress, waiters), which can wait for the next look.
+  // False: only numbers changed (requests, progress, waiters); they can wait for the next snapshot.
   bool urgent = false;
 };
 
-// How processes ended by themselves and why loads failed, as far as it is known.
+// Why processes ended unexpectedly and loads failed, if known.
 using Causes = std::map<residency::InstanceId, Error>;
 
 Changes diff(const RouterSnapshot& before, const RouterSnapshot& after, const Causes& causes);

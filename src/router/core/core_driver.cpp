@@ -10,11 +10,11 @@
 namespace corral::router {
 namespace {
 
-// After a step that went wrong the core is asked to look again.
+// After a failed step the core gets a tick, to decide again.
 constexpr Millis kLookAgain{1000};
 
 Error inside_error(const char* what) {
-  return {make_error_code(errc::internal), fmt::format("{} failed inside the server; its log says how", what)};
+  return {make_error_code(errc::internal), fmt::format("{} failed inside the server: see its log", what)};
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ CoreDriver::Ticket::Ticket(CoreDriver& driver) : driver_(driver), id(++driver.la
 CoreDriver::Ticket::~Ticket() {
   driver_.tickets_.erase(id);
   if (!answer_) driver_.dispatch(residency::CancelTicket{id});
-  // Granted, but whoever waited has gone: nobody else would give the lease back.
+  // Granted, but its waiter is gone: no other code would return the lease.
   if (const auto* granted = answer_ ? std::get_if<residency::Granted>(&*answer_) : nullptr)
     driver_.return_lease(granted->lease);
 }
@@ -51,16 +51,16 @@ bool CoreDriver::goes_well(const char* what, auto&& work) noexcept {
   } catch (const std::exception& error) {
     try {
       log::error("router", "{} failed: {}", what, error.what());
-    } catch (...) {  // no memory for a line; what counts goes on
+    } catch (...) {  // no memory for a log line; the program continues
     }
   } catch (...) {
-    // What isn't an exception of ours has no words.
+    // An unknown exception has no text.
   }
   return false;
 }
 
 void CoreDriver::dispatch(residency::Event event) noexcept {
-  if (!goes_well("keeping an event", [&] { events_.push_back(std::move(event)); })) return;
+  if (!goes_well("queueing an event", [&] { events_.push_back(std::move(event)); })) return;
   if (dispatching_) return;
   dispatching_ = true;
   if (unarmed_) arm(*std::exchange(unarmed_, std::nullopt));
@@ -79,7 +79,7 @@ void CoreDriver::step(const residency::Event& event) {
     answer_undecided(event);
     arm(timers_.now() + kLookAgain);
   }
-  goes_well("telling what changed", [this] { hands_.stepped(core_.revision()); });
+  goes_well("the notification of changes", [this] { hands_.stepped(core_.revision()); });
 }
 
 void CoreDriver::perform(const residency::Action& action) {
@@ -90,7 +90,7 @@ void CoreDriver::perform(const residency::Action& action) {
     } else if constexpr (std::is_same_v<Known, residency::Rejected>) {
       answer(known.ticket, known.error);
     } else if constexpr (std::is_same_v<Known, residency::PinChanged>) {
-      goes_well("keeping a pin", [&] { hands_.on(known); });
+      goes_well("saving a pin", [&] { hands_.on(known); });
       if (known.ticket) answer(*known.ticket, known);
     } else if constexpr (std::is_constructible_v<Answer, Known>) {
       answer(known.ticket, known);
@@ -104,11 +104,11 @@ void CoreDriver::perform(const residency::Action& action) {
 void CoreDriver::answer(residency::TicketId ticket, Answer answer) {
   const auto found = tickets_.find(ticket);
   if (found != tickets_.end()) return found->second->set(std::move(answer));
-  // Its order to leave the queue was lost: nobody else would give the lease back.
+  // Its CancelTicket was lost: no other code would return the lease.
   if (const auto* granted = std::get_if<residency::Granted>(&answer)) return_lease(granted->lease);
 }
 
-// Whoever asked what the core couldn't decide, and isn't known to it, would wait for ever.
+// Without this answer, a caller whose event couldn't be decided would wait permanently.
 void CoreDriver::answer_undecided(const residency::Event& event) {
   const auto ask = [this](const auto& question) {
     if constexpr (requires { question.ticket; }) {
@@ -124,10 +124,10 @@ void CoreDriver::answer_undecided(const residency::Event& event) {
 }
 
 void CoreDriver::failed(const residency::CheckLoad& action) {
-  dispatch(residency::CheckFailed{action.instance, action.check, inside_error("the look at the model's files")});
+  dispatch(residency::CheckFailed{action.instance, action.check, inside_error("the check of the model's files")});
 }
 
-// Not for want of memory: nobody goes for a second attempt.
+// `invalid`, so that no second attempt evicts other models.
 void CoreDriver::failed(const residency::StartLoad& action) {
   dispatch(
       residency::LoadFailed{action.instance, residency::LoadFault::invalid, inside_error("the start of the model")});
@@ -148,7 +148,7 @@ async::Task<void> CoreDriver::wake(MonoTime when) {
 
 std::optional<residency::Core::Lease> CoreDriver::try_acquire(const ModelName& model, residency::RequestOrigin origin) {
   const auto lease = core_.try_acquire(model, now(), origin);
-  if (lease) goes_well("telling what changed", [this] { hands_.stepped(core_.revision()); });
+  if (lease) goes_well("the notification of changes", [this] { hands_.stepped(core_.revision()); });
   return lease;
 }
 

@@ -1,8 +1,7 @@
-// The house: the decision core, the events it is told, the actions it wants run, and those who wait for its answers.
+// Drives the residency core: feeds it events, executes its actions, completes pending tickets.
 //
-// Whatever throws in a step (a decision, one action, the telling of it), the next step is taken all the same: an action
-// that couldn't be run comes back to the core as the event of its failure, a question that couldn't be decided is
-// answered with an error. On the home loop.
+// If a step throws (a decision, an action, a notification), the next step still runs. A failed action returns to the
+// core as the event of its failure; a ticket that couldn't be decided gets an error. On the home loop.
 #pragma once
 
 #include <functional>
@@ -20,7 +19,7 @@
 
 namespace corral::router {
 
-// Runs what the core wants done beyond answering. Nothing waits in here; events that come of it at once are queued.
+// Executes the core's actions except answers. Nothing blocks in here; resulting events are queued.
 class ActionExecutor {
  public:
   virtual ~ActionExecutor() = default;
@@ -34,11 +33,11 @@ class ActionExecutor {
   virtual void on(const residency::SampleMemory& action) = 0;
   virtual void on(const residency::WatchMemory& action) = 0;
   virtual void on(const residency::PinChanged& action) = 0;
-  // The core has taken a step and is at this revision now.
+  // The core has handled an event and has this revision now.
   virtual void stepped(std::uint64_t revision) = 0;
 };
 
-// What the core answers to a question.
+// The core's answer to a ticket.
 using Answer = std::variant<residency::Granted, residency::Loaded, residency::Unloaded, residency::PinChanged,
                             residency::Relieved, Error>;
 
@@ -48,9 +47,9 @@ class CoreDriver {
   CoreDriver(async::Executor home, async::Timers& timers, residency::Core core, ActionExecutor& hands);
   virtual ~CoreDriver() = default;
 
-  // Tells the core, and runs what it wants done. May be called from inside an action: then the event follows.
+  // Passes the event to the core and executes its actions. May be called from inside an action: then the event follows.
   void dispatch(residency::Event event) noexcept;
-  // The answer to a question that has a ticket. Who goes without it leaves the queue.
+  // Sends an event with a ticket and returns its answer. Cancelling the task cancels the ticket.
   template <typename Question>
   async::Task<Answer> ask(Question question) {
     Ticket ticket(*this);
@@ -58,7 +57,7 @@ class CoreDriver {
     dispatch(std::move(question));
     co_return co_await ticket.wait();
   }
-  // The short way to a model that is ready.
+  // Fast path for a model that is ready.
   std::optional<residency::Core::Lease> try_acquire(const ModelName& model,
                                                     residency::RequestOrigin origin = residency::RequestOrigin::local);
   void return_lease(residency::LeaseId lease) noexcept { dispatch(residency::ReturnLease{lease}); }
@@ -67,19 +66,19 @@ class CoreDriver {
   // Core::may_evict.
   bool may_evict(const residency::SpecPtr& spec) { return core_.may_evict(spec, now()); }
   residency::Now now() const { return {timers_.now(), timers_.wall_now()}; }
-  // No more ticks. At the end.
+  // Ends the timer. At the end.
   async::Task<void> stop();
-  // What is still there, counted.
+  // Counts of what still exists.
   std::vector<std::pair<std::size_t, const char*>> leftovers() const;
 
  protected:
-  // For tests of what is done when it throws.
+  // For tests of exceptions.
   virtual void decide(const residency::Event& event, residency::ActionList& actions) {
     core_.handle(event, now(), actions);
   }
 
  private:
-  // Somebody waiting for an answer.
+  // A pending call.
   class Ticket {
    public:
     explicit Ticket(CoreDriver& driver);
@@ -88,7 +87,7 @@ class CoreDriver {
     Ticket& operator=(const Ticket&) = delete;
 
     void set(Answer answer);
-    // The answer; what it holds is the caller's from then on.
+    // The answer; the caller owns its lease from then on.
     async::Task<Answer> wait();
 
    private:
@@ -108,10 +107,10 @@ class CoreDriver {
   void answer_undecided(const residency::Event& event);
   void arm(std::optional<MonoTime> time);
   async::Task<void> wake(MonoTime when);
-  // False, and a line in the log, when `work` throws.
+  // False, and a log line, if `work` throws.
   bool goes_well(const char* what, auto&& work) noexcept;
 
-  // What stands in for the answer to an action that couldn't be run.
+  // The event that replaces the answer to a failed action.
   void failed(const residency::CheckLoad& action);
   void failed(const residency::DropCheck&) {}
   void failed(const residency::StartLoad& action);
@@ -129,10 +128,10 @@ class CoreDriver {
   residency::Core core_;
   std::unordered_map<residency::TicketId, Ticket*> tickets_;
   std::uint64_t last_ticket_ = 0;
-  std::vector<residency::Event> events_;  // raised while actions ran
+  std::vector<residency::Event> events_;  // queued while actions ran
   residency::ActionList actions_;
   bool dispatching_ = false;
-  std::optional<MonoTime> unarmed_;  // a tick is needed, but the alarm couldn't be set
+  std::optional<MonoTime> unarmed_;  // a tick is needed, but the timer couldn't be set
   async::TaskGroup alarm_;
 };
 

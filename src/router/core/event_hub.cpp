@@ -5,10 +5,10 @@
 namespace corral::router {
 namespace {
 
-// Numbers that move all the time are told this often.
+// Interval of events for numbers that change all the time.
 constexpr Millis kLookInterval{200};
-// Of the events that are kept; one weighs 1, and 1 for each entry of a queue.
-constexpr std::size_t kMaxKept = 2048;
+// Maximum weight of the stored events: 1 each, plus 1 for each entry of a queue.
+constexpr std::size_t kMostKept = 2048;
 
 std::size_t weight_of(const Event& event) {
   const auto* queue = std::get_if<QueueChanged>(&event.change);

@@ -1,12 +1,11 @@
-// Tells any number of readers what changes: in the house, of which it takes pictures, and with everybody else who has
-// something to tell (downloads, a mesh): sources, see event_source.h.
+// Sends changes to any number of readers: of the router's state, found by comparing snapshots, and of other sources
+// such as downloads or a mesh (event_source.h).
 //
-// Events have numbers and stand in one bounded list that all readers share; a reader is no more than the number of the
-// last event it has seen. One that is so slow that the list has passed it by is told so and starts again from a
-// picture of the whole. So a reader costs nothing while it waits, can't make anything grow, and holds up nobody.
-// Without readers nothing is compared and nothing kept.
+// Events have numbers and are in one bounded list that all readers share; a reader only has the number of its last
+// event. A reader that is too slow for the list gets `lost` and restarts from a full snapshot. So readers cost nothing
+// while they wait, can't grow memory and delay nothing. Without readers nothing is compared or stored.
 //
-// On the home loop, but for listen().
+// On the home loop, except listen().
 #pragma once
 
 #include <atomic>
@@ -32,7 +31,7 @@ using EventPtr = std::shared_ptr<const Event>;
 
 class EventHub {
  public:
-  // `look` takes a picture of now; called on the home loop.
+  // `look` takes a snapshot; called on the home loop.
   EventHub(async::Executor home, async::Timers& timers, std::function<RouterSnapshot()> look)
       : home_(home),
         timers_(timers),
@@ -40,34 +39,34 @@ class EventHub {
         next_(std::make_shared<async::Event>(home)),
         later_(home) {}
 
-  // Somebody listens as long as this lives. On any loop.
+  // A reader is registered as long as this lives. On any loop.
   std::shared_ptr<void> listen() const;
 
-  // The core has taken a step and is at this revision now. Cheap when nobody listens.
+  // The core has handled an event and has this revision now. Cheap without readers.
   void stepped(std::uint64_t revision);
-  // A number moved that the core knows nothing of.
+  // A number changed that isn't part of the core's state.
   void progressed() {
     if (tracking()) look_soon();
   }
-  // A part of every snapshot from now on, for as long as the result lives; both go before the hub.
+  // A source that is part of every snapshot as long as the result lives; both must end before the hub.
   std::shared_ptr<void> attach(const EventSource& source);
-  // What attached sources say now.
+  // Current states of the attached sources.
   std::vector<NoticePtr> states() const;
-  // Something happened elsewhere. Cheap when nobody listens.
+  // Publishes a notice of another source. Cheap without readers.
   void tell(NoticePtr notice);
-  // Why the server will be found gone.
+  // Why the instance will be missing in the next snapshot.
   void note(residency::InstanceId instance, Error cause);
-  // Ends all readers, now and later.
+  // Ends all readers, also later ones.
   void close();
 
-  // Events from now on have higher numbers than the one returned.
+  // Starts reading: later events have higher numbers than the returned one.
   std::uint64_t begin();
   struct Batch {
     std::vector<EventPtr> events;
     bool lost = false;    // events were missed: begin() again
     bool closed = false;  // none will follow
   };
-  // What came after event `number`, waiting for up to `patience` while that is nothing.
+  // Events after `number`; waits up to `patience` if there are none.
   async::Task<Batch> after(std::uint64_t number, Millis patience);
 
   std::size_t tasks() const { return later_.running(); }

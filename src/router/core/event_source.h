@@ -1,5 +1,5 @@
-// Who else has something to tell readers of events: downloads, a mesh. What they say goes through the one hub, in one
-// order with what the house says, under one row of numbers; the hub knows no more of it than its name.
+// Other sources of events: downloads, a mesh. Their notices go through the same hub, in one order and with one series
+// of numbers. The hub knows only their names.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace corral::router {
 
-// Something that only its source understands. Immutable; on any thread.
+// Data of one source, opaque to the hub. Immutable; on any thread.
 class Notice {
  public:
   virtual ~Notice() = default;
-  // Of the event, or of the member of a snapshot: "download". Needs no escaping.
+  // Name of the event, or of the member of a snapshot: "download". Needs no escaping.
   virtual std::string_view name() const = 0;
   // Writes its members into an open object.
   virtual void write(json::Writer& out) const = 0;
@@ -23,8 +23,7 @@ using NoticePtr = std::shared_ptr<const Notice>;
 class EventSource {
  public:
   virtual ~EventSource() = default;
-  // How things stand, for a snapshot: what was told up to now is in it, what is told from now on isn't. On the home
-  // loop.
+  // The current state, for a snapshot: earlier notices are included, later ones are not. On the home loop.
   virtual NoticePtr state() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a client gets of a request that was forwarded: an error as the answer that the API makes of it.
+// The client's view of a forwarded request: an error becomes the response that the API makes of it.
 #pragma once
 
 #include <utility>

@@ -54,7 +54,7 @@ class UploadExchange final : public Exchange {
     if (!answer && kept_ != nullptr) kept_->rewind();
     co_return answer;
   }
-  // What was pulled of a body that isn't kept is gone.
+  // The pulled part of a body that isn't kept is lost.
   bool sendable() const override { return kept_ != nullptr || (!body_->pulled() && !request_.once); }
   std::optional<Error> client_error() const override { return body_->failure(); }
   bool settles(const http::Response&) const override { return true; }

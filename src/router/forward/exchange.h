@@ -1,10 +1,9 @@
-// One attempt of a request: sends it, and reads as much of the answer as makes it valid. Only this file knows the
-// differences between whole answers, streams and uploads.
+// One attempt of a request: sends it, and reads enough of the response to know that it is valid. Only this file knows
+// the differences between whole responses, streams and uploads.
 //
-//   held     JSON answers are read to their end, so that a request whose backend dies meanwhile can be sent again;
-//            sound and pictures pass
-//   stream   the answer counts from its head on; one that says no is read to its end
-//   upload   the body is pulled as it goes out; else as a stream
+//   held     JSON is read to its end, so that the request can be sent again if its backend dies; audio and images pass
+//   stream   valid from its head on; an error status is read to its end
+//   upload   the body is pulled while it is sent; otherwise like a stream
 #pragma once
 
 #include <memory>
@@ -20,17 +19,17 @@ namespace corral::router {
 class Exchange {
  public:
   virtual ~Exchange() = default;
-  // The answer. Errors: of the connection, or of the client's own body.
+  // The response. Errors: of the connection, or of the client's own body.
   virtual async::Task<Result<http::Response>> run(http::Target& target, const http::RequestHead& head) = 0;
-  // After a failure: whether the request is still there to be sent again.
+  // After a failure: whether the request can be sent again.
   virtual bool sendable() const { return true; }
-  // What went wrong with the client's body in the last run: that isn't the backend's fault.
+  // Failure of the client's body in the last run: not the backend's fault.
   virtual std::optional<Error> client_error() const { return std::nullopt; }
-  // Whether this answer says that its backend has survived the request.
+  // Whether this response proves that the backend has survived the request.
   virtual bool settles(const http::Response& answer) const = 0;
 };
 
-// The one that fits the request, which must outlive it.
+// The right kind for the request, which must outlive it.
 std::unique_ptr<Exchange> make_exchange(ForwardRequest& request);
 
 }  // namespace corral::router

@@ -18,26 +18,25 @@ namespace corral::router {
 struct ForwardRequest {
   backends::ModelPtr model;
   protocol::Ask ask = protocol::Ask::chat;
-  std::string body = {};  // held to the end of the answer: it can be sent again
-  bool stream = false;    // events are wanted, and pings until they come
+  std::string body = {};  // kept until the end of the response: it can be sent again
+  bool stream = false;    // a stream is requested, with pings until it starts
   RequestId id = {};
-  std::optional<Millis> ping_interval = {};  // of a stream that waits; 0: no pings; none: a second
+  std::optional<Millis> ping_interval = {};  // of a waiting stream; 0: no pings; empty: one second
   WantedContext context = {};
   Requester requester = {};
   std::uint64_t conversation = 0;  // see NodePreference
   OwnerId owner = {};
   ClientAddress client = {};
-  bool background = false;                // others' requests go first
-  std::shared_ptr<const void> held = {};  // until the end of the answer: its place among those of its key
+  bool background = false;                // requests of other clients go first
+  std::shared_ptr<const void> held = {};  // until the end of the response: the request's share of its key's limit
   std::string content_type = "application/json";
-  // Instead of `body`; then `stream` is false. Pulled once, when the model is there, and never held whole.
+  // Instead of `body`; then `stream` is false. Pulled once, after the model is ready, and never stored as a whole.
   std::unique_ptr<http::BodySource> upload = {};
-  // Called with the node that works on it (empty: this machine), at each attempt. On the forwarder's loop.
+  // Called at each attempt with its node (empty: this machine). On the forwarder's loop.
   std::function<void(const NodeRef& node)> placed = {};
-  // The sender is a peer, which repeats it if that may help: here it is sent once, and its errors have a
-  // ForwardFailure.
+  // The sender is a peer, which decides about repeats: here it is sent once, and its errors have a ForwardFailure.
   bool once = false;
-  // How a stream says that it failed.
+  // Formats the error event of a failed stream.
   std::string (*told)(const Error& error) = framed_error;
 
   static std::string framed_error(const Error& error) { return protocol::sse_error_event(error); }

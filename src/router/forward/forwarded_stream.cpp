@@ -44,7 +44,7 @@ async::Task<Result<std::string_view>> ForwardedStream::read() {
       if (events.empty()) continue;
       co_return events;
     }
-    // Behind [DONE], only the end of the transfer can have been lost.
+    // After [DONE], only the end of the transfer can be missing.
     if (piece || watch_.done()) break;
     if (active_->stopped()) continue;
     auto breaking = attempts_->broke(piece.error(), started_);

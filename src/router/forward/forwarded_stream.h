@@ -1,5 +1,5 @@
-// The answer to a request that wants events: pings until its model is there, then whole events as they come. What fails
-// from then on is one framed error event without [DONE].
+// The response to a request for a stream: pings until its model is ready, then whole events. A later failure becomes
+// one framed error event without [DONE].
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace corral::router {
 
-// On the loop of the request. Being stopped ends it with an error event; dropping it cancels the request.
+// On the loop of the request. A cancellation ends it with an error event; its destruction cancels the request.
 class ForwardedStream final : public http::BodySource {
  public:
-  // `answer`: that the attempts have led to; nothing: the request waits for its model still, and the client has heard
+  // `answer`: the result of the attempts. Empty: the request still waits for its model, and the client has received
   // nothing for `silence`, so a ping comes first.
   ForwardedStream(std::unique_ptr<RequestAttempts> attempts, std::shared_ptr<ActiveRequest> active, Millis silence,
                   std::optional<http::Body> answer);
@@ -26,7 +26,7 @@ class ForwardedStream final : public http::BodySource {
 
  private:
   async::Task<Result<std::string_view>> next_piece();
-  // What goes to the client of a piece: whole events, so that an error can come behind them at any time.
+  // The part of a piece for the client: whole events, so that an error event can follow at any time.
   std::string_view passed(std::string_view piece);
   std::string_view end_with(const Error& error);
   void finish(Outcome outcome);

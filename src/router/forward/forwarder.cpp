@@ -9,10 +9,10 @@ namespace corral::router {
 namespace {
 
 constexpr Millis kPingInterval{1'000};
-// Nothing is waited for that long.
+// Maximum wait without a ping.
 constexpr Millis kNoPing = std::chrono::hours(24 * 365);
 
-// How long a stream that waits is silent.
+// Silence of a waiting stream between pings.
 Millis silence_of(const ForwardRequest& request) {
   const Millis interval = request.ping_interval.value_or(kPingInterval);
   return interval.count() > 0 ? interval : kNoPing;
@@ -44,7 +44,7 @@ async::Task<Result<http::Response>> Forwarder::forward(ForwardRequest request) {
   auto answered = co_await active->until_stopped(std::move(answering));
   if (!answered) co_return std::unexpected(active->why_stopped());
   auto& answer = *answered;
-  // A stream goes on, and says itself how it ends.
+  // A stream continues, and reports its own end.
   if (!answer || !answer->body.streaming())
     active->end(outcome_of(answer ? answer->head.status : protocol::http_status(answer.error())));
   co_return std::move(answer);

@@ -1,13 +1,13 @@
-// Takes a request to whoever answers for its model, and brings the answer back. Knows no dialect. What is tried, and
-// how often, is decided in request_attempts.h; here requests are listed and counted, and their answers go out.
+// Forwards a request to an upstream of its model, and the response back. Knows no dialect. request_attempts.h decides
+// what is tried and how often. This file lists and counts requests and returns their responses.
 //
-//   - Bodies pass untouched both ways. JSON answers to requests that don't stream are held; everything else (events,
-//     audio, pictures) passes piece by piece, as fast as the client takes it, with its content type.
-//   - The backend is told whether two requests come from the same client, not who that is (client_tag.h).
-//   - A stream that must wait for a load answers ": ping" from the first second on, or as its request wants it
-//     (forwarded_stream.h). What fails before has a status.
-//   - Requests are listed while they are under way, and can be cancelled by their id; that answers 499, or ends a
-//     stream with one framed error event.
+// - Bodies pass unchanged both ways. JSON responses without streaming are held; everything else (events, audio, images)
+//   passes piece by piece, as fast as the client reads, with its content type.
+// - The backend learns whether two requests come from the same client, but not the client's identity (client_tag.h).
+// - A stream that must wait for a load sends ": ping" from the first second on, or as its request says
+//   (forwarded_stream.h). An earlier failure has a status.
+// - Running requests are listed and can be cancelled by their id. A cancelled request gets 499, or its stream ends with
+//   one framed error event.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ class Forwarder {
 
   // On the loop of the client's connection. Errors: those of RequestAttempts; cancelled, shutting_down.
   async::Task<Result<http::Response>> forward(ForwardRequest request);
-  // Those under way, and others that are to be listed beside them. On any loop.
+  // Running requests, and others that are listed with them. On any loop.
   RequestTable& requests() { return requests_; }
 
  private:

@@ -1,4 +1,4 @@
-// Bodies that pass as they are, both ways, no faster than they are taken.
+// Bodies that pass unchanged, both ways, as fast as the receiver reads.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,10 @@ namespace corral::router {
 bool is_json(const http::ResponseHead& head);
 bool is_events(const http::ResponseHead& head);
 
-// The same answer; the lease goes back with its last byte, or when the answer is dropped. Being cancelled breaks it
-// off.
+// The same response; the lease ends after its last byte, or with its destruction. A cancellation breaks it off.
 http::Response passed_on(http::Response answer, Lease lease, std::shared_ptr<ActiveRequest> active);
 
-// Passes a body on and remembers what went wrong with it, if it did: that isn't the backend's fault.
+// Passes a body on and stores its failure, which isn't the backend's fault.
 class WatchedUpload final : public http::BodySource {
  public:
   explicit WatchedUpload(http::BodySource& body) : body_(body) {}
@@ -29,7 +28,7 @@ class WatchedUpload final : public http::BodySource {
   }
   std::optional<std::uint64_t> length() const override { return body_.length(); }
   const std::optional<Error>& failure() const { return failure_; }
-  bool pulled() const { return pulled_; }  // something of it, which can't be sent again
+  bool pulled() const { return pulled_; }  // a part of it, which can't be sent again
 
  private:
   http::BodySource& body_;

@@ -11,12 +11,12 @@
 namespace corral::router {
 namespace {
 
-constexpr std::size_t kLargestChecked = 16 << 20;  // of bodies, before a load: it is copied for that
-// How long a broken connection may take to turn out as a dead process.
+constexpr std::size_t kLargestChecked = 16 << 20;  // of bodies that are checked before a load, which needs a copy
+// How long to wait whether a dead process is the cause of a broken connection.
 constexpr Millis kDeathNotice{2'000};
-// More than a mesh has nodes that one has links to.
-constexpr std::size_t kMaxPassedBy = 64;
-constexpr int kMaxUnread = 3;  // a process that ends so each time is loaded no more for it
+// More than a mesh has linked nodes.
+constexpr std::size_t kMostPassedBy = 64;
+constexpr int kMostUnread = 3;  // after so many ends of processes that had not read it, no further one is loaded for it
 
 }  // namespace
 
@@ -31,7 +31,7 @@ RequestAttempts::RequestAttempts(Parts parts, async::Executor executor, ForwardR
       suspicion_(parts.quarantine, request_) {}
 
 async::Task<RequestAttempts::Answer> RequestAttempts::next(std::optional<Millis> patience) {
-  // Before it loads anything, too.
+  // Also before it causes a load.
   if (std::exchange(first_, false)) {
     if (auto off = quarantined()) co_return std::unexpected(std::move(*off));
   }
@@ -109,7 +109,7 @@ LeaseRequest RequestAttempts::lease_request() const {
 }
 
 Result<http::Response> RequestAttempts::refused(const Error& error) const {
-  // An engine has read it already, and has answered.
+  // An engine has already read and answered it.
   if (const auto* said = error.fact<RefusedRequest>()) return http::Response::json(said->status, said->body);
   Error refusal = passed_by_.value_or(error);
   if (request_.once) refusal.facts = ForwardFailure{.unbegun = true, .ending = {}};
@@ -129,7 +129,7 @@ async::Task<std::optional<RequestAttempts::Death>> RequestAttempts::died(Error c
   auto end = co_await async::with_timeout(parts_.timers, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
   if (const auto node = lease_.node(); node != NodeRef()) avoid_.push_back(node);
-  passed_by_.reset();  // what another one said before isn't why it fails now
+  passed_by_.reset();  // an earlier refusal of another node isn't the cause
   if (suspicion_.unread_by(*end).value_or(cause.code == http::errc::connect_failed))
     co_return Death{.ending = std::move(*end), .may_ask_again = sendable, .unread = true};
   Death death{.ending = std::move(*end)};

@@ -29,10 +29,10 @@
 
 namespace corral::router {
 
-// On the loop of the request. Dropping it gives up the place in the queue, or gives the lease back.
+// On the loop of the request. Its destruction ends the wait in the queue, or ends the lease.
 class RequestAttempts {
  public:
-  // What it uses; all of it must outlive it.
+  // Dependencies; all of them must outlive it.
   struct Parts {
     LeaseProvider& lender;
     async::Timers& timers;
@@ -59,13 +59,13 @@ class RequestAttempts {
   void give_back() { lease_.give_back(); }
 
  private:
-  // How it ended, when the backend behind the lease turns out dead.
+  // How the backend of the lease ended, if it is dead.
   struct Death {
     UpstreamExit ending;
     bool may_ask_again = false;  // this request may be sent to a fresh process
     bool unread = false;         // it hadn't read this request
   };
-  // How often a request is sent again, however it went.
+  // How often a request is sent again, whatever the cause.
   class Repeats {
    public:
     // Whether it may be sent after this death, too.

@@ -1,12 +1,12 @@
-// Requests that were under way when a process ended, remembered by what they say: one that ends process after process
-// is kept off for a while, however often and by whomever it is sent again.
+// Requests that ran when a process ended, identified by their content. A request that ends several processes is
+// rejected for a while, even if other clients repeat it.
 //
-// A request is known by a number made of model, path and body. Each end of a process counts once for it, and lays
-// 1/n of the blame on each of the n requests that ran on it. From two ends on it isn't sent again after an end; with
-// half an end's blame besides, it is kept off: at first for a minute, then for twice as long each time.
+// The key is a hash of model, path and body. Each end of a process counts as one end for each of the n requests that
+// ran, and adds 1/n to their blame. From two ends on, a request isn't repeated after an end. If its blame is also 0.5
+// or more, it is quarantined: first for a minute, then twice as long each time.
 //
-// On any loop; a lock is held for looking at a short list. Nothing is remembered, and no body is read, as long as no
-// process ends.
+// On any loop; a lock is held for accesses to a short list. Until a process ends, nothing is stored and no body is
+// read.
 #pragma once
 
 #include <atomic>
@@ -29,13 +29,13 @@ class RequestQuarantine {
   using Key = std::uint64_t;
   static Key key_of(const ModelName& model, std::string_view path, std::string_view body);
 
-  // Somebody is remembered; else nobody needs a key.
+  // Some request is stored; otherwise no key is needed.
   bool any() const { return any_.load(std::memory_order_relaxed); }
-  // How long this request is kept off still; nothing: it may be sent.
+  // Remaining quarantine; empty: it may be sent.
   std::optional<Millis> quarantined(Key key);
-  // It was under way when this process ended. True: it may be sent once more.
+  // It ran when this process ended. True: it may be sent once more.
   bool note(Key key, const UpstreamExit& ending);
-  // It was answered: what it is suspected of is forgotten.
+  // It was answered: its record is deleted.
   void forget(Key key);
 
  private:

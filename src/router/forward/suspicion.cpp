@@ -23,7 +23,7 @@ std::optional<Error> Suspicion::quarantined() const {
   if (!left) return std::nullopt;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(*left);
   Error error(make_error_code(errc::quarantined),
-              fmt::format("the backend of '{}' ended each time it worked on this very request: it isn't sent again for "
+              fmt::format("the backend of '{}' ended each time it worked on this request: it is rejected for "
                           "{} s; change the request",
                           request_.model->name.value(), seconds.count()));
   error.retry_after = seconds;

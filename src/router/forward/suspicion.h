@@ -16,9 +16,9 @@ class Suspicion {
   Suspicion(RequestQuarantine& quarantine, const ForwardRequest& request)
       : quarantine_(quarantine), request_(request) {}
 
-  // Why it isn't sent at all (errc::quarantined); nothing: it is.
+  // The error of a quarantined request (errc::quarantined); empty: it may be sent.
   std::optional<Error> quarantined() const;
-  // Whether the process that ended hadn't read it; nothing: that isn't known.
+  // Whether the ended process hadn't read it; empty: unknown.
   std::optional<bool> unread_by(const UpstreamExit& ending) const;
   // A process ended after it had read this request. True: the request may be sent once more. Not if a signal ended the
   // process while it prepared the request: its text may be the cause.
@@ -27,7 +27,7 @@ class Suspicion {
   void clear();
 
  private:
-  // What it is remembered by; empty: it isn't.
+  // The text that identifies it; empty: it is not stored.
   std::string_view words() const;
   RequestQuarantine::Key key() const;
 

@@ -10,7 +10,7 @@
 namespace corral::router {
 namespace {
 
-constexpr std::uint64_t kCellMultiple = 256;  // the engine's
+constexpr std::uint64_t kCellMultiple = 256;  // of the engine
 
 std::uint64_t free_of(const residency::MemorySampled& sample, bool host) {
   std::uint64_t free = 0;
@@ -20,7 +20,7 @@ std::uint64_t free_of(const residency::MemorySampled& sample, bool host) {
   return free;
 }
 
-// What a process gives back when it ends. Pages of its file count as free already.
+// Memory that is free after the process has ended. Pages of its file already count as free.
 std::uint64_t occupied(const backends::ServerFacts& facts, const models::ModelInfo& model) {
   if (facts.predicted) return facts.predicted->unreclaimable();
   return facts.memory_bytes - std::min(facts.memory_bytes, model.size.value());
@@ -42,11 +42,11 @@ std::string warning_of(const ModelContext& context) {
   return fmt::format(
       "ctx_size {} is more than the {} tokens that the model was trained with: one conversation uses {} of them, the "
       "rest "
-      "is for others beside it",
+      "is for other conversations",
       context.asked, context.trained, context.usable);
 }
 
-// Samples are kept for a moment: lists are asked for often, and want the same answer twice.
+// A sample is reused for a moment: lists are often requested, and two in a row should be equal.
 async::Task<void> ContextPlanner::refresh() {
   constexpr Millis kFresh{2'000};
   if (sampler_ == nullptr || (free_at_ && timers_.now() - *free_at_ < kFresh)) co_return;
@@ -55,7 +55,7 @@ async::Task<void> ContextPlanner::refresh() {
   free_at_ = timers_.now();
 }
 
-// By type, what the model gives back that would have to go for another one.
+// By type: the memory of the model that a load would evict.
 std::map<ModelType, std::uint64_t> ContextPlanner::comes_back() const {
   struct Oldest {
     std::int32_t models = 0;
@@ -113,7 +113,7 @@ async::Task<std::vector<ModelContext>> ContextPlanner::of(std::vector<backends::
   for (const auto& model : models) {
     if (const RunningInstance* running = processes_.resident(model->name)) {
       const auto anew = predicted(*model, options_.wanted(*model, {}), 0);
-      // What it has here of a split says nothing of what the model needs.
+      // Its part of a split doesn't show the need of the whole model.
       const bool part = LoadSpec::of(running->spec).own_backend != nullptr;
       contexts.push_back({.usable = running->context_window,
                           .trained = model->traits.context_length,
@@ -130,7 +130,7 @@ async::Task<std::vector<ModelContext>> ContextPlanner::of(std::vector<backends::
   co_return contexts;
 }
 
-// As whoever loaded it last has wanted it, or else as is saved and configured.
+// With the options of the last load, or else with the saved and configured ones.
 std::uint64_t ContextPlanner::by_itself(const backends::ModelPtr& model, const RunningInstance* running) const {
   const auto wish = running != nullptr ? running->requested : OptionPatch();
   return predicted(*model, options_.wanted(*model, wish), 0).usable;

@@ -1,5 +1,5 @@
-// Contexts: what conversations with models may have, and what a load must say so that a request has as much as it
-// wants. On the home loop.
+// Contexts: the possible context of a conversation with a model, and the load options that give a request enough
+// context. On the home loop.
 #pragma once
 
 #include <map>
@@ -16,21 +16,21 @@ namespace corral::router {
 
 class ContextPlanner {
  public:
-  // All must outlive it; `gauge` nullptr: nothing is known of memory.
+  // All must outlive it; `sampler` nullptr: free memory is unknown.
   ContextPlanner(async::Timers& timers, CoreDriver& driver, const ProcessManager& processes,
                  const ModelOptions& options, MemorySampler* sampler)
       : timers_(timers), driver_(driver), processes_(processes), options_(options), sampler_(sampler) {}
 
-  // Of these models, in their order: there, or as a load would give it now.
+  // The contexts of these models, in their order: of the loaded model, or as a load would give it now.
   async::Task<std::vector<ModelContext>> of(std::vector<backends::ModelPtr> models);
-  // What is free now, for predicted().
+  // Samples the free memory, for predicted().
   async::Task<void> refresh();
-  // As a load with these options would give it. `comes_back`: bytes that whoever goes for it gives back.
+  // The context after a load with these options. `comes_back`: bytes that the victim frees.
   ModelContext predicted(const models::ModelInfo& model, const backends::LoadOptions& options,
                          std::uint64_t comes_back) const;
-  // What a load must say so that a conversation may have `tokens`; nothing: what would be loaded anyway is enough.
+  // The options of a load that gives a conversation `tokens`; empty: the usual load is enough.
   std::optional<OptionPatch> wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const;
-  // What a conversation has, or could have if the model were loaded as it was told to be.
+  // The largest context: that of the loaded model, or of a load with its last requested options.
   std::uint64_t most(const backends::ModelPtr& model) const;
 
  private:

@@ -18,7 +18,7 @@ void LoadChecks::on(const residency::CheckLoad& action) {
   std::erase_if(looks_, [](const auto& entry) { return is_over(entry.second); });
   auto& group = looks_[action.instance];
   group = std::make_shared<async::TaskGroup>(home_);
-  const auto keep = group;  // it may end at once, and another begin
+  const auto keep = group;  // it may end at once, and another start
   keep->spawn("look at files", look(action));
 }
 
@@ -31,7 +31,7 @@ void LoadChecks::on(const residency::DropCheck& action) {
 }
 
 async::Task<void> LoadChecks::look(residency::CheckLoad asked) {
-  // A task that is cancelled from the code it calls must have waited once.
+  // A task that is cancelled from the code that it calls must have suspended once.
   co_await async::asio::post(async::use_task);
   Result<residency::SpecPtr> found;
   std::exception_ptr failure;
@@ -43,8 +43,8 @@ async::Task<void> LoadChecks::look(residency::CheckLoad asked) {
   }
   if (failure) {
     if (is_cancellation(failure)) std::rethrow_exception(failure);
-    log::error("router", "the look at the files of {} failed: {}", asked.spec->name.value(), words_of(failure));
-    found = fail(errc::internal, "the look at the model's files failed inside the server; its log says how");
+    log::error("router", "the check of the files of {} failed: {}", asked.spec->name.value(), words_of(failure));
+    found = fail(errc::internal, "the check of the model's files failed inside the server: see its log");
   }
   if (found) {
     driver_.dispatch(residency::LoadChecked{asked.instance, asked.check, std::move(*found)});

@@ -1,4 +1,5 @@
-// Looks at the files and needs of loads that wait in the queue, one look for each, however many wait. On the home loop.
+// Preflight of queued loads: files and memory need, one check for each load, however many requests wait. On the home
+// loop.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,7 @@ class LoadChecks {
   void on(const residency::DropCheck& action);
 
   async::Task<void> stop();
-  // Under way, and those that are being given up.
+  // Running checks, and cancelled ones that have not ended yet.
   std::size_t tasks() const;
 
  private:
@@ -30,7 +31,7 @@ class LoadChecks {
   CoreDriver& driver_;
   MemoryReporter& memory_;
   std::unordered_map<residency::InstanceId, std::shared_ptr<async::TaskGroup>> looks_;
-  std::vector<std::shared_ptr<async::TaskGroup>> given_up_;  // until they have unwound
+  std::vector<std::shared_ptr<async::TaskGroup>> given_up_;  // until they have ended
 };
 
 }  // namespace corral::router

@@ -38,7 +38,8 @@ async::Task<void> MemoryReporter::look_at(LoadSpec& spec) {
   spec.memory = co_await memory_of(spec);
 }
 
-// Where memory might be short, what the load will take; else it doesn't matter, and nobody waits for the answer.
+// The need of a load if memory might be short; otherwise it doesn't matter, and the load shouldn't wait for the
+// prediction.
 async::Task<residency::MemoryUse> MemoryReporter::memory_of(const LoadSpec& spec) {
   if (sampler_ == nullptr) co_return residency::MemoryUse{};
   const auto* const stranger = dynamic_cast<const backends::ExternalBackendTraits*>(spec.backend);
@@ -56,12 +57,12 @@ async::Task<residency::MemoryUse> MemoryReporter::memory_of(const LoadSpec& spec
   const auto may_be_short = [&](const residency::PoolSample& pool) {
     return pool.available <= bound && (has(spec.device, Device::gpu) || pool.pool.value() == kHostPool);
   };
-  // What is lent is counted, however much there is.
+  // The need of a lent load always matters.
   const bool counts = spec.eviction.auto_evict || spec.origin == residency::RequestOrigin::peer;
   if (std::ranges::none_of(sample.pools, may_be_short) && !counts) co_return residency::MemoryUse{};
   auto asked = co_await spec.backend->estimate(spec.model, spec.load_options);
   if (asked) co_return co_await sampler_->use_of(std::move(*asked));
-  log::warning("router", "what {} will take isn't known: {}", spec.name.value(), asked.error().message);
+  log::warning("router", "the memory need of {} is unknown: {}", spec.name.value(), asked.error().message);
   co_return residency::MemoryUse{};
 }
 

@@ -1,4 +1,4 @@
-// What the core is told of memory: samples, and what a load will take. On the home loop.
+// Reports memory to the core: samples, and the predicted need of loads. On the home loop.
 #pragma once
 
 #include "async/task_group.h"
@@ -10,14 +10,14 @@ namespace corral::router {
 
 class MemoryReporter {
  public:
-  // `gauge` nullptr: nothing is known of memory, and no rule of it applies.
+  // `sampler` nullptr: free memory is unknown, and no rule of memory applies.
   MemoryReporter(async::Executor home, CoreDriver& driver, MemorySampler* sampler)
       : driver_(driver), sampler_(sampler), tasks_(home) {}
 
   void on(const residency::SampleMemory& action);
   void on(const residency::WatchMemory& action);
 
-  // Fills in where the load will compute and what it will take, as far as that matters.
+  // Fills in the device of the load and its memory need, if they matter.
   async::Task<void> look_at(LoadSpec& spec);
 
   async::Task<void> stop();

@@ -25,7 +25,7 @@ async::Task<residency::MemorySampled> DeviceMemorySampler::sample() {
   co_return sampled(seen_);
 }
 
-// A GPU that wakes up slowly is late for the first sample, so where none was seen the next question looks again.
+// A GPU that wakes up slowly may miss the first sample, so the next call samples again if none was seen.
 async::Task<Device> DeviceMemorySampler::devices() {
   if (!has_gpu_) co_await sample();
   co_return has_gpu_ ? Device::cpu | Device::gpu : Device::cpu;
@@ -62,13 +62,12 @@ residency::MemoryUse memory_use(const MemoryEstimate& estimate, std::span<const 
   residency::MemoryUse use;
   for (std::size_t i = 0; i < estimate.devices.size(); ++i) {
     const DeviceMemory& device = estimate.devices[i];
-    // The host also holds the process and the pages of the file that are in use; those count as available again as soon
-    // as it has gone.
+    // The host also holds the process and the used pages of the file; those are free as soon as the process has ended.
     const std::uint64_t total = i == 0 ? estimate.resident() : device.total();
     const std::uint64_t dynamic = std::min(total, device.kv + device.compute);
     std::string id = device::pool_of(device, pools, visible);
     if (id.empty()) id = device.device;
-    // Several devices may compute in one memory.
+    // Several devices may use one memory.
     const auto known = std::ranges::find(use, residency::PoolId(id), [](const auto& one) { return one.pool; });
     if (known == use.end()) {
       use.push_back({residency::PoolId(std::move(id)), total, dynamic});

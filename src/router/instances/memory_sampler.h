@@ -1,4 +1,4 @@
-// What the router needs to know of the memory of this machine, as the decision core wants it. On the home loop.
+// Measures the memory of this machine for the residency core. On the home loop.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace corral::router {
 
-// The machine's own, that every model takes of. Others are of GPUs.
+// The host memory, which every model uses. Other pools are of GPUs.
 inline constexpr std::string_view kHostPool = "ram";
 
 class MemorySampler {
@@ -23,15 +23,14 @@ class MemorySampler {
   using OnSample = std::function<void(residency::MemorySampled)>;
   virtual ~MemorySampler() = default;
 
-  // Every memory that can be measured, within milliseconds.
+  // Every pool that can be measured, within milliseconds.
   virtual async::Task<residency::MemorySampled> sample() = 0;
-  // What computes here, as far as its memory shows: cpu, and gpu where samples have one. As quick as a sample.
+  // Devices of this machine, by its memory pools: cpu, and gpu if samples have one. As fast as a sample.
   virtual async::Task<Device> devices() = 0;
-  // From now on every other second, until unwatch().
+  // Samples every two seconds, until unwatch().
   virtual void watch(OnSample on_sample) = 0;
   virtual void unwatch() = 0;
-  // What a load takes of each memory, by the names that samples have. Takes a sample where none was taken and the load
-  // isn't the host's alone.
+  // Need of a load in each pool, by the names of samples. Takes a sample if there was none and the load uses a GPU.
   virtual async::Task<residency::MemoryUse> use_of(MemoryEstimate estimate) = 0;
 };
 
@@ -54,11 +53,11 @@ class DeviceMemorySampler final : public MemorySampler {
   bool has_gpu_ = false;      // one was seen
 };
 
-// Memory that is given in one number: the GPUs' by what each has, where it computes there and they have any, else the
-// host's. Pure.
+// For a need that is one number: split over the GPUs by their sizes if the load computes there and there are any;
+// otherwise host memory. Pure.
 residency::MemoryUse given_use(const backends::GivenMemory& given, bool on_gpu, const residency::MemorySampled& seen);
 
-// What a load takes of each of these memories; a device that none of them is keeps its own name. Pure.
+// Need of a load in each of these pools; a device that isn't among them keeps its own name. Pure.
 residency::MemoryUse memory_use(const MemoryEstimate& estimate, std::span<const device::MemoryPool> pools,
                                 const device::VisibleDevices& visible = {});
 

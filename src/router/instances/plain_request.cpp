@@ -10,7 +10,7 @@
 namespace corral::router {
 namespace {
 
-// Of one input of an embedding or a reranking.
+// For one input of an embedding or a reranking.
 constexpr std::uint64_t kMaxPooled = 2048;
 // Tokens that a template adds to the messages.
 constexpr std::uint64_t kTemplate = 512;
@@ -48,7 +48,7 @@ bool are_texts(json::View value) {
   return plain;
 }
 
-// Perhaps a system message, then user and assistant in turns, the user last. Some templates refuse anything else.
+// An optional system message, then user and assistant in turns, the user last. Some templates reject other orders.
 bool is_ordinary_chat(json::View messages) {
   if (!messages.is_array()) return false;
   bool plain = true, first = true;
@@ -81,7 +81,7 @@ bool is_plain(const AskedRequest& asked, std::uint64_t context) {
   using protocol::Ask;
   const bool pooled = asked.ask == Ask::embedding || asked.ask == Ask::rerank;
   if (asked.ask != Ask::chat && asked.ask != Ask::completion && !pooled) return false;
-  // A token has a byte at least.
+  // A token has at least one byte.
   if (asked.body.size() + kTemplate > (pooled ? std::min(context, kMaxPooled) : context)) return false;
   const auto peek = json::Peek::open(asked.body);
   if (!peek || !peek->root().is_object()) return false;

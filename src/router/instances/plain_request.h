@@ -8,11 +8,11 @@
 
 namespace corral::router {
 
-// Tokens of context that a load has in any case.
+// Minimum context of a load, in tokens.
 std::uint64_t context_at_least(const LoadSpec& spec);
 
-// Whether a model with `context` tokens accepts the request, whatever its vocabulary: the body has fewer bytes, and
-// only the texts of an ordinary chat, prompt or input, and numbers that were checked. False if in doubt.
+// Whether a model with `context` tokens certainly accepts the request, with any vocabulary: its body has fewer bytes,
+// and has only the texts of an ordinary chat, prompt or input, and valid numbers. False if in doubt.
 bool is_plain(const AskedRequest& asked, std::uint64_t context);
 
 }  // namespace corral::router

@@ -24,7 +24,7 @@ residency::LoadFault fault_of(const Error& error) {
   return error.code == backends::errc::load_crashed ? LoadFault::crashed : LoadFault::other;
 }
 
-// For a task whose end the core waits for, however it comes: a cancellation passes, the rest is logged and told.
+// For tasks whose end the core must learn in any case: rethrows a cancellation, logs other failures.
 void tell_failure(const std::exception_ptr& failure, const char* what, const std::string& name) {
   if (is_cancellation(failure)) std::rethrow_exception(failure);
   log::error("router", "{} of {} failed: {}", what, name, words_of(failure));
@@ -90,7 +90,7 @@ void ProcessManager::on(const residency::StartLoad& action) {
 void ProcessManager::on(const residency::AbortLoad& action) {
   const auto running = find(action.instance);
   if (!running) return;
-  log::info("router", "load of {} given up ({})", running->spec->name.value(), residency::name_of(action.reason));
+  log::info("router", "load of {} aborted ({})", running->spec->name.value(), residency::name_of(action.reason));
   counters_.of(*running->spec).loads[static_cast<std::size_t>(LoadOutcome::aborted)] += 1;
   end(running, "abort load", Millis(0));
 }
@@ -100,14 +100,14 @@ void ProcessManager::on(const residency::StopInstance& action) {
   if (!running) return;
   log::info("router", "unloading {} ({})", running->spec->name.value(), residency::name_of(action.reason));
   counters_.of(*running->spec).stops[static_cast<std::size_t>(action.reason)] += 1;
-  // Told to end under requests: those are of peers, whose time is over.
+  // A stop under requests: they are of peers, and their time limit is over.
   const auto instance = driver_.core().state().instances.find(action.instance);
   const bool works = instance != driver_.core().state().instances.end() && instance->second->leases > 0;
-  if (works) running->end = "its owner wants it out of memory, and the time for requests of others is over";
+  if (works) running->end = "its node needs the memory, and the time limit for peer requests is over";
   end(running, "stop", works ? Millis(0) : options_.stop_grace);
 }
 
-// Where nobody can be sent to see to its end it is let go of, which kills the process.
+// If no task can be started to stop the process, it is released, which kills it.
 void ProcessManager::end(const std::shared_ptr<RunningInstance>& running, const char* task, Millis grace) {
   running->stopping = true;
   try {
@@ -119,7 +119,7 @@ void ProcessManager::end(const std::shared_ptr<RunningInstance>& running, const 
   }
 }
 
-// ---- one process's life
+// ---- run of one process
 
 async::Task<void> ProcessManager::run_load(std::shared_ptr<RunningInstance> running) {
   std::exception_ptr failure;
@@ -131,7 +131,7 @@ async::Task<void> ProcessManager::run_load(std::shared_ptr<RunningInstance> runn
   }
   if (!failure) co_return;
   tell_failure(failure, "the life", running->spec->name.value());
-  if (!running->stopping) end(running, "stop", Millis(0));  // nobody would hear of its end
+  if (!running->stopping) end(running, "stop", Millis(0));  // its end would stay unnoticed
 }
 
 async::Task<void> ProcessManager::life(std::shared_ptr<RunningInstance> running) {
@@ -149,7 +149,7 @@ async::Task<void> ProcessManager::life(std::shared_ptr<RunningInstance> running)
   };
   const auto begin = timers_.now();
   auto loaded = co_await running->server->load(std::move(hooks));
-  if (running->stopping) co_return;  // AbortLoad answers for it
+  if (running->stopping) co_return;  // AbortLoad is answered elsewhere
   if (!loaded) co_return load_failed(running, std::move(loaded.error()));
   running->loading = false;
   running->context_window = running->server->facts().context_window;
@@ -172,7 +172,7 @@ async::Task<void> ProcessManager::life(std::shared_ptr<RunningInstance> running)
     log::warning("router", "{}: {}", spec.name.value(), warning);
   driver_.dispatch(residency::LoadSucceeded{running->id});
   running->end = co_await running->server->wait_for_exit();
-  if (running->stopping) co_return;  // StopServer answers for it
+  if (running->stopping) co_return;  // StopInstance is answered elsewhere
   if (auto work = running->server->last_work())
     running->last_work = std::make_shared<const backends::LastWork>(std::move(*work));
   died(running);
@@ -206,7 +206,7 @@ void ProcessManager::died(const std::shared_ptr<RunningInstance>& running) {
 }
 
 async::Task<void> ProcessManager::give_up(std::shared_ptr<RunningInstance> running, Millis grace) {
-  // A load in the middle of starting its process must have let go of it before the process can be stopped for sure.
+  // A load that is starting its process must have released it before the process can be stopped reliably.
   running->watching.cancel();
   running->tasks.cancel();
   std::exception_ptr failure;

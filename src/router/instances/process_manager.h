@@ -1,4 +1,4 @@
-// The processes of the house: their loads, their watch, their ends. On the home loop.
+// The processes of the router's instances: loads, watchdog, ends. On the home loop.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,8 @@
 namespace corral::router {
 
 struct ProcessOptions {
-  Millis stop_grace{5'000};    // between asking a process to end and forcing it
-  Millis watchdog_timeout{0};  // of silence, then a process counts as hung; 0: nobody watches
+  Millis stop_grace{5'000};    // between the request to end and the kill
+  Millis watchdog_timeout{0};  // silence after which a process counts as hung; 0: no watchdog
 };
 
 class ProcessManager {
@@ -32,16 +32,16 @@ class ProcessManager {
   void on(const residency::StopInstance& action);
   void on(const residency::Downsize& action);
 
-  // Empty: it has gone.
+  // Empty: it has ended.
   std::shared_ptr<RunningInstance> find(residency::InstanceId id) const;
   const std::unordered_map<residency::InstanceId, std::shared_ptr<RunningInstance>>& all() const { return running_; }
-  // The one that serves this model, if one does.
+  // The one that serves this model, if any.
   const RunningInstance* resident(const ModelName& model) const;
-  // The one that loads, if one does.
+  // The one that loads, if any.
   const RunningInstance* loading() const;
 
   void change(ProcessOptions options) { options_ = options; }
-  // Waits until all have gone, as the core has told them to; forces those that haven't by `deadline`.
+  // Waits until all have ended, as the core has ordered; kills the rest at `deadline`.
   async::Task<void> stop(Millis deadline);
   std::size_t tasks() const { return tasks_.running(); }
 
@@ -65,7 +65,7 @@ class ProcessManager {
   EventHub& hub_;
   ProcessOptions options_;
   std::unordered_map<residency::InstanceId, std::shared_ptr<RunningInstance>> running_;
-  async::Event idle_;  // no process is left
+  async::Event idle_;  // set while there is no process
   async::TaskGroup tasks_;
 };
 

@@ -1,4 +1,4 @@
-// The watch over one process: what the watchdog says becomes questions and ends.
+// The watchdog's loop: queries processes and kills hung ones.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace corral::router {
 namespace {
 
-// Any answer is a sign of life.
+// Any response proves that the process works.
 async::Task<bool> answers(http::Target& target) {
   constexpr std::uint64_t kLargestAnswer = 64 * 1024;
   const http::RequestHead head{"GET", "/health", {}};
@@ -28,7 +28,7 @@ async::Task<void> ProcessManager::watch(std::weak_ptr<RunningInstance> watched) 
     if (!running) co_return;
     const Millis pace = running->watchdog->pace();
     next = std::max(next + pace, timers_.now());
-    running.reset();  // while it sleeps it keeps nobody alive
+    running.reset();  // must not keep the process alive while it sleeps
     co_await timers_.sleep_until(next);
     running = watched.lock();
     if (!running || running->stopping) co_return;
@@ -50,7 +50,7 @@ async::Task<void> ProcessManager::end_hung(std::shared_ptr<RunningInstance> runn
   running->hung = fmt::format("{} for {} s and was killed", running->loading ? "made no progress" : "didn't answer",
                               std::chrono::duration<double>(running->watchdog->timeout()).count());
   log::warning("router", "{} {}", running->spec->name.value(), running->hung);
-  running->watchdog->alive();  // should a fresh process take its place in the same load
+  running->watchdog->alive();  // for a fresh process of the same load
   co_await running->server->stop(Millis(0));
 }
 

@@ -10,12 +10,12 @@
 namespace corral::router {
 namespace {
 
-// A request that takes longer is one that the engine has to judge.
+// A request that takes longer is left to the engine.
 constexpr Millis kCheckPatience{10'000};
 constexpr Millis kIdle{60'000};  // then the process ends
 constexpr std::uint64_t kLargestAnswer = 1 << 20;
 
-// Of the model's files, too: a file that was replaced has another vocabulary.
+// Includes the model's files: a replaced file has another vocabulary.
 std::string key_of(const LoadSpec& spec) {
   auto key = fmt::format("{}|{}", spec.name.value(), spec.options);
   for (const auto& stamp : spec.model->stamps) key += fmt::format("|{}#{}#{}", stamp.inode, stamp.size, stamp.modified);
@@ -28,7 +28,7 @@ struct Answered {
 };
 
 Result<> verdict(const Answered& answer) {
-  if (answer.status < 400 || answer.status >= 500) return {};  // kNothingWrong, or it is too busy
+  if (answer.status < 400 || answer.status >= 500) return {};  // kNothingWrong, or the process is too busy
   Error error = protocol::parse_error_body(answer.status, answer.body);
   error.facts = RefusedRequest{answer.status, answer.body};
   return std::unexpected(std::move(error));
@@ -53,7 +53,7 @@ struct RequestChecks::Checker {
 
   const std::string key;
   const std::unique_ptr<backends::WrappedServer> server;
-  async::Event started;  // or failed to
+  async::Event started;  // or the start failed
   bool ready = false;
   std::uint64_t answers = 0;
   std::uint64_t asking = 0;  // requests
@@ -83,7 +83,7 @@ void RequestChecks::forget(const CheckerPtr& checker) {
 }
 
 async::Task<void> RequestChecks::live(CheckerPtr checker) {
-  // Set however the start ends, also if it is cancelled: requests wait for it.
+  // Set even if the start fails or is cancelled: requests wait for it.
   struct Started {
     Checker& checker;
     ~Started() { checker.started.set(); }
@@ -95,7 +95,7 @@ async::Task<void> RequestChecks::live(CheckerPtr checker) {
     loaded = co_await std::move(loading);
     checker->ready = loaded.has_value();
   }
-  if (!loaded) log::debug("router", "requests aren't checked before their load: {}", loaded.error().message);
+  if (!loaded) log::debug("router", "requests can't be checked before their load: {}", loaded.error().message);
   const std::weak_ptr<Checker> weak = checker;
   checker.reset();
   for (std::uint64_t answers = 0;;) {
@@ -131,7 +131,7 @@ async::Task<Result<>> RequestChecks::checked(const LoadSpec& spec, const AskedRe
   if (answer) co_return verdict(*answer);
   forget(checker);
   if (!fresh) co_return co_await checked(spec, asked);      // it may have ended before it read this request
-  if (!alone || checker->asking > 1) co_return Result<>();  // or by another one
+  if (!alone || checker->asking > 1) co_return Result<>();  // or because of another one
   co_return fail(errc::backend_died, fmt::format("the engine ended while it read this request to '{}', before the "
                                                  "model was loaded for it: change the request",
                                                  spec.name.value()));

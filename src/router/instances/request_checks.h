@@ -1,6 +1,6 @@
-// Finds out what is wrong with a request before a model is evicted for it. A process that has the model's vocabulary
-// and none of its weights (Backend::create_checker) reads the request as the engine itself would: template, schema,
-// grammar, tokens, length. It stays for a while, so that a client that repeats its mistake is told at once.
+// Checks a request before a model is evicted for it. A process with the model's vocabulary but without its weights
+// (Backend::create_checker) reads the request like the engine: template, schema, grammar, tokens, length. It stays for
+// a while, so that a client that repeats its mistake gets the error at once.
 //
 // On the home loop.
 #pragma once
@@ -21,8 +21,8 @@ class RequestChecks {
   // `timers` must outlive it.
   RequestChecks(async::Executor home, async::Timers& timers) : home_(home), timers_(timers), tasks_(home) {}
 
-  // What can't be found out, or not in time, is left to the load. Errors: what is wrong with the request, with the fact
-  // RefusedRequest; backend_died, when it ended the process.
+  // Success also if the check is impossible or too slow. Errors: the fault of the request, with the fact
+  // RefusedRequest; backend_died if the request ended the process.
   async::Task<Result<>> check(std::shared_ptr<const LoadSpec> spec, std::shared_ptr<const AskedRequest> asked);
 
   // Ends the process. Once.
@@ -34,8 +34,8 @@ class RequestChecks {
   struct Asking;
   using CheckerPtr = std::shared_ptr<Checker>;
 
-  // The one of this model as it would be loaded; begins to start it if need be. nullptr: its recipe has none, or
-  // another one is at work: there is one at a time.
+  // The checker of this model with the options of its load; starts it if need be. nullptr: its recipe has none, or
+  // another one is busy: only one exists at a time.
   CheckerPtr checker_for(const LoadSpec& spec);
   async::Task<Result<>> checked(const LoadSpec& spec, const AskedRequest& asked);
   void forget(const CheckerPtr& checker);

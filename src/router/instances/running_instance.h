@@ -1,4 +1,4 @@
-// The process side of an instance of the residency core. Belongs to the home loop; leases only hold it.
+// The process side of an instance of the residency core. Owned by the home loop and by leases.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 namespace corral::router {
 
 struct RunningInstance final : Upstream, std::enable_shared_from_this<RunningInstance> {
-  // Wherever its last owner lets go of it (a lease on another loop, say), it ends on the home loop.
+  // Its destruction runs on the home loop, even if a lease on another loop is its last owner.
   static std::shared_ptr<RunningInstance> make(residency::InstanceId id, residency::SpecPtr of, async::Executor home);
 
   http::Target& target(async::Executor executor) override { return server->target(executor); }
@@ -30,19 +30,19 @@ struct RunningInstance final : Upstream, std::enable_shared_from_this<RunningIns
   const async::Executor home;
   std::unique_ptr<backends::WrappedServer> server;
   OptionPatch requested;  // by the latest load of it
-  // Tokens that a conversation may have, once it is ready; 0: not known. Set before the first lease.
+  // Tokens of one conversation, once it is ready; 0: unknown. Set before the first lease.
   std::uint64_t context_window = 0;
   double progress = 0;  // of the load, 0..1
   bool loading = true;
-  bool stopping = false;         // told to stop or to give up its load: its end is no crash
+  bool stopping = false;         // its stop or abort was ordered: its end is no crash
   std::atomic<int> streams = 0;  // leases whose answers stream
   std::string end;               // how the process ended, once it has
-  std::size_t ended_under = 0;   // requests, if nobody told it to, and one of them may be why
+  std::size_t ended_under = 0;   // requests at an unexpected end that one of them may have caused
   std::shared_ptr<const backends::LastWork> last_work = {};
-  bool answered = false;  // a request
+  bool answered = false;  // at least one request
   std::string hung;       // why the watchdog killed it, if it did
   std::optional<Watchdog> watchdog = {};
-  async::TaskGroup tasks;     // its load, then its watch
+  async::TaskGroup tasks;     // its load, then the wait for its end
   async::TaskGroup watching;  // the watchdog
   async::Event gone;
 

@@ -5,7 +5,7 @@
 namespace corral::router {
 namespace {
 
-// One look until it is first asked, and three answers that don't come.
+// One call until the first query, and three responses that don't arrive.
 constexpr std::int64_t kLooks = 4;
 constexpr std::int64_t kMissedAnswers = kLooks - 1;
 

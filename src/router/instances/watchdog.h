@@ -1,11 +1,11 @@
-// When a process counts as hung: pure, one object for each process, fed with looks at a steady pace.
+// Decides when a process counts as hung. Pure; one object for each process, called at a steady interval.
 //
-// While a process loads, whatever it does is a sign of life: a large context, adapters or a draft model may take long
-// without a word of progress. One that waits for ever does nothing; one that spins for ever ends with its load's
-// deadline.
+// While a process loads, any work counts as a sign of life: a large context, adapters or a draft model may take long
+// without progress. A process that waits permanently does no work. One that spins permanently ends at the deadline of
+// its load.
 //
-// Silence is counted in looks, not read from a clock: a machine that slept, or a whole server that was stopped for a
-// while, has missed one look, not hundreds.
+// Silence is counted in calls, not measured by a clock: after a machine slept, or the whole server was stopped for a
+// while, one call was missed, not hundreds.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ class Watchdog {
  public:
   enum class Verdict {
     fine,
-    ask,   // it works on requests and should answer: ask it, and say answered() or missed()
-    hung,  // too many looks without a sign of life
+    ask,   // it works on requests and should respond: query it, and call alive() or missed()
+    hung,  // too many calls without a sign of life
   };
 
   struct Seen {
     bool loading = false;
     bool busy = false;       // has requests to answer
-    std::uint64_t work = 0;  // of a process that loads, see backends::WrappedServer::work()
+    std::uint64_t work = 0;  // of a loading process, see backends::WrappedServer::work()
   };
 
   // How long a process may be silent.
   explicit Watchdog(Millis timeout);
 
   Millis timeout() const { return timeout_; }
-  // Time between two looks, and what an answer may take.
+  // Interval of calls, and time limit of a response.
   Millis pace() const { return pace_; }
-  // Signs of life: progress of the load, its end, an answer.
+  // Signs of life: progress of the load, its end, a response.
   void alive() { silent_ = 0; }
   void missed() { ++silent_; }
   Verdict look(const Seen& seen);
@@ -43,8 +43,8 @@ class Watchdog {
  private:
   Millis timeout_;
   Millis pace_;
-  std::int64_t silent_ = 0;            // looks in a row
-  std::optional<std::uint64_t> work_;  // at the last look
+  std::int64_t silent_ = 0;            // calls in a row
+  std::optional<std::uint64_t> work_;  // at the last call
 };
 
 }  // namespace corral::router

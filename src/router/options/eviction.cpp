@@ -3,7 +3,7 @@
 namespace corral::router {
 namespace {
 
-// In options a duration is seconds: -1 there.
+// Options have durations in seconds: -1 for never.
 constexpr Millis kNever{-1000};
 
 Millis timeout_of(Millis time) { return time < Millis(0) ? kNever : time; }
@@ -37,7 +37,7 @@ void keep_for(OptionPatch& said, Millis idle, const residency::EvictionSettings&
     set.auto_evict = false;
     return;
   }
-  // Who didn't opt in to being downsized still doesn't.
+  // A model that didn't opt in to downsizing still doesn't.
   if (!now.auto_evict) set.downsize_idle_timeout = kNever;
   set.auto_evict = true;
   set.evict_idle_timeout = idle;

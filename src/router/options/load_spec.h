@@ -12,7 +12,7 @@
 
 namespace corral::router {
 
-// The owner of a share, for people.
+// The host of a share, as text for users.
 struct ShareOf {
   std::string host;
   std::string model;

@@ -1,4 +1,4 @@
-// How many tokens a conversation with a model may have, and what memory that takes. Plain values.
+// How many tokens a conversation with a model may have, and the memory for it. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 namespace corral::router {
 
 struct ModelContext {
-  std::uint64_t usable = 0;   // now, where it is in memory; else as a load would give it now
-  std::uint64_t trained = 0;  // 0: its file doesn't say
-  std::int64_t asked = -1;    // ctx_size of the load, after all sources; not above 0: automatic
-  std::uint64_t memory = 0;   // bytes, in all, of what is loaded; else of the smallest load; 0: not known
-  // Of the smallest load, whatever is loaded: bytes of the KV cells that it begins with, and of its buffers.
+  std::uint64_t usable = 0;   // of the loaded model; else of a load now
+  std::uint64_t trained = 0;  // 0: unknown
+  std::int64_t asked = -1;    // ctx_size of the load, after all sources; 0 or less: automatic
+  std::uint64_t memory = 0;   // total bytes of the loaded model; else of the smallest load; 0: unknown
+  // Of the smallest load, even if the model is loaded: bytes of its initial KV cells, and of its buffers.
   std::uint64_t cache = 0, compute = 0;
-  bool predicted = false;  // by the engine; else guessed from the file
+  bool predicted = false;  // by the engine; else estimated from the file
 };
 
-// What whoever asked for the context should know of it; empty: nothing.
+// Warning for the requester of the context; empty: none.
 std::string warning_of(const ModelContext& context);
 
 }  // namespace corral::router

@@ -14,7 +14,7 @@
 namespace corral::router {
 namespace {
 
-// A load may take this long however small the model, plus its bytes at the speed of a slow disk.
+// Time limit of a load of any size, plus its bytes at the speed of a slow disk.
 constexpr Millis kLoadDeadlineBase{60'000};
 constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
 
@@ -23,22 +23,21 @@ Millis default_deadline(Bytes size) { return kLoadDeadlineBase + Millis(size.val
 Error not_installed(const models::ModelInfo& model) {
   const Recipe* const recipe = find_recipe(model.recipe);
   const auto needs = recipe && !recipe->program.empty()
-                         ? fmt::format("needs the program '{}', which this server has no backend for", recipe->program)
-                         : std::string("isn't known here");
+                         ? fmt::format("needs the program '{}', for which this server has no backend", recipe->program)
+                         : std::string("is unknown");
   return {make_error_code(errc::unknown_recipe),
           fmt::format("model '{}' is served by the recipe '{}', which {}", model.name.value(), model.recipe, needs),
           "model"};
 }
 
-// What a model of Ollama's registry brings along. It counts less than what is saved for the model, and more than the
-// server's settings.
+// Options of a model from Ollama's registry. Saved options override them; they override the server's settings.
 backends::LoadOptions came_with(const models::ModelInfo& model) {
   auto options = config::options_of_ollama(model.parameters);
   if (!model.adapter.empty()) options.lora = std::vector{model.adapter.native()};
   return options;
 }
 
-// With what the configuration says of this model alone behind it.
+// Adds the configured options of this model alone.
 backends::LoadOptions of_model(const std::vector<backends::Backend*>& all, const ModelName& model,
                                backends::LoadOptions said) {
   for (const auto* backend : all) {
@@ -111,7 +110,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
     if (there && change.dry_run && !change.only_tell) there = co_await tried->backend->preflight(model, tried->options);
   }
 
-  // From here on nothing waits, so nobody else changes what is saved meanwhile.
+  // From here on nothing suspends, so no other code changes the saved options meanwhile.
   OptionReport report;
   report.wanted = saved_then();
   report.saved = change.dry_run ? saved_.of(model->name) : report.wanted;
@@ -124,7 +123,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   report.given = given;
   auto effective = resolve(*model, given);
   if (effective && !there) effective = std::unexpected(there.error());
-  // What is wrong with values that were just given is an answer; what was wrong before is only told.
+  // Invalid values of this change are an error; older invalid values are only reported.
   if (!effective && change.wish.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
   report.effective = effective ? effective->options : given;
   if (!effective) report.problem = effective.error().message;
@@ -145,7 +144,7 @@ Result<> ModelOptions::save_loaded(const ModelName& model, const OptionPatch& re
 
 void ModelOptions::save_pin(const ModelName& model, bool pinned) {
   const auto kept = saved_.pin(model, pinned);
-  if (!kept) log::error("router", "the pin counts until the server ends: {}", kept.error().message);
+  if (!kept) log::error("router", "the pin isn't saved and ends with the server: {}", kept.error().message);
 }
 
 }  // namespace corral::router

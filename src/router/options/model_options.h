@@ -1,4 +1,4 @@
-// What a model is loaded with: what a load says, what is saved for the model, what is configured. On the home loop.
+// The options of a load: from the load itself, saved for the model, and configured. On the home loop.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace corral::router {
 
 class ModelOptions {
  public:
-  // The backend of a model, and what options come to there.
+  // The backend of a model, and the resolved options.
   struct Resolved {
     backends::Backend* backend;
     backends::LoadOptions options;
@@ -24,7 +24,7 @@ class ModelOptions {
   ModelOptions(std::vector<backends::Backend*> backends, backends::OptionStore saved)
       : backends_(std::move(backends)), saved_(std::move(saved)) {}
 
-  // What counts from now on where a load and what is saved leave something open; `without_args`: the same without the
+  // Sets the defaults for options that neither the load nor the saved options set. `without_args`: the same without the
   // server's own llamacpp_args. `load_timeout` 0: from the model's size.
   void configure(backends::LoadOptions defaults, std::optional<backends::LoadOptions> without_args,
                  Millis load_timeout) {
@@ -33,18 +33,18 @@ class ModelOptions {
     load_timeout_ = load_timeout;
   }
 
-  // The options of a load that says this, not resolved yet.
+  // The options of a load with this patch, not resolved yet.
   backends::LoadOptions wanted(const models::ModelInfo& model, const OptionPatch& wish) const;
-  // The same without what came with the model, which never decides how it leaves memory.
+  // The same without the options that came with the model, which never decide its eviction.
   backends::LoadOptions wanted(const ModelName& model, const OptionPatch& wish) const;
-  // What a model and a load say, with what the configuration says behind it. `came_with`: see came_with().
+  // Adds the configured options to `said` of model and load. `came_with`: see came_with().
   backends::LoadOptions with_defaults(const backends::LoadOptions& said,
                                       const backends::LoadOptions& came_with = {}) const;
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
-  // Such a load, without what only a look at its files and the machine can tell. Errors: those of Backend::resolve.
+  // The spec of such a load, without what only its preflight can find. Errors: those of Backend::resolve.
   Result<std::shared_ptr<LoadSpec>> spec_of(const backends::ModelPtr& model, const OptionPatch& wish) const;
 
-  // See ModelRouter::options(); looks at files.
+  // See ModelRouter::options(); reads files.
   async::Task<Result<OptionReport>> change(backends::ModelPtr model, OptionChange change, const CoreDriver& driver);
   Result<> save_loaded(const ModelName& model, const OptionPatch& requested);
   void save_pin(const ModelName& model, bool pinned);

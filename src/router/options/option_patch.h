@@ -1,4 +1,4 @@
-// What one load says about options. Plain values.
+// The option changes of one load. Plain values.
 #pragma once
 
 #include <utility>
@@ -13,8 +13,8 @@ struct OptionPatch {
   OptionPatch(backends::LoadOptions values = {}, std::vector<const config::LoadOption*> without = {})
       : set(std::move(values)), unset(std::move(without)) {}
 
-  // Instead of what is saved for the model: first without `unset`, then with `set`. Flags in `set` (llamacpp_args) take
-  // the place of those saved, and of saved options that they name.
+  // Applies the patch to the saved options of the model: removes `unset`, then adds `set`. Flags in `set`
+  // (llamacpp_args) replace the saved flags, and the saved options that they name.
   backends::LoadOptions over(backends::LoadOptions saved) const {
     for (const auto* option : unset) config::unset(*option, saved);
     const auto said = config::with_args(set);

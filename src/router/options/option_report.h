@@ -1,4 +1,4 @@
-// What is saved for a model and what follows from it, as ModelRouter::options() tells it. Plain values.
+// The saved options of a model and their effect, as ModelRouter::options() returns them. Plain values.
 #pragma once
 
 #include <string>
@@ -10,25 +10,25 @@
 namespace corral::router {
 
 struct OptionReport {
-  backends::LoadOptions saved;      // for the model, as the change has left it
-  backends::LoadOptions wanted;     // the same; after a dry run what would be saved
-  backends::LoadOptions defaults;   // what a load without any would come to if nothing were saved
-  backends::LoadOptions given;      // what a load would be told, before its backend fills in what it leaves open
-  backends::LoadOptions effective;  // what it comes to
-  ModelContext window = {};  // that it has in memory; else, or if another is supposed, what such a load would give
+  backends::LoadOptions saved;      // for the model, after the change
+  backends::LoadOptions wanted;     // the same; after a dry run the options that would be saved
+  backends::LoadOptions defaults;   // the result of a load without options if nothing were saved
+  backends::LoadOptions given;      // the options of a load before its backend fills in the rest
+  backends::LoadOptions effective;  // the result
+  ModelContext window = {};         // of the loaded model; else, or in a dry run with changes, of such a load
   bool pinned = false;
   bool loaded = false;
-  bool needs_reload = false;  // it is loaded, with options that only another process could change to these
+  bool needs_reload = false;  // it is loaded, and only a new process could have these options
   std::string problem;        // why such a load is refused; empty: it isn't
 };
 
 struct OptionChange {
   OptionPatch wish = {};
-  bool unset_all = false;  // before the wish
-  bool dry_run = false;    // only say what would be
-  bool only_tell = false;  // of a dry run: what is known, without trying whether the engine can load it
+  bool unset_all = false;  // before the patch is applied
+  bool dry_run = false;    // compute the result only
+  bool only_tell = false;  // in a dry run: known facts only, without a test whether the engine can load it
 
-  // A dry run of a change; without one it is only told what there is.
+  // A dry run with changes; without changes it only reports the current state.
   bool supposes() const { return dry_run && (unset_all || wish != OptionPatch()); }
 };
 
