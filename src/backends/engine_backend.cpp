@@ -20,9 +20,9 @@ namespace corral::backends {
 namespace {
 
 constexpr std::size_t kCauseLines = 6;  // of a dead process's output in the error
-constexpr std::size_t kMostAdapters = 64;
+constexpr std::size_t kMaxAdapters = 64;
 constexpr std::size_t kLogBytes = 4 << 20;  // of a process's log, and as much of its older part
-constexpr std::size_t kMostLogs = 32;       // kept before the next process starts
+constexpr std::size_t kMaxLogs = 32;        // kept before the next process starts
 
 // Upper bound of the host memory of this model: twice its files (weights in two layouts), cells of every layer twice as
 // wide as the model, and an allowance. Only if it exceeds the machine's memory, an estimate is needed.

@@ -163,8 +163,8 @@ class FakeBackend final : public Backend {
   bool askable = true;                    // is_askable() of its servers
   // The answer of context(), and the context of its processes, if ctx_size isn't set.
   std::uint64_t usual_context = 2048;
-  std::uint64_t most_context = ~0ull;  // upper limit of any context
-  std::size_t asked = 0;               // calls of estimate()
+  std::uint64_t max_context = ~0ull;  // upper limit of any context
+  std::size_t asked = 0;              // calls of estimate()
   // Answers of device() by model; for others it is the answer of an engine that supports all devices of the machine.
   std::map<std::string, Device> devices;
   // Whether create_checker() creates servers; they are called "checker of NAME".

@@ -16,7 +16,7 @@ namespace corral::backends {
 namespace {
 
 constexpr int kCacheVersion = 1;
-constexpr std::size_t kMostAnswers = 512;  // in the file; a full one is emptied
+constexpr std::size_t kMaxAnswers = 512;  // in the file; a full one is emptied
 constexpr Millis kRefusalHolds{60'000};
 constexpr std::size_t kCauseLines = 6;  // of a dead process's output in the error
 

@@ -21,7 +21,7 @@ struct Settings {
   // After this many failed loads in a row a model cools down, for `cooldown_first`, doubled after each further failure.
   int cooldown_after = 2;
   Millis cooldown_first{10'000};
-  Millis cooldown_most{300'000};
+  Millis cooldown_max{300'000};
   // The same for crashes under requests, each within `crash_calm` of its load. One request alone may cause two crashes,
   // because it is sent again once.
   int cooldown_after_crashes = 3;

@@ -1,6 +1,6 @@
 // How long a loaded model stays in memory because a request said so (Ollama's `keep_alive`): for a time, or
 // permanently. The latter is a pin, if that leaves other models a slot of the type. Such pins are not configuration:
-// they are not saved, and a model that is told to stop loses its own.
+// they are not saved, and end when the model stops.
 //
 // Belongs to the home loop.
 #pragma once

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/external/stranger.h"
+#include "backends/external/external_backend_traits.h"
 #include "residency/errors.h"
 #include "router/base/errors.h"
 #include "router/instances/plain_request.h"

@@ -10,7 +10,7 @@ namespace {
 constexpr Millis kPatience{60'000};
 constexpr Millis kLook{250};
 // A waiting request uses a part of its node's limit here, which the node's other requests need as well.
-constexpr std::size_t kMostWaiting = 8;
+constexpr std::size_t kMaxWaiting = 8;
 
 }  // namespace
 

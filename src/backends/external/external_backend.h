@@ -15,11 +15,11 @@
 
 #include "async/offload.h"
 #include "async/timer.h"
+#include "backends/external/external_backend_traits.h"
 #include "backends/external/known_backends.h"
 #include "backends/external/measured_memory.h"
 #include "backends/external/placeholders.h"
 #include "backends/external/port.h"
-#include "backends/external/stranger.h"
 #include "backends/files.h"
 #include "backends/wrapped_server.h"
 #include "proc/child.h"
@@ -83,8 +83,8 @@ class ExternalBackend final : public Backend, public ExternalBackendTraits {
   // The placeholder values of a load, except its address.
   PlaceholderValues values_for(const models::ModelInfo& model, const Descriptor& descriptor,
                                const LoadOptions& options) const;
-  std::shared_ptr<ExternalWords> words_for(const models::ModelInfo& model, const DescriptorPtr& descriptor,
-                                           const PlaceholderValues& values) const;
+  std::shared_ptr<ExternalFormat> words_for(const models::ModelInfo& model, const DescriptorPtr& descriptor,
+                                            const PlaceholderValues& values) const;
   // The process of this descriptor: its environment, folder and log limits.
   proc::ChildSpec spec_of(const Descriptor& descriptor, std::vector<std::string> argv, const PlaceholderValues& values);
   std::string memory_key(const models::ModelInfo& model, const LoadOptions& options) const;

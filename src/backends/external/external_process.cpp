@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kLastOutput = 6;         // lines of a dead process's output in the error
 constexpr std::size_t kExternalLog = 4 << 20;  // of a log, and as much of its older part
-constexpr std::size_t kMostExternalLogs = 32;
+constexpr std::size_t kMaxExternalLogs = 32;
 constexpr int kPorts = 3;  // ports that are tried
 constexpr Millis kFirstPause{10}, kLongestPause{250};
 constexpr Millis kProbe{5'000};  // time limit of one query, then it is repeated

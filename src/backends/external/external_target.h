@@ -19,7 +19,7 @@
 namespace corral::backends {
 
 // Shared by all requests to one server. Immutable, except the gate.
-struct ExternalWords {
+struct ExternalFormat {
   DescriptorPtr descriptor;
   std::string model;  // for messages
   std::string name;   // sent as "model"; empty: the client's value stays
@@ -51,6 +51,6 @@ class ExternalTargets {
 };
 
 // Replaces the model's name in a request's body, removes `strip`, adds `set`. `body`: a JSON object. Pure.
-std::string in_their_words(std::string_view body, const ExternalWords& words);
+std::string in_their_words(std::string_view body, const ExternalFormat& words);
 
 }  // namespace corral::backends

@@ -8,7 +8,7 @@ namespace {
 // Interval of events for numbers that change all the time.
 constexpr Millis kLookInterval{200};
 // Maximum weight of the stored events: 1 each, plus 1 for each entry of a queue.
-constexpr std::size_t kMostKept = 2048;
+constexpr std::size_t kMaxKept = 2048;
 
 std::size_t weight_of(const Event& event) {
   const auto* queue = std::get_if<QueueChanged>(&event.change);

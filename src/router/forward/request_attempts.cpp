@@ -15,8 +15,8 @@ constexpr std::size_t kLargestChecked = 16 << 20;  // of bodies that are checked
 // How long to wait whether a dead process is the cause of a broken connection.
 constexpr Millis kDeathNotice{2'000};
 // More than a mesh has linked nodes.
-constexpr std::size_t kMostPassedBy = 64;
-constexpr int kMostUnread = 3;  // after so many ends of processes that had not read it, no further one is loaded for it
+constexpr std::size_t kMaxPassedBy = 64;
+constexpr int kMaxUnread = 3;  // after so many ends of processes that had not read it, no further one is loaded for it
 
 }  // namespace
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/external/stranger.h"
+#include "backends/external/external_backend_traits.h"
 #include "base/log.h"
 #include "base/recipe.h"
 #include "residency/elsewhere.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "backends/external/stranger.h"
+#include "backends/external/external_backend_traits.h"
 #include "base/log.h"
 #include "base/recipe.h"
 #include "config/ollama_options.h"

@@ -9,7 +9,7 @@ namespace corral::backends {
 
 class ExternalBackendTraits {
  public:
-  virtual ~Stranger() = default;
+  virtual ~ExternalBackendTraits() = default;
   // Predicted memory of a load with these resolved options, on its device; total 0: none here.
   virtual GivenMemory expected_memory(const models::ModelInfo& model, const LoadOptions& options,
                                       Device device) const = 0;
