@@ -33,7 +33,7 @@ struct DurableFile::State {
 
 namespace {
 
-// Whatever it throws: a caller waits for the result.
+// Turns exceptions into errors, because a caller waits for the result.
 Result<> write(const std::filesystem::path& file, std::string_view text, Survives what) {
   try {
     return write_state_file(file, text, what);
