@@ -156,10 +156,10 @@ test("nodes that name each other come together without a token, in whatever orde
     identity(file(stranger));
     await stranger.start();
     const problem = await eventually("it is told why", async () => (await stranger.get("/v1/mesh")).body.problem);
-    assert.match(problem, /don't name this node/);
+    assert.match(problem, /doesn't list this node/);
     assert.equal((await stranger.get("/v1/mesh")).body.status, "joining");
     const doctor = await stranger.cli("doctor");
-    assert.match(doctor.out, /warning +named: mesh_peers names [0-9a-f]{12}, which doesn't let this node in yet: .*don't name this node/);
+    assert.match(doctor.out, /warning +named: mesh_peers names [0-9a-f]{12}, which doesn't let this node in yet: .*doesn't list this node/);
     assert.deepEqual(await Promise.all(mesh.all().map(membersAt)), before);
     await stranger.stop();
 

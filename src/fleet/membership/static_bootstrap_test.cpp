@@ -160,11 +160,11 @@ TEST_F(MeetingTest, WhomNobodyNamesIsRefusedWithTheReason) {
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
   auto& stranger = start(2, {0});
   ASSERT_TRUE(until([&] { return !stranger.view()->unmet.empty(); }));
-  EXPECT_THAT(stranger.view()->unmet.front().why, HasSubstr("don't name this node"));
+  EXPECT_THAT(stranger.view()->unmet.front().why, HasSubstr("doesn't list this node"));
   EXPECT_EQ(stranger.view()->phase, MeshPhase::joining);
   EXPECT_THAT(first.view()->nodes, SizeIs(2));
   const auto findings = wait(stranger.doctor());
-  EXPECT_THAT(findings, Contains(testing::Field(&Finding::text, HasSubstr("don't name this node"))));
+  EXPECT_THAT(findings, Contains(testing::Field(&Finding::text, HasSubstr("doesn't list this node"))));
 }
 
 // The key that is named isn't the one that answers at that address.
