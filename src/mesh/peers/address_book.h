@@ -31,7 +31,7 @@ class AddressBook {
   // Each address once, the best first: the proven one, then those of the configuration, the node itself, other members,
   // hints.
   std::vector<Address> all() const;
-  // The most trusted source of the address. `told` also for addresses from the node itself.
+  // The most trusted source of the address. Addresses from the node itself rank like those from other members.
   Origin origin_of(const Address& address) const;
   // The proven address and those of the node itself: sent to other members.
   std::vector<Address> first_hand() const;
