@@ -86,9 +86,9 @@ Result<bool> AnnouncementStore::take(const Head& head, std::vector<Page> fresh) 
   next.bytes = bytes_of(next);
   const std::size_t before = found == authors_.end() ? 0 : found->second.bytes;
   if (!has_room(id, next.bytes)) {
-    return fail(errc::too_large,
-                fmt::format("no memory for the announcement: the announcements of all nodes may have {} bytes",
-                            options_.bytes));
+    return fail(
+        errc::too_large,
+        fmt::format("no space for the announcement: all announcements together may have {} bytes", options_.bytes));
   }
   bytes_ += next.bytes - before;
   authors_.insert_or_assign(id, std::move(next));

@@ -70,7 +70,8 @@ class Stream {
 // join; all other purposes are for members. The dialler can distinguish revoked and not_a_member.
 using PeerAuthorizer = std::function<Result<>(const PublicKey& peer, Purpose purpose)>;
 
-// The source of an address. An address from members costs only dials, and slow names from members delay no other names.
+// The source of an address. An address from members costs only dials, and slow names from members delay no names of
+// other sources.
 enum class Origin : std::uint8_t {
   settings,  // this node's administrator
   link,      // a connection to it succeeded
