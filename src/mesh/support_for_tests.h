@@ -1,4 +1,4 @@
-// What tests of the mesh share: keys that are the same in each run, a folder that goes away, tasks without a loop.
+// Helpers of mesh tests: keys that are the same in each run, a temporary folder, tasks without a loop.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +18,7 @@ inline SigningKey test_key(unsigned number) {
   return SigningKey::from_seed(seed);
 }
 
-// The result of a task that waits for nothing, as those of books and tokens without a thread for the disk.
+// The result of a task that waits for nothing, such as tasks of stores without a thread for the disk.
 template <typename T>
 T at_once(async::Task<T> task) {
   async::Loop loop;

@@ -20,7 +20,7 @@ test("two models that need two of three nodes each", { skip: missing }, () =>
       const refused = await answer(b, two);
       assert.equal(refused.status, 503, JSON.stringify(refused.body));
       assert.equal(refused.body.error.code, "no_capacity");
-      assert.match(refused.body.error.message, /it needs [\d.]+ [MG]B, 1 node gives [\d.]+ [MG]B: [\d.]+ [MG]B short/);
+      assert.match(refused.body.error.message, /it needs [\d.]+ [MG]B, 1 node lends [\d.]+ [MG]B: [\d.]+ [MG]B short/);
       assert.ok(Number(refused.headers.get("Retry-After")) > 0);
       for (const server of mesh.all()) {
         await eventually(`${server.name} says what is short`, async () => {

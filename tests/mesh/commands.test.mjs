@@ -35,7 +35,7 @@ test("create, join, and a third that is started with a token", { skip: missing }
 
     const again = await c.cli("join", token);
     assert.notEqual(again.code, 0, "a token is good for one node");
-    assert.match(again.err, /lets nobody in now/);
+    assert.match(again.err, /has no open join token/);
     const nonsense = await c.cli("join", "corral-join_x");
     assert.notEqual(nonsense.code, 0);
     assert.ok(nonsense.err.length > 0);

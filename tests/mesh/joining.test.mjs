@@ -93,7 +93,7 @@ test("forged, used, expired, withdrawn and foreign tokens are refused with the r
     await refused(mesh, stranger, good, "mesh_already_joined");
     assert.equal((await stranger.post("/v1/mesh/leave", {})).status, 200);
     const { message } = await refused(mesh, stranger, good, "mesh_not_a_member");
-    assert.match(message, /lets nobody in now/, "and it is told why");
+    assert.match(message, /has no open join token/, "and it is told why");
     const said = [a, b, c].flatMap((server) => server.lines).join("\n");
     for (const token of [used, good, brief]) assert.ok(!said.includes(token), "no token stands in a log");
   }));
@@ -156,10 +156,10 @@ test("nodes that name each other come together without a token, in whatever orde
     identity(file(stranger));
     await stranger.start();
     const problem = await eventually("it is told why", async () => (await stranger.get("/v1/mesh")).body.problem);
-    assert.match(problem, /don't name this node/);
+    assert.match(problem, /doesn't list this node/);
     assert.equal((await stranger.get("/v1/mesh")).body.status, "joining");
     const doctor = await stranger.cli("doctor");
-    assert.match(doctor.out, /warning +named: mesh_peers names [0-9a-f]{12}, which doesn't let this node in yet: .*don't name this node/);
+    assert.match(doctor.out, /warning +named: mesh_peers names [0-9a-f]{12}, which doesn't let this node in yet: .*doesn't list this node/);
     assert.deepEqual(await Promise.all(mesh.all().map(membersAt)), before);
     await stranger.stop();
 

@@ -49,7 +49,7 @@ TEST_F(ProbeTest, WhoAsksIsAnswered) {
   const auto answer = read_probe_answer(air.under_way.front().frame.payload);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->number, 1u);
-  EXPECT_TRUE(answer->problem.contains("nobody answers"));
+  EXPECT_TRUE(answer->problem.contains("no node answers"));
 }
 
 TEST_F(ProbeTest, AfterItsEndNobodyIsDialledForPeersThatGoOnAsking) {

@@ -160,11 +160,11 @@ TEST_F(MeetingTest, WhomNobodyNamesIsRefusedWithTheReason) {
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
   auto& stranger = start(2, {0});
   ASSERT_TRUE(until([&] { return !stranger.view()->unmet.empty(); }));
-  EXPECT_THAT(stranger.view()->unmet.front().why, HasSubstr("don't name this node"));
+  EXPECT_THAT(stranger.view()->unmet.front().why, HasSubstr("doesn't list this node"));
   EXPECT_EQ(stranger.view()->phase, MeshPhase::joining);
   EXPECT_THAT(first.view()->nodes, SizeIs(2));
   const auto findings = wait(stranger.doctor());
-  EXPECT_THAT(findings, Contains(testing::Field(&Finding::text, HasSubstr("don't name this node"))));
+  EXPECT_THAT(findings, Contains(testing::Field(&Finding::text, HasSubstr("doesn't list this node"))));
 }
 
 // The key that is named isn't the one that answers at that address.
@@ -180,7 +180,7 @@ TEST_F(MeetingTest, AWrongKeyIsRefusedAndChangesNothing) {
   EXPECT_NE(second.view()->mesh, first.view()->mesh);
   EXPECT_THAT(first.view()->nodes, SizeIs(1));
   const auto findings = wait(second.doctor());
-  EXPECT_THAT(findings, Contains(testing::Field(&Finding::text, HasSubstr("not the node that was expected"))));
+  EXPECT_THAT(findings, Contains(testing::Field(&Finding::text, HasSubstr("not the expected one"))));
 }
 
 // Thrown out is thrown out, whatever settings say.
@@ -193,7 +193,7 @@ TEST_F(MeetingTest, ARevokedNodeDoesNotComeBackByItsName) {
   std::filesystem::remove_all(folder(1));
   auto& again = start(1, {0});
   ASSERT_TRUE(until([&] { return !again.view()->unmet.empty(); }));
-  EXPECT_THAT(again.view()->unmet.front().why, HasSubstr("thrown out"));
+  EXPECT_THAT(again.view()->unmet.front().why, HasSubstr("revoked"));
   EXPECT_EQ(again.view()->phase, MeshPhase::joining);
   EXPECT_THAT(first.view()->nodes, SizeIs(1));
 }

@@ -295,7 +295,7 @@ TEST_F(SplitLenderTest, APlanThatDoesntComeIsntWaitedForLong) {
 }
 
 TEST_F(SplitLenderTest, WhatIsShortForAllTogetherIsTold) {
-  b->split("m", State::lacking, "it needs 40.0 GB, 2 nodes give 30.0 GB together: 10.0 GB short");
+  b->split("m", State::lacking, "it needs 40.0 GB, 2 nodes lend 30.0 GB together: 10.0 GB short");
   route(*b, "m", {});
   auto answer = forward(*b, far("m"));
   ASSERT_TRUE(answer.done());

@@ -92,7 +92,7 @@ Allocation Allocator::run() {
   return std::move(result_);
 }
 
-// What a node has stays, but for a reason.
+// A node keeps its model without a reason for an unload.
 void Allocator::keep(Node& node) {
   for (const auto& held : node.facts->holds) {
     if (!places_.contains(held.model)) continue;
@@ -103,7 +103,7 @@ void Allocator::keep(Node& node) {
     // A group counts once, with its host.
     if (!held.draining && (!of_group || held.host == node.facts->id)) ++model.servers;
     model.grouped = model.grouped || of_group;
-    // A worker's own clients have loaded something: its memory isn't there for the mesh now.
+    // A worker's own clients have loaded a model: the mesh can't use its memory now.
     if (hosted && node.facts->role == Role::worker) node.state = Node::State::closed;
   }
   if (node.facts->role == Role::client || node.facts->just_gone || node.facts->recalled)
@@ -119,14 +119,13 @@ void Allocator::keep(Node& node) {
     return;
   }
   if (node.facts->just_gone) {
-    // For a moment it counts as if it were there.
+    // It counts as present for a moment.
   } else if (node.facts->recalled) {
-    return let_go(node, UnloadCause::recalled, "its owner wants the memory");
+    return let_go(node, UnloadCause::recalled, "its owner needs the memory");
   } else if (told ? told->model != node.held->model : is_told_to_unload(node)) {
-    return let_go(node, UnloadCause::told, "it was told to give it back");
+    return let_go(node, UnloadCause::told, "a user ordered it");
   } else if (!told && !node.held->by_hand && std::chrono::milliseconds(node.held->idle_ms) >= rules_.idle_unload) {
-    return let_go(node, UnloadCause::idle,
-                  fmt::format("nobody has asked for it for {} minutes", node.held->idle_ms / 60'000));
+    return let_go(node, UnloadCause::idle, fmt::format("no request for {} minutes", node.held->idle_ms / 60'000));
   }
   node.state = node.state == Node::State::closed ? node.state : Node::State::held;
   model.promised = true;
@@ -135,7 +134,7 @@ void Allocator::keep(Node& node) {
                                  fmt::format("{} has {} and keeps it", node.facts->name, model.facts->name)});
 }
 
-// Of a group its host is asked; an order that stands is younger than what another host of it was told before.
+// For a group its host has the order. A valid split order is newer than orders to unload the model.
 bool Allocator::is_told_to_unload(const Node& node) const {
   const auto& held = *node.held;
   if (held.use == HeldModel::Use::share && models_[places_.at(held.model)].named) return false;
@@ -159,10 +158,10 @@ void Allocator::let_go(Node& node, UnloadCause cause, std::string why, const Mod
   std::optional<ContentKey> successor;
   if (for_model) successor = for_model->facts->content;
   result_.unloads.push_back({node.facts->id, node.held->model, cause, successor,
-                             fmt::format("{} gives {} back: {}", node.facts->name, model.facts->name, why)});
+                             fmt::format("{} unloads {}: {}", node.facts->name, model.facts->name, why)});
 }
 
-// What somebody has told a node goes before everything that the mesh would give it.
+// An order for a node comes before everything that the allocation would give it.
 void Allocator::obey(Node& node) {
   const auto& told = node.facts->told;
   if (!told || node.state == Node::State::closed || node.state == Node::State::held) return;
@@ -177,24 +176,23 @@ void Allocator::obey(Node& node) {
   node.only = told->model;
   auto& model = model_of(*told->model);
   const bool waits = node.state == Node::State::leaving;
-  if (model.split) return;  // it is kept for that model's group
+  if (model.split) return;  // the node stays reserved for that model's group
   if (way_to(node, model) && fits(node, model)) {
-    assign(node, model, model.servers > 0 ? Part::replica : Part::alone, Priority::told, "it was told to serve it",
-           waits);
+    assign(node, model, model.servers > 0 ? Part::replica : Part::alone, Priority::told, "a user ordered it", waits);
   } else {
     node.state = Node::State::closed;
   }
 }
 
-// Splits have been looked at before; who is left over isn't needed by any. Each step is for all before the next one is
-// for anybody: nobody copies a file for a model that another joiner has on its disk.
+// For needs that no node knows: the most memory that a free node has.
 void Allocator::find_roomiest() {
   roomiest_ = 0;
   for (const auto& node : nodes_)
     if (node.state == Node::State::free) roomiest_ = std::max(roomiest_, most_room(*node.facts));
 }
 
-// What is asked for in vain, most of all, before any priority: memory that was taken away for it goes to nothing else.
+// Models with requests that no node serves, most requests first, before any priority: so memory freed for such a model
+// goes to no other one.
 void Allocator::give_what_is_missed() {
   std::size_t tries = 0;  // of splits
   for (auto& model : models_) {
@@ -211,10 +209,12 @@ void Allocator::give_what_is_missed() {
     }
     if (able.empty()) continue;
     const auto& [fetched, room, id, node] = std::ranges::min(able);
-    assign(*node, model, Part::alone, fetched ? Priority::fetch : Priority::unserved, "nobody serves it");
+    assign(*node, model, Part::alone, fetched ? Priority::fetch : Priority::unserved, "no node serves it");
   }
 }
 
+// Each step runs for all nodes before the next one: so no node copies a file of a model that another joiner has on
+// disk.
 void Allocator::give(const std::vector<Node*>& joiners) {
   const auto each = [&](const auto& step) {
     for (auto* node : joiners) {
@@ -235,7 +235,7 @@ void Allocator::give_unserved(Node& node, bool fetched) {
     if (model.servers > 0 || model.promised || model.split || !is_open(model)) continue;
     const auto way = way_to(node, model);
     if (!way || (*way != Fetch::none) != fetched || !may_have(node, model) || !fits(node, model)) continue;
-    assign(node, model, Part::alone, fetched ? Priority::fetch : Priority::unserved, "nobody serves it");
+    assign(node, model, Part::alone, fetched ? Priority::fetch : Priority::unserved, "no node serves it");
     return;
   }
 }
@@ -246,15 +246,14 @@ void Allocator::give_capacity(Node& node, bool fetched) {
     const auto way = way_to(node, model);
     if (!way || (*way != Fetch::none) != fetched || !may_have(node, model)) continue;
     if (!model.split && !fits(node, model)) continue;
-    const auto why =
-        fmt::format("it is asked for {:.0f} times an hour, and {} serve it", model.facts->per_hour, model.servers);
+    const auto why = fmt::format("{:.0f} requests an hour, and only {} serve it", model.facts->per_hour, model.servers);
     assign(node, model, model.split ? Part::standby : Part::replica, fetched ? Priority::fetch : Priority::capacity,
            why);
     return;
   }
 }
 
-// Also one that isn't complete yet: it grows until it is.
+// Also an incomplete group: it grows until it is complete.
 void Allocator::give_biggest(Node& node) {
   std::vector<Model*> by_size;
   for (auto& model : models_) by_size.push_back(&model);
@@ -265,12 +264,12 @@ void Allocator::give_biggest(Node& node) {
     if (!is_open(*model) || !may_have(node, *model)) continue;
     if (model->split) {
       assign(node, *model, Part::standby, Priority::biggest,
-             model->grouped || model->promised ? "it is the biggest model; its group works, and is left alone"
+             model->grouped || model->promised ? "it is the biggest model, and its running group stays as it is"
                                                : "it is the biggest model, and needs more nodes");
       return;
     }
     if (model->servers == 0 || !way_to(node, *model) || !fits(node, *model)) continue;
-    assign(node, *model, Part::replica, Priority::biggest, "everything else is served, and it is the biggest model");
+    assign(node, *model, Part::replica, Priority::biggest, "all others are served, and it is the biggest model");
     return;
   }
 }
@@ -284,7 +283,7 @@ void Allocator::assign(Node& node, Model& model, Part part, Priority priority, s
   const bool own_file = part == Part::alone || part == Part::replica;
   const auto fetch = own_file ? way_to(node, model).value_or(Fetch::none) : Fetch::none;
   auto text = fmt::format("{} gets {}: {}", node.facts->name, model.facts->name, why);
-  if (waits) text += "; as soon as the memory is given back";
+  if (waits) text += "; as soon as the memory is free";
   result_.assignments.push_back(
       {node.facts->id, model.facts->content, part, Fetch::none, priority, waits, std::move(text)});
   note_fetch(result_.assignments.back(), fetch);

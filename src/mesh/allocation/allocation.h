@@ -1,20 +1,20 @@
-// What each node should have in memory for the mesh: computed by each node from what all say, the same for any order of
-// the input. There is no authority: a node acts on its own lines only, and its residency core has the last word. Pure;
-// safe on every thread.
+// The allocation: which model each node should have in memory for the mesh. Every node computes it from all node
+// states, with the same result for any order of the input. There is no authority: a node acts on its own lines only,
+// and its residency core decides. Pure; safe on every thread.
 //
-// A node without a model gets one, by the first of these that gives one (Priority):
-//   1. a model that can't run without it: several nodes have to hold it, and this one completes them
-//   2. a model that nobody serves, on its disk
-//   3. a model that is served and is asked for too much, on its disk
-//   4. as 2, then 3, where it has to get the file first
+// A node without a model gets one, by the first of these priorities that gives one (Priority):
+//   1. a model that can't run without it: only several nodes can hold it, and this node completes them
+//   2. a model on its disk that no node serves
+//   3. a model on its disk that is served and gets too many requests
+//   4. as 2, then 3, but the node has to get the file first
 //   5. the biggest model's group
-// Within one: on disk > larger > alphabetical. Before that only: what requests ask for in vain, most of all,
-// since memory that was taken away for it must not go to another. Each priority is gone through for all nodes before
-// the next. Nodes with little memory choose first, so that the roomy ones are left for what only they can hold; each
-// sees what those before it got, so several joiners spread.
+// Within one priority: on disk > larger > alphabetical. Before all of them come models with requests that no node
+// serves, most requests first, so that memory freed for such a model goes to no other one. Each priority is applied to
+// all nodes before the next. Nodes with little memory choose first, so that large nodes remain for models that fit
+// nowhere else. Each node sees what the nodes before it got, so several joiners spread.
 //
-// A worker goes through all five. A member gives what it lends to 1 to 4, and only to what somebody asks for or wishes;
-// a client gives nothing. Nobody has two models of the mesh at a time, and nobody who works is moved for a newcomer.
+// A worker uses all five. A member lends for 1 to 4, and only for models with requests or in `mesh_models`; a client
+// lends nothing. A node has at most one model of the mesh, and a join moves no running model.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ enum class Priority : std::uint8_t { told, completes, unserved, capacity, fetch,
 std::string_view name_of(Priority priority);
 
 enum class Part : std::uint8_t {
-  alone,    // serves it, the first one to do so
+  alone,    // serves it, as the first node
   replica,  // serves it too
   share,    // some layers of it
   standby,  // waits for its group: to be complete, or to be planned anew
@@ -41,14 +41,14 @@ std::string_view name_of(Part part);
 
 enum class Fetch : std::uint8_t { none, copy, download };
 
-// Words are one sentence for people; `mesh why` shows them.
+// `why` is one sentence for people; `mesh why` shows it.
 struct Assignment {
   NodeId node;
   ContentKey model;
   Part part = Part::alone;
   Fetch fetch = Fetch::none;
-  std::optional<Priority> priority;  // nothing: it has it, and keeps it
-  bool waits = false;                // till others have given back what is in the way
+  std::optional<Priority> priority;  // nothing: the node has the model, and keeps it
+  bool waits = false;                // until the memory is free
   std::string why;
   friend bool operator==(const Assignment&, const Assignment&) = default;
 };
@@ -61,7 +61,7 @@ enum class UnloadCause : std::uint8_t {
 };
 std::string_view name_of(UnloadCause cause);
 
-// Once nothing runs on it: nobody is yanked in the middle of a request.
+// Takes effect once no request runs.
 struct Unload {
   NodeId node;
   ContentKey model;
@@ -71,24 +71,24 @@ struct Unload {
   friend bool operator==(const Unload&, const Unload&) = default;
 };
 
-// A model to be split. The nodes stand in the assignments.
+// A model to be split. The assignments name its nodes.
 struct SplitDecision {
   ContentKey model;
   SplitPlan plan;
-  bool waits = false;  // till nodes in it have given back what they have
+  bool waits = false;  // until its nodes have unloaded what they have
   friend bool operator==(const SplitDecision&, const SplitDecision&) = default;
 };
 
 enum class UnservedReason : std::uint8_t {
   told,       // to be unloaded
-  resting,    // nobody has asked for it since it was given back
-  not_asked,  // only members could, and they lend to what is asked for
-  no_file,    // nobody has it, or gives it to who could hold it
-  no_memory,  // no node, nor all together, has so much
+  resting,    // no request since it was unloaded for idleness
+  not_asked,  // only members could hold it, and they lend for models with requests
+  no_file,    // no node that could hold it has the file or can get it
+  no_memory,  // neither one node nor all together have enough
   no_links,   // see SplitObstacle
   too_slow,
-  taken,     // by what is worth more
-  declined,  // by nodes that failed to load it, or lost it, just now
+  taken,     // the memory has models with about as many requests, or ordered ones
+  declined,  // nodes that could hold it failed to load it, or lost it, just now
 };
 std::string_view name_of(UnservedReason lack);
 
@@ -102,20 +102,20 @@ struct Unserved {
 
 // Each list is sorted: by node, or by model.
 struct Allocation {
-  std::vector<Assignment> assignments;  // what nodes have already, too
+  std::vector<Assignment> assignments;  // including what nodes have already
   std::vector<Unload> unloads;
   std::vector<SplitDecision> splits;
   std::vector<Unserved> unserved;  // neither served nor assigned
-  std::vector<Unserved> unsplit;   // to be held by nodes that somebody has named, and served otherwise meanwhile
+  std::vector<Unserved> unsplit;   // ordered splits that aren't over the ordered nodes now
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
 struct AllocationRules {
   std::chrono::milliseconds idle_unload = std::chrono::minutes(30);  // `mesh_idle_unload`
-  std::chrono::milliseconds quiet = std::chrono::seconds(60);        // idle for so long: may go for another model
-  double hot_per_hour = 60;                                          // requests for each that serves it: one more gains
-  double worth = 2;       // a model has to be asked for so many times as often as the one that goes for it
-  double max_wait = 0.3;  // of a split, see SplitQuery
+  std::chrono::milliseconds quiet = std::chrono::seconds(60);        // idle for so long: another model may replace it
+  double hot_per_hour = 60;                                          // requests for each server: one more server helps
+  double worth = 2;        // a model replaces another one if it gets so many times as many requests
+  double most_wait = 0.3;  // of a split, see SplitQuery
 };
 
 Allocation allocate(const AllocationInput& situation, const AllocationRules& rules = {});

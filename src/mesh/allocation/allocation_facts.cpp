@@ -1,4 +1,4 @@
-// Questions that the steps of an allocation ask.
+// Predicates of the steps of an allocation.
 #include <algorithm>
 
 #include "mesh/allocation/allocator.h"
@@ -6,12 +6,12 @@
 namespace corral::mesh {
 namespace {
 
-// As headroom_for() does: its kind of device, or the other where it has none of that kind.
+// As headroom_for(): memory of this kind of device, or of the other if the node has none of that kind.
 const MemoryHeadroom& room_of(const AllocationNode& node, bool gpu) { return gpu ? node.gpu : node.cpu; }
 
 }  // namespace
 
-// Once it has given back what it has of the mesh's.
+// After it has unloaded its model of the mesh.
 std::uint64_t Allocator::capacity(const Node& node, const Model& model) const {
   if (node.facts->role == Role::client) return 0;
   const auto& room = room_of(*node.facts, model.facts->gpu);
@@ -19,17 +19,17 @@ std::uint64_t Allocator::capacity(const Node& node, const Model& model) const {
   return std::min(room.most, room.idle + (node.held ? node.held->bytes : 0));
 }
 
-// What needs nobody knows goes to where there is most.
+// A model with an unknown need fits only the node with most memory.
 bool Allocator::fits(const Node& node, const Model& model) const {
   const auto there = capacity(node, model);
   if (model.facts->need == 0) return there > 0 && there >= roomiest_;
   return need_at(*node.facts, *model.facts) <= there;
 }
 
-// How a node comes to the file, or nothing if it can't.
+// How a node gets the file; nothing: it can't.
 std::optional<Fetch> Allocator::way_to(const Node& node, const Model& model) const {
   if (node.has_file(model.facts->content)) return Fetch::none;
-  // One copy at a time: who makes it gets the model.
+  // One copy at a time: the node that makes it gets the model.
   const auto& copying = model.facts->copying;
   const bool elsewhere = !copying.empty() && std::ranges::find(copying, node.facts->id) == copying.end();
   if (elsewhere && node.only != model.facts->content) return std::nullopt;
@@ -51,7 +51,7 @@ bool Allocator::may_have(const Node& node, const Model& model) const {
   return node.facts->role == Role::worker || model.facts->wished || model.facts->per_hour > 0;
 }
 
-// Somebody has said that this node is to hold a part of it.
+// An ordered split lists this node.
 bool Allocator::is_named_for(const Node& node, const Model& model) const {
   if (!model.named) return false;
   return std::ranges::find(model.facts->split_over, node.facts->id) != model.facts->split_over.end();
@@ -61,7 +61,7 @@ bool Allocator::is_hot(const Model& model, std::size_t servers) const {
   return servers > 0 && model.facts->per_hour >= rules_.hot_per_hour * static_cast<double>(servers);
 }
 
-// Somebody might get it.
+// A node may get it.
 bool Allocator::is_open(const Model& model) const {
   return !model.facts->unload_told && (!model.rests || is_hot(model, model.servers));
 }

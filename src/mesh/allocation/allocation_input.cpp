@@ -18,7 +18,7 @@ MemoryHeadroom room_on(const KnownNode& node, Device device) {
   return headroom_for(node, any);
 }
 
-// "Q4_K_M" is of "q4_K", which is measured; of what isn't, those with as many bits, "F16" for what isn't quantised.
+// 4: the same type; 3: "Q4_K_M" and its type "q4_K"; 2: as many bits; 1: any other.
 int likeness(std::string_view quantisation, std::string_view type) {
   const auto same = [](char a, char b) {
     return std::toupper(static_cast<unsigned char>(a)) == std::toupper(static_cast<unsigned char>(b));
@@ -34,7 +34,7 @@ int likeness(std::string_view quantisation, std::string_view type) {
   return 1;
 }
 
-// Of the most alike; of several the fastest, as small models are slowed down by other things. 0: none.
+// The speed of the most similar type; of several the fastest, because other things slow small models down. 0: none.
 std::uint64_t speed_with(const std::vector<WeightSpeed>& speeds, std::string_view quantisation) {
   std::pair<int, std::uint64_t> best{0, 0};
   for (const auto& speed : speeds)
@@ -75,7 +75,7 @@ class Reader {
     node.role = said.role;
     node.just_gone = just_gone;
     node.recalled = said.recalled;
-    // Of itself a node knows all its memory; the mesh has what it lends.
+    // The own node, too, counts with the memory that it lends.
     auto as_others_see = known;
     as_others_see.reach = Reach::linked;
     node.gpu = room_on(as_others_see, Device::gpu);
@@ -90,7 +90,7 @@ class Reader {
     for (const auto& content : said.declined) node.declines.push_back(hashed_(content));
     for (const auto& content : said.unloads) node.gives_back.push_back(hashed_(content));
     for (const auto& wanted : said.wants) wishes_.insert(wanted.name);
-    // A catalog has no copies of nodes that can't be reached.
+    // A catalog has no copies at unreachable nodes.
     if (!is_routable(known.reach)) {
       for (const auto& model : said.models) {
         const auto served = std::ranges::find(said.serving, model.name, &ServedModel::name);
@@ -119,7 +119,7 @@ class Reader {
       model.may_copy = model.may_copy || copy.model->may_copy;
       add(known, copy);
     }
-    // Names and what they mean differ from node to node; here all have to use the same.
+    // The meaning of names differs between nodes; here all nodes must use the same name.
     model.name = known.plain_name;
     for (const auto& copy : known.copies) model.name = std::min(model.name, copy.model->name);
     model.wished = model.wished || is_wished(known);
@@ -159,13 +159,13 @@ class Reader {
     node.holds.push_back(held);
   }
 
-  // What its host says counts; that the host has the model in memory is a part of it. One that has nothing yet holds
-  // nothing: it is planned as any other model.
+  // The host's report decides, and includes the model in the host's own memory. A waiting group holds no memory: its
+  // model is planned as any other one.
   void add_groups(const KnownNode& host) {
     for (const auto& group : host.said->groups) {
       const auto model = hashed_(group.model);
       if (group.stage == GroupStage::waiting) {
-        // Also where its host calls it loading, as requests may wait for it there.
+        // The host may also report the model as loading, because requests wait for it there.
         auto& holds = situation_.nodes[node_places_.at(host.id)].holds;
         std::erase_if(holds, [&](const auto& held) { return held.model == model; });
         continue;
@@ -187,7 +187,7 @@ class Reader {
     }
   }
 
-  // Of the memory of others nobody is believed: they have to say so themselves.
+  // A report about another node's memory needs that node's own report.
   bool is_agreed(const NodeId& host, const ContentKey& model, const NodeId& node) {
     if (node == host) return true;
     const auto& shares = catalog_.node(node)->said->shares;
@@ -195,7 +195,7 @@ class Reader {
                                [&](const auto& one) { return one.host == host && hashed_(one.model) == model; });
   }
 
-  // What a node still holds for a host that doesn't say so any more is on its way out.
+  // A share whose host no longer reports it is being released.
   void add_leftovers(const KnownNode& node) {
     auto& holds = situation_.nodes[node_places_.at(node.id)].holds;
     for (const auto& share : node.said->shares) {
@@ -224,7 +224,7 @@ class Reader {
     }
   }
 
-  // An order that somebody has replaced by a newer one doesn't count any more, also while who has that one is away.
+  // A newer order replaces an older one, also while the node with the newer one is away.
   void add_split_orders() {
     std::map<ContentKey, std::vector<GivenSplit>> given;
     for (const auto& node : catalog_.nodes()) {
@@ -240,7 +240,7 @@ class Reader {
     }
   }
 
-  // An entry asks by its own names: first of all for what it has itself.
+  // An entry node uses its own names: a name of a model on its own disk means that model.
   AllocationModel* meant_by(const NodeState& entry, const std::string& name) {
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) return nullptr;
@@ -265,7 +265,7 @@ class Reader {
   const std::span<const NodeId> lost_;
   HashedSince hashed_;
   AllocationInput situation_;
-  std::vector<const KnownNode*> known_;  // those that count
+  std::vector<const KnownNode*> known_;  // the nodes of situation_
   std::vector<LinkQuality> links_;
   std::map<NodeId, std::size_t> node_places_;
   std::map<ContentKey, std::size_t> model_places_;
@@ -284,14 +284,14 @@ std::uint64_t need_at(const AllocationNode& node, const AllocationModel& model) 
   return own == node.own.end() ? model.need : own->second.need;
 }
 
-// As headroom_for() does: its kind of device, or the other where it has none of that kind.
+// As headroom_for(): memory of this kind of device, or of the other if the node has none of that kind.
 std::uint64_t most_room(const AllocationNode& node, bool gpu) {
   return node.role == Role::client ? 0 : (gpu ? node.gpu : node.cpu).most;
 }
 
 bool may_come_to(const AllocationNode& node, const AllocationModel& model) {
   const auto has = [](const auto& list, const auto& one) { return std::ranges::find(list, one) != list.end(); };
-  // A copy that is under way has its place on the disk already.
+  // A running copy has reserved its disk space.
   if (has(node.on_disk, model.content) || has(model.copying, node.id)) return true;
   return node.takes_copies && node.disk_free >= model.bytes && (model.may_copy || model.may_download);
 }
@@ -309,7 +309,7 @@ bool needs_several(const AllocationInput& situation, const AllocationModel& mode
 }
 
 SplitNode split_node_of(const AllocationNode& node, const AllocationModel& model, std::uint64_t memory, bool has_file) {
-  // The host's own layers, too, are as files have them.
+  // The host's own layers, too, are kept as they are in the file.
   SplitNode split{.id = node.id,
                   .memory = memory,
                   .speed = speed_with(node.weight_speeds, model.quantisation),
@@ -325,10 +325,11 @@ SplitModel split_model_of(const AllocationModel& model) { return split_model_of(
 SplitModel split_model_of(const SplitModel& shape, std::uint64_t bytes, std::uint64_t need) {
   if (shape.layers == 0) return rough_split_model(bytes, need);
   auto split = shape;
-  // What else it needs (the process) is the host's. So what no node can hold, no node can hold by its layers.
+  // The remaining need (the process) belongs to the host. So a model that no node can hold alone doesn't fit one node
+  // by its layers either.
   const auto whole = split.layers * (split.layer_bytes + split.cache_bytes) + split.ends_bytes + split.compute_bytes;
   const auto besides = need - std::min(need, whole);
-  split.ends_bytes += besides - std::min(besides, kHostBytes);  // which a plan counts by itself
+  split.ends_bytes += besides - std::min(besides, kHostBytes);  // a plan adds kHostBytes
   return split;
 }
 

@@ -1,4 +1,4 @@
-// Splits, and memory that is wanted elsewhere.
+// Splits, and memory that another model needs.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -21,8 +21,9 @@ void Allocator::find_split_models() {
   }
 }
 
-// Somebody has named nodes for it, all are there, and its host has links to the others. Else it is a model as any
-// other.
+// An order lists nodes for it, all are there, and its host has links to the others. Otherwise it is treated as any
+// other
+// model.
 bool Allocator::can_be_named(const Model& model) const {
   const auto& over = model.facts->split_over;
   if (over.empty()) return false;
@@ -37,7 +38,7 @@ bool Allocator::can_be_named(const Model& model) const {
   return told && std::ranges::find(over, *told) != over.end() ? hosts(*told) : std::ranges::any_of(over, hosts);
 }
 
-// While one of the nodes that somebody has named was away others got it. They leave it once nobody uses it.
+// Other nodes got it while one of the ordered nodes was away. They unload it once it is idle.
 bool Allocator::stands_elsewhere(const Model& model) const {
   std::vector<NodeId> nodes;
   for (const auto& node : nodes_) {
@@ -51,12 +52,12 @@ bool Allocator::stands_elsewhere(const Model& model) const {
 }
 
 void Allocator::complete_splits(bool of_named) {
-  // Where a node that could join has the file, first.
+  // First models whose file a free node has.
   std::vector<std::pair<bool, Model*>> wanted;
   for (auto& model : models_) {
-    // What one node serves is left alone, but where somebody has said which nodes are to hold it.
+    // A model that one node serves stays there, unless an order lists other nodes.
     const bool named = model.named && (!model.grouped || stands_elsewhere(model));
-    // Whoever unloads a model takes such an order back: one that is there is newer.
+    // An unload removes earlier split orders, so a split order is newer than the unload.
     if (named != of_named || !model.split || (!named && !is_open(model))) continue;
     if (!named && (model.servers > 0 || model.promised)) continue;
     const bool nowhere = std::ranges::none_of(nodes_, [&](const Node& node) {
@@ -69,7 +70,7 @@ void Allocator::complete_splits(bool of_named) {
   for (const auto& one : wanted) complete(*one.second);
 }
 
-// It was named for a split, and has something that is idle, or that very model alone.
+// An ordered split lists the node, and it has an idle model, or this very model alone.
 bool Allocator::waits_for_split(const Node& node, const Model& model) const {
   if (node.state != Node::State::held || node.taken || node.facts->just_gone || node.held->draining) return false;
   if (has_alone(node, model)) return true;
@@ -80,7 +81,7 @@ bool Allocator::has_alone(const Node& node, const Model& model) {
   return node.held != nullptr && node.held->model == model.facts->content && node.held->use != HeldModel::Use::share;
 }
 
-// Why a node that somebody has named for a split has no part of it now; for people.
+// Why a node of an ordered split has no share now; for people.
 std::string Allocator::why_not(const NodeId& id, const Model& model) const {
   const auto node = std::ranges::find(nodes_, id, [](const Node& one) { return one.facts->id; });
   if (node == nodes_.end()) {
@@ -90,24 +91,24 @@ std::string Allocator::why_not(const NodeId& id, const Model& model) const {
   const auto& name = node->facts->name;
   if (node->facts->just_gone) return fmt::format("{} can't be reached just now", name);
   if (node->only && *node->only != model.facts->content)
-    return fmt::format("{} was told to have another model (corral mesh assign {} auto frees it)", name, name);
+    return fmt::format("{} is assigned to another model (free it: corral mesh assign {} auto)", name, name);
   const auto& declined = node->facts->declines;
   if (std::ranges::find(declined, model.facts->content) != declined.end())
-    return fmt::format("{} couldn't hold it just now, and tries again later", name);
+    return fmt::format("{} failed to load it just now, and tries again later", name);
   if (node->taken) return fmt::format("{} gets another model", name);
   if (node->held != nullptr) {
     const auto held = places_.find(node->held->model);
     const auto what = held == places_.end() ? std::string("another model") : models_[held->second].facts->name;
-    if (node->held->draining) return fmt::format("{} is giving {} back", name, what);
+    if (node->held->draining) return fmt::format("{} is unloading {}", name, what);
     return fmt::format(
-        "{} has {}, which was used {} s ago: it goes once it was idle for {} s (corral mesh unload {} frees it now)",
-        name, what, node->held->idle_ms / 1000, rules_.quiet.count() / 1000, what);
+        "{} has {}, last used {} s ago: it is unloaded after {} s without requests (now: corral mesh unload {})", name,
+        what, node->held->idle_ms / 1000, rules_.quiet.count() / 1000, what);
   }
-  return fmt::format("{} gives its memory to nobody now", name);
+  return fmt::format("{} lends no memory now", name);
 }
 
-// The nodes that could hold a share, by how willing: 0 free ones, 1 those that are giving something back, 2 those that
-// have something that is worth less. Where somebody has named them, only those.
+// The nodes that could hold a share, by `willing`: 0 free ones, 1 also nodes that are unloading a model, 2 also nodes
+// with a model that may be replaced. For an ordered split only its nodes.
 std::vector<Allocator::Node*> Allocator::may_join(const Model& model, int willing) {
   std::vector<Node*> found;
   for (auto& node : nodes_) {
@@ -124,7 +125,7 @@ bool Allocator::complete(Model& model) {
   std::size_t tried = 0;
   for (const int willing : {0, 1, 2}) {
     const auto joining = may_join(model, willing);
-    // Nobody more: the same answer.
+    // No more nodes: the same result.
     if (willing > 0 && joining.size() == tried) continue;
     tried = joining.size();
     if (form(model, joining)) return true;
@@ -149,7 +150,7 @@ bool Allocator::form(Model& model, const std::vector<Node*>& joining) {
   for (const auto* node : joining) by_engine[node->facts->engine].push_back(node);
   std::vector<std::vector<const Node*>> alike;
   for (auto& [engine, nodes] : by_engine) alike.push_back(std::move(nodes));
-  if (alike.empty()) alike.emplace_back();  // it says what is short
+  if (alike.empty()) alike.emplace_back();  // for the shortage
   const auto memory = [&](const std::vector<const Node*>& nodes) {
     std::uint64_t sum = 0;
     for (const auto* node : nodes) sum += capacity(*node, model);
@@ -160,7 +161,7 @@ bool Allocator::form(Model& model, const std::vector<Node*>& joining) {
   });
   if (!over.empty() && alike.size() > 1) {
     model.shortage = SplitShortage{SplitObstacle::no_links, 0, 0,
-                                   "the nodes that it was told to be held by have different versions of llama.cpp"};
+                                   "the ordered nodes have different versions of llama.cpp: install the same one"};
     return false;
   }
   std::optional<SplitPlan> plan;
@@ -180,8 +181,8 @@ bool Allocator::form(Model& model, const std::vector<Node*>& joining) {
   for (const auto& share : plan->shares)
     group.push_back(*std::ranges::find(joining, share.node, [](const Node* node) { return node->facts->id; }));
   const auto why = over.empty() ? fmt::format("it needs {} nodes, and can't run without this one", group.size())
-                                : std::string("somebody wants it held by these nodes");
-  // What stands over others ends as one.
+                                : std::string("a user ordered a split over these nodes");
+  // A group over other nodes ends as a whole.
   for (auto& node : nodes_) {
     const bool strays = !over.empty() && model.grouped && node.state == Node::State::held && !node.taken &&
                         node.held->model == model.facts->content && !has_alone(node, model);
@@ -189,10 +190,10 @@ bool Allocator::form(Model& model, const std::vector<Node*>& joining) {
   }
   const bool waits =
       !strayed.empty() || std::ranges::any_of(group, [](const Node* node) { return node->state != Node::State::free; });
-  for (auto* node : strayed) let_go(*node, UnloadCause::told, "it is to be held by nodes that somebody has named");
+  for (auto* node : strayed) let_go(*node, UnloadCause::told, "a user ordered a split over other nodes");
   for (auto* node : group) {
     if (node->state == Node::State::held && node->held->model == model.facts->content) {
-      let_go(*node, UnloadCause::told, "it is to be held by nodes that somebody has named");
+      let_go(*node, UnloadCause::told, "a user ordered a split of it");
     } else if (node->state == Node::State::held) {
       let_go(*node, UnloadCause::wanted_elsewhere, fmt::format("{} needs the memory", model.facts->name), &model);
     }
@@ -205,8 +206,7 @@ bool Allocator::form(Model& model, const std::vector<Node*>& joining) {
   return true;
 }
 
-// Hosted by one who has the file; else by one who can get it. Nothing: memory isn't what is short, but nobody could
-// host it.
+// The host has the file; if no node has it, the host can get it. Nothing: there is enough memory, but no possible host.
 std::optional<SplitAnswer> Allocator::plan_over(const Model& model, const std::vector<const Node*>& nodes) const {
   SplitQuery query{.model = split_model_of(*model.facts),
                    .nodes = {},
@@ -239,10 +239,10 @@ std::optional<SplitAnswer> Allocator::plan_over(const Model& model, const std::v
   return answer;
 }
 
-// Others still serve it, and suffice.
+// The other servers are enough.
 bool Allocator::is_surplus(const Model& model) const { return model.servers > 1 && !is_hot(model, model.servers - 1); }
 
-// What it has may go for `model`, which is asked for.
+// `model`, which has requests, may replace the node's model.
 bool Allocator::is_lesser(const Node& node, const Model& model) const {
   if (node.state != Node::State::held || node.taken || node.facts->told || node.facts->just_gone) return false;
   if (node.held->draining || node.held->by_hand || std::chrono::milliseconds(node.held->idle_ms) < rules_.quiet)
@@ -272,7 +272,7 @@ void Allocator::make_room() {
     if (node->state == Node::State::held)
       let_go(*node, UnloadCause::wanted_elsewhere, fmt::format("{} needs the memory", model.facts->name), &model);
     const bool on_disk = node->has_file(model.facts->content);
-    assign(*node, model, Part::alone, on_disk ? Priority::unserved : Priority::fetch, "nobody serves it", true);
+    assign(*node, model, Part::alone, on_disk ? Priority::unserved : Priority::fetch, "no node serves it", true);
   }
 }
 
@@ -293,7 +293,7 @@ void Allocator::explain() {
   std::ranges::sort(result_.unsplit, {}, &Unserved::model);
 }
 
-// Others hold it than those that somebody has named; empty: they don't.
+// For a model that other nodes hold than the ordered ones; empty: they don't.
 std::string Allocator::why_elsewhere(const Model& model) const {
   const auto& over = model.facts->split_over;
   const auto other = std::ranges::find_if(nodes_, [&](const Node& node) {
@@ -303,20 +303,20 @@ std::string Allocator::why_elsewhere(const Model& model) const {
   if (other == nodes_.end()) return {};
   const auto& name = model.facts->name;
   if (other->held->by_hand)
-    return fmt::format("{}: {} holds it, as somebody has ordered before (corral mesh unload {} ends that)", name,
-                       other->facts->name, name);
-  return fmt::format("{}: {} holds it, and leaves it once nobody has used it for {} s", name, other->facts->name,
+    return fmt::format("{}: {} holds it by an earlier order (end it: corral mesh unload {})", name, other->facts->name,
+                       name);
+  return fmt::format("{}: {} holds it, and unloads it after {} s without requests", name, other->facts->name,
                      rules_.quiet.count() / 1000);
 }
 
-// Though somebody has named nodes for it.
+// Why an ordered split doesn't exist.
 std::string Allocator::why_unsplit(const Model& model) const {
   std::string missing;
   for (const auto& id : model.facts->split_over) {
     const bool there = std::ranges::any_of(nodes_, [&](const Node& node) { return node.facts->id == id; });
     if (!there) missing += (missing.empty() ? "" : "; ") + why_not(id, model);
   }
-  if (missing.empty()) missing = "the nodes that are to hold it have no links to one host";
+  if (missing.empty()) missing = "the ordered nodes have no links to one host";
   return fmt::format("{}: {}", model.facts->name, missing);
 }
 
@@ -326,16 +326,15 @@ Unserved Allocator::lack_of(const Model& model) const {
     return Unserved{facts.content, lack, need, have, fmt::format("{}: {}", facts.name, why)};
   };
   const bool named = model.named;
-  if (facts.unload_told && !named) return lacks(UnservedReason::told, "somebody has had it unloaded");
-  if (model.rests && !named)
-    return lacks(UnservedReason::resting, "it was idle; it comes back when somebody asks for it");
+  if (facts.unload_told && !named) return lacks(UnservedReason::told, "a user unloaded it");
+  if (model.rests && !named) return lacks(UnservedReason::resting, "it was idle, and is loaded with the next request");
   if (model.split) {
     const bool waits = std::ranges::any_of(nodes_, [&](const Node& node) {
       return node.facts->role == Role::member && !may_have(node, model) && !node.only;
     });
     if (waits && !named && facts.per_hour <= 0 && !facts.wished)
-      return lacks(UnservedReason::not_asked, "members lend memory to what is asked for, and nobody has asked for it");
-    if (!model.shortage) return lacks(UnservedReason::no_file, "no node that could host it has the file or gets it");
+      return lacks(UnservedReason::not_asked, "members lend memory for models with requests, and it has none");
+    if (!model.shortage) return lacks(UnservedReason::no_file, "no node that could host it has the file or can get it");
     const auto& shortage = *model.shortage;
     const auto lack = shortage.obstacle == SplitObstacle::no_links   ? UnservedReason::no_links
                       : shortage.obstacle == SplitObstacle::too_slow ? UnservedReason::too_slow
@@ -369,18 +368,19 @@ Unserved Allocator::lack_of(const Model& model) const {
   if (need > most || most == 0) {
     if (declined)
       return lacks(UnservedReason::declined,
-                   "the nodes that could hold it failed to load it, or lost it just now; they try again");
-    if (told) return lacks(UnservedReason::taken, "the nodes that could hold it were told to have something else");
+                   "the nodes that could hold it failed to load it, or lost it just now; they try again later");
+    if (told) return lacks(UnservedReason::taken, "the nodes that could hold it are assigned to other models");
     if (unasked)
-      return lacks(UnservedReason::not_asked, "only members could hold it, and they lend to what is asked for");
-    if (most == 0) return lacks(UnservedReason::no_memory, "nobody lends memory", need);
+      return lacks(UnservedReason::not_asked,
+                   "only members could hold it, and they lend memory for models with requests");
+    if (most == 0) return lacks(UnservedReason::no_memory, "no node lends memory", need);
     return lacks(UnservedReason::no_memory,
-                 fmt::format("it needs {}, {} gives {}: {} short", in_gb(need), roomiest->facts->name, in_gb(most),
+                 fmt::format("it needs {}, {} lends {}: {} short", in_gb(need), roomiest->facts->name, in_gb(most),
                              in_gb(need - most)),
                  need, most);
   }
-  if (!fetched) return lacks(UnservedReason::no_file, "nobody who could hold it has the file or gets it");
-  return lacks(UnservedReason::taken, "all nodes that could hold it have something that is asked for as much");
+  if (!fetched) return lacks(UnservedReason::no_file, "no node that could hold it has the file or can get it");
+  return lacks(UnservedReason::taken, "all nodes that could hold it have models with about as many requests");
 }
 
 }  // namespace corral::mesh

@@ -111,7 +111,7 @@ TEST_F(DegenerateCase, NothingThatANodeCouldHold) {
   EXPECT_THAT(lines(allocation), ElementsAre("- a no_memory", "n1 a standby biggest"));
   EXPECT_EQ(allocation.unserved.front().have, 16 * kGB);
   EXPECT_GT(allocation.unserved.front().need, 30 * kGB);
-  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node gives 16.0 GB: "));
+  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node lends 16.0 GB: "));
 }
 
 TEST_F(DegenerateCase, NoNodesAndNoModels) {
@@ -266,7 +266,7 @@ TEST_F(PriorityTest, WhatIsShortIsSaidThoughTheFileIsElsewhere) {
   const auto allocation = decide();
   ASSERT_EQ(allocation.unserved.size(), 1u);
   EXPECT_EQ(allocation.unserved.front().lack, UnservedReason::no_memory);
-  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node gives 20.0 GB: "));
+  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node lends 20.0 GB: "));
 }
 
 class RolesTest : public AllocationFixture {};
@@ -376,7 +376,7 @@ TEST_F(StandingTest, MemoryGoesToWhatIsAskedForMore) {
   const auto allocation = decide();
   EXPECT_THAT(lines(allocation), ElementsAre("- a taken", "n1 a goes: wanted_elsewhere", "n1 b alone unserved waits"));
   EXPECT_EQ(allocation.unloads.front().for_model, key("b"));
-  EXPECT_THAT(allocation.unloads.front().why, HasSubstr("n1 gives a back: b needs the memory"));
+  EXPECT_THAT(allocation.unloads.front().why, HasSubstr("n1 unloads a: b needs the memory"));
   // While it is given back nothing else is told, and then it goes to the one that it was taken for.
   at(1).holds.front().draining = true;
   EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 b alone unserved waits"));

@@ -138,7 +138,7 @@ TEST_F(NamedSplitTest, WhatIsInTheWayGoesOnceItIsIdle) {
   EXPECT_THAT(lines(before), ElementsAre("n1 a alone keeps", "n2 b alone keeps"));
   ASSERT_EQ(before.unsplit.size(), 1u);
   EXPECT_THAT(before.unsplit.front().why,
-              HasSubstr("n2 has b, which was used 59 s ago: it goes once it was idle for 60 s"));
+              HasSubstr("n2 has b, last used 59 s ago: it is unloaded after 60 s without requests"));
   at(2).holds.front().idle_ms = 60'000;
   EXPECT_THAT(decided(), ElementsAre("- b taken", "n1 a goes: told", "n1 a share told waits", "n2 a share told waits",
                                      "n2 b goes: wanted_elsewhere"));
@@ -199,12 +199,12 @@ TEST_F(NamedSplitTest, WhatWasOrderedBeforeEndsByAnOrder) {
   split("a", {1, 2});
   const auto before = decide();
   ASSERT_EQ(before.unsplit.size(), 1u);
-  EXPECT_THAT(before.unsplit.front().why, HasSubstr("as somebody has ordered before (corral mesh unload a ends that)"));
+  EXPECT_THAT(before.unsplit.front().why, HasSubstr("by an earlier order (end it: corral mesh unload a)"));
   for (const unsigned number : {3U, 4U}) {
     at(number).holds.front().by_hand = false;
     at(number).holds.front().idle_ms = 1000;
   }
-  EXPECT_THAT(decide().unsplit.front().why, HasSubstr("leaves it once nobody has used it for 60 s"));
+  EXPECT_THAT(decide().unsplit.front().why, HasSubstr("unloads it after 60 s without requests"));
   for (const unsigned number : {3U, 4U}) at(number).holds.front().idle_ms = 60'000;
   EXPECT_TRUE(decide().unsplit.empty());
 }

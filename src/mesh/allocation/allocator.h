@@ -19,25 +19,25 @@ class Allocator {
   struct Model {
     const AllocationModel* facts = nullptr;
     std::size_t servers = 0;  // nodes, or groups of nodes, that serve it or will
-    bool promised = false;    // somebody gets it, or waits to
+    bool promised = false;    // a node gets it, or waits for it
     bool split = false;       // one node can't hold it, or mustn't
-    bool named = false;       // somebody has said which nodes are to hold it, and those are there
-    bool grouped = false;     // it stands as a split
-    bool in_vain = false;     // it is asked for, and nobody serves it
-    bool rests = false;       // is given back for idleness, and nobody has asked for it since
+    bool named = false;       // an order lists its nodes, and all are there
+    bool grouped = false;     // nodes hold it as a split
+    bool in_vain = false;     // it has requests, and no node serves it
+    bool rests = false;       // unloaded for idleness, and no request since
     std::optional<SplitShortage> shortage;
   };
   struct Node {
     const AllocationNode* facts = nullptr;
     const HeldModel* held = nullptr;                                       // of the mesh's
-    enum class State { free, leaving, held, closed } state = State::free;  // leaving: gives back what it has
+    enum class State { free, leaving, held, closed } state = State::free;  // leaving: unloads its model
     bool has_file(const ContentKey& model) const { return on_disk.contains(model); }
     std::set<ContentKey> on_disk;
-    std::optional<ContentKey> only;  // it was told to have this one
-    bool taken = false;              // it got something
+    std::optional<ContentKey> only;  // an order assigns this model
+    bool taken = false;              // this allocation gave it a model
   };
 
-  // allocation.cpp: what stands, and 2 to 5.
+  // allocation.cpp: models that nodes have, and priorities 2 to 5.
   void keep(Node& node);
   bool is_told_to_unload(const Node& node) const;
   void let_go(Node& node, UnloadCause cause, std::string why, const Model* for_model = nullptr);
@@ -54,11 +54,11 @@ class Allocator {
   // Its owner's, too.
   static bool has(const Node& node, const Model& model);
 
-  // allocation_room.cpp: 1, and memory that is wanted elsewhere.
+  // allocation_room.cpp: priority 1, and memory that another model needs.
   void find_split_models();
   bool can_be_named(const Model& model) const;
   bool stands_elsewhere(const Model& model) const;
-  void complete_splits(bool named);  // those only for which somebody has named the nodes; or the others
+  void complete_splits(bool named);  // true: ordered splits only; false: all others
   bool complete(Model& model);
   bool form(Model& model, const std::vector<Node*>& joining);
   std::optional<SplitAnswer> plan_over(const Model& model, const std::vector<const Node*>& nodes) const;
@@ -74,7 +74,7 @@ class Allocator {
   std::string why_unsplit(const Model& model) const;
   std::string why_elsewhere(const Model& model) const;
 
-  // allocation_facts.cpp: questions.
+  // allocation_facts.cpp: predicates.
   std::uint64_t capacity(const Node& node, const Model& model) const;
   bool fits(const Node& node, const Model& model) const;
   std::optional<Fetch> way_to(const Node& node, const Model& model) const;
@@ -89,7 +89,7 @@ class Allocator {
   const LinkTable& links_;
   const std::map<NodeId, std::string>& away_;
   std::vector<Node> nodes_;    // sorted by id
-  std::vector<Model> models_;  // what is asked for in vain first, most of all; then larger, then alphabetical
+  std::vector<Model> models_;  // in_vain first, most requests first; then larger, then alphabetical
   std::map<ContentKey, std::size_t> places_;
   std::uint64_t roomiest_ = 0;
   Allocation result_;
@@ -98,7 +98,7 @@ class Allocator {
 inline std::uint64_t most_room(const AllocationNode& node) {
   return std::max(most_room(node, true), most_room(node, false));
 }
-// A mesh full of models that are too large for it must not cost more than this.
-inline constexpr std::size_t kMaxSplitTries = 64;
+// Bounds the time for a mesh with many models that are too large for it.
+inline constexpr std::size_t kMostSplitTries = 64;
 
 }  // namespace corral::mesh

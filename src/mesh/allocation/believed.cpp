@@ -20,7 +20,7 @@ SplitModel shape_of(const ModelOnDisk& said) {
           .max_context = said.max_context};
 }
 
-// As doubles: others choose the numbers, and products of them are larger than any integer here.
+// As doubles: the numbers come from other nodes, and their products can exceed any integer here.
 double most_besides(const ModelOnDisk& said) {
   return static_cast<double>(kOftenFiles) * static_cast<double>(said.bytes) + static_cast<double>(kBesides);
 }
@@ -34,7 +34,7 @@ bool has_likely_shape(const ModelOnDisk& said) {
   const auto layers = static_cast<double>(said.layers);
   const double weights = layers * static_cast<double>(said.layer_bytes) + static_cast<double>(said.ends_bytes);
   const double besides = layers * static_cast<double>(said.cache_bytes) + static_cast<double>(said.compute_bytes);
-  // Of layers the average is said, rounded up.
+  // A report has the average of the layers, rounded up.
   return weights <= static_cast<double>(said.bytes) + layers && besides <= most_besides(said);
 }
 
@@ -70,7 +70,7 @@ Believed believed(std::span<const ModelOnDisk* const> said) {
   return made;
 }
 
-// However much it is: it speaks of its own memory only.
+// Without a bound: the report concerns its own memory only.
 std::uint64_t own_need(const ModelOnDisk& said, const Believed& all) {
   const bool counts = said.bytes == all.bytes && said.predicted > 0;
   return counts ? std::max(said.predicted, said.bytes) : all.need;

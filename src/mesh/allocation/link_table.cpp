@@ -8,7 +8,7 @@ namespace {
 
 auto ends_of(const LinkQuality& link) { return std::tie(link.a, link.b); }
 
-// Of two measured numbers the worse one; what isn't measured says nothing.
+// The worse of two measured numbers; an unmeasured one is ignored.
 std::uint64_t slower(std::uint64_t one, std::uint64_t other) {
   return one == 0 || other == 0 ? std::max(one, other) : std::min(one, other);
 }

@@ -1,5 +1,4 @@
-// Which nodes have links, and how good they are: what splitting a model over nodes has to ask. Immutable; safe on every
-// thread.
+// Which nodes have links, and their quality: input of split plans. Immutable; safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace corral::mesh {
 
-// What is measured of a link.
+// Measured values of a link.
 struct LinkQuality {
   NodeId a, b;                         // in either order
   std::uint64_t round_trip_us = 0;     // 0: not measured
@@ -20,16 +19,16 @@ struct LinkQuality {
 class LinkTable {
  public:
   LinkTable() = default;
-  // In any order. Of two reports of one link the worse numbers count.
+  // In any order. Of two reports of one link the worse numbers are used.
   explicit LinkTable(std::vector<LinkQuality> links);
 
   // From `a` to `b`; nullptr: there is no link.
   const LinkQuality* find(const NodeId& a, const NodeId& b) const;
-  // All of this node: `a` is it, `b` the other, in the order of the others' ids.
+  // All links of this node: `a` is this node, `b` the other one; sorted by `b`.
   std::span<const LinkQuality> of(const NodeId& node) const;
 
  private:
-  std::vector<LinkQuality> links_;  // sorted by both ends, each twice: from either
+  std::vector<LinkQuality> links_;  // sorted by both ends; each link twice, once for each direction
 };
 
 }  // namespace corral::mesh

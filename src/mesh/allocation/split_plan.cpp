@@ -13,21 +13,21 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::uint32_t kMaxLayers = 4096;
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;  // more is taken for this
-constexpr std::size_t kMaxHosts = 32;                        // that are tried, those with the most memory
-constexpr double kUnknownSpeed = 40e9;                       // bytes per second: the memory of a desktop
-constexpr double kUnknownLink = 100e6;                       // bytes per second: most of 1 Gbit/s
-constexpr std::uint64_t kUnknownRoundTrip = 1000;            // µs
-constexpr std::uint64_t kBuffersPerToken = 1024;             // bytes in each share: the mask of a pass of 512 tokens
-constexpr std::array<std::uint64_t, 9> kNearness = {         // µs; nodes farther away are tried when these don't do
+constexpr std::uint32_t kMostLayers = 4096;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // larger numbers become this
+constexpr std::size_t kMostHosts = 32;                        // the nodes with the most memory are tried
+constexpr double kUnknownSpeed = 40e9;                        // bytes per second: the memory of a desktop
+constexpr double kUnknownLink = 100e6;                        // bytes per second: most of 1 Gbit/s
+constexpr std::uint64_t kUnknownRoundTrip = 1000;             // µs
+constexpr std::uint64_t kBuffersPerToken = 1024;              // bytes in each share: the mask of a pass of 512 tokens
+constexpr std::array<std::uint64_t, 9> kNearness = {          // µs; farther nodes are tried if nearer ones are too few
     250, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000, ~std::uint64_t{0}};
 
 std::uint64_t round_trip_of(const LinkQuality& link) {
   return link.round_trip_us == 0 ? kUnknownRoundTrip : link.round_trip_us;
 }
 
-// Hosts before others: most memory, then the higher id.
+// The order of hosts: most memory, then the higher id.
 bool outranks(const SplitNode& a, const SplitNode& b) { return std::tie(a.memory, a.id) > std::tie(b.memory, b.id); }
 
 class Planner {
@@ -54,7 +54,7 @@ class Planner {
                       fmt::format("{} can hold it alone: a split would only be slower", short_text(alone->id)));
     if (const auto missing = missing_bytes(); missing > 0) {
       const auto nodes = std::ranges::count_if(nodes_, [&](const auto& node) { return is_of_use(node); });
-      const auto who = nodes == 1 ? "1 node gives" : fmt::format("{} nodes give", nodes);
+      const auto who = nodes == 1 ? "1 node lends" : fmt::format("{} nodes lend", nodes);
       return short_of(SplitObstacle::no_memory,
                       fmt::format("it needs {}, {} {}{}: {} short", in_gb(have() + missing), who, in_gb(have()),
                                   nodes == 1 ? "" : " together", in_gb(missing)),
@@ -65,18 +65,20 @@ class Planner {
       for (const auto& node : nodes_)
         if (room(node, host) == 0) return too_small(node, host);
       if (nodes_.size() > model_.layers + 1)
-        return short_of(SplitObstacle::no_memory,
-                        fmt::format("it has {} layers, too few for parts on {} nodes", model_.layers, nodes_.size()));
+        return short_of(
+            SplitObstacle::no_memory,
+            fmt::format("it has {} layers, too few for {} nodes: name fewer nodes", model_.layers, nodes_.size()));
       try_all(host);
     } else {
       for (const auto* host : hosts()) try_host(*host);
     }
     if (best_) return {std::move(best_), std::nullopt};
     if (slow_)
-      return short_of(SplitObstacle::too_slow,
-                      fmt::format("the network would take {:.1f} of the {:.1f} ms of each token; {:.0f} % is the most",
-                                  slow_->wait_ms, slow_->token_ms, 100 * query_.max_wait));
-    return short_of(SplitObstacle::no_links, "the nodes that have the memory together have no links to one host");
+      return short_of(
+          SplitObstacle::too_slow,
+          fmt::format("the network would take {:.1f} of the {:.1f} ms of each token; at most {:.0f} % is allowed",
+                      slow_->wait_ms, slow_->token_ms, 100 * query_.most_wait));
+    return short_of(SplitObstacle::no_links, "the nodes with enough memory together have no links to one host");
   }
 
  private:
@@ -86,7 +88,7 @@ class Planner {
       *bytes = std::min(*bytes, kMaxBytes);
   }
 
-  // As it is where this one hosts it.
+  // With this node as host.
   const SplitModel& model_at(const SplitNode& host) const { return host.as_host ? *host.as_host : model_; }
   static std::uint64_t per_layer(const SplitModel& model) {
     return std::max<std::uint64_t>(model.layer_bytes + model.cache_bytes, 1);
@@ -94,7 +96,7 @@ class Planner {
   static std::uint64_t beside_layers(const SplitModel& model, bool host) {
     return model.compute_bytes + (host ? model.ends_bytes + kHostBytes : 0);
   }
-  // How many layers it can hold for this host, or as the host.
+  // How many layers `node` can hold for `host`, or as the host.
   std::uint64_t room(const SplitNode& node, const SplitNode& host) const {
     const bool own = &node == &host;
     if (!own && !node.works) return 0;
@@ -109,7 +111,7 @@ class Planner {
   bool is_of_use(const SplitNode& node) const { return node.works || may_host(node); }
   bool may_host(const SplitNode& node) const { return node.has_file || !file_somewhere_; }
 
-  // Those to be tried.
+  // The nodes to try as host.
   std::vector<const SplitNode*> hosts() const {
     if (query_.told) return {&told_host()};
     std::vector<const SplitNode*> some;
@@ -118,7 +120,7 @@ class Planner {
     return some;
   }
 
-  // Somebody may.
+  // At least one node may host.
   const SplitNode& told_host() const {
     const auto named = std::ranges::find_if(nodes_, [&](const auto& node) { return node.id == query_.host; });
     if (named != nodes_.end() && may_host(*named)) return *named;
@@ -131,7 +133,7 @@ class Planner {
     return found == nodes_.end() ? nullptr : &*found;
   }
 
-  // What all together lack, if one of them is the host; 0: it fits.
+  // The memory that all together lack, with the best of them as host; 0: it fits.
   std::uint64_t missing_bytes() const {
     if (nodes_.empty()) return model_.layers * per_layer(model_) + beside_layers(model_, true);
     auto least = ~std::uint64_t{0};
@@ -147,7 +149,7 @@ class Planner {
     return least;
   }
 
-  // Over all of them.
+  // A split over all nodes.
   void try_all(const SplitNode& host) {
     std::vector<const SplitNode*> group;
     for (const auto& node : nodes_) {
@@ -162,13 +164,15 @@ class Planner {
     std::uint64_t round_trip;
     const SplitNode* node;
   };
-  // Those that could work for this host, the nearest first. A host has few links, a mesh many nodes.
+  // The nodes that could work for this host, the nearest first. Reads the host's links: they are fewer than the nodes
+  // of a large mesh.
   std::vector<Worker> workers_of(const SplitNode& host) const {
     std::vector<Worker> workers;
     for (const auto& link : query_.links->of(host.id)) {
       const auto found = std::ranges::lower_bound(by_id_, link.b, {}, &SplitNode::id);
       if (found == by_id_.end() || (*found)->id != link.b || *found == &host || room(**found, host) == 0) continue;
-      // It would have to host, and is tried itself. As a host it may need more than as a worker of this one.
+      // A node that outranks the host would host itself, and is tried as such. With settings of its own it may need
+      // more as a host than as a worker of this one.
       const bool alike = !(*found)->as_host && !host.as_host;
       if (alike && may_host(**found) && outranks(**found, host)) continue;
       workers.push_back({round_trip_of(link), *found});
@@ -177,7 +181,7 @@ class Planner {
     return workers;
   }
 
-  // For each distance with the workers that are as near, those with the most memory first, as many as it takes.
+  // One try for each distance: the workers within it, those with the most memory first, as many as needed.
   void try_host(const SplitNode& host) {
     const auto workers = workers_of(host);
     std::vector<const SplitNode*> near;  // in the order of nodes_, which is that of memory
@@ -243,8 +247,8 @@ class Planner {
 
   static void grow_context(const std::vector<const SplitNode*>& group, const SplitModel& model, SplitPlan& plan) {
     plan.context = model.context;
-    // What begins with less has no more, whatever somebody says.
-    if (model.context < kFirstContext || model.max_context <= model.context) return;
+    // A smaller first context is the only one, whatever `most_context` a node reports.
+    if (model.context < kFirstContext || model.most_context <= model.context) return;
     std::vector<ContextMemory> memory;
     std::vector<std::uint64_t> cells;  // bytes for each token, of each share
     for (std::size_t i = 0; i < group.size(); ++i) {
@@ -261,8 +265,8 @@ class Planner {
     }
   }
 
-  // In proportion to `rooms`, which suffice, the host's last; at least one layer each where there are as many, and
-  // where there is one less the host makes do with the output.
+  // In proportion to `rooms`, which suffice; the host's is last. Each node gets at least one layer; if there is one
+  // layer too few, the host computes only the output.
   std::vector<std::uint32_t> shared_out(const std::vector<std::uint64_t>& rooms) const {
     const auto all = std::accumulate(rooms.begin(), rooms.end(), std::uint64_t{0});
     std::vector<std::uint32_t> layers;
@@ -271,7 +275,7 @@ class Planner {
       layers.push_back(static_cast<std::uint32_t>(model_.layers * room / all));
       given += layers.back();
     }
-    // What rounding has left goes to those that have most room left, the host first of equals.
+    // Layers left by rounding go to the nodes with the most free memory, of equal ones the host first.
     while (given < model_.layers) {
       std::size_t most = rooms.size() - 1;
       for (std::size_t i = 0; i < rooms.size(); ++i) {
@@ -291,18 +295,19 @@ class Planner {
     return layers;
   }
 
-  // Somebody has named it, and it would have a part without a layer.
+  // For a node of an ordered split that can't hold one layer.
   SplitAnswer too_small(const SplitNode& node, const SplitNode& host) const {
     if (&node != &host && !node.works)
-      return short_of(SplitObstacle::no_memory, fmt::format("no worker can run at {}", short_text(node.id)));
+      return short_of(SplitObstacle::no_memory,
+                      fmt::format("no worker can run at {}: run `corral mesh doctor` there", short_text(node.id)));
     const auto& model = model_at(host);
     const auto least = beside_layers(model, &node == &host) + per_layer(model);
     return {std::nullopt, SplitShortage{SplitObstacle::no_memory, least, node.memory,
-                                        fmt::format("{} gives {}, and a part with one layer takes {} there",
+                                        fmt::format("{} lends {}, and a share with one layer needs {} there",
                                                     short_text(node.id), in_gb(node.memory), in_gb(least))}};
   }
 
-  // `need` is 0 where it isn't a matter of bytes.
+  // `need` is 0 if memory isn't the obstacle.
   SplitAnswer short_of(SplitObstacle obstacle, std::string text, std::uint64_t need = 0) const {
     return {std::nullopt, SplitShortage{obstacle, need, need == 0 ? 0 : have(), std::move(text)}};
   }

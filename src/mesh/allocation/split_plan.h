@@ -1,5 +1,5 @@
-// How a model that no node can hold alone is cut into layers over several nodes: which nodes, how many layers each, and
-// what that will be like. Pure, the same answer for any order of its input; safe on every thread. Bytes everywhere.
+// Split plan: how the layers of a model that no node can hold alone are divided over several nodes, and the predicted
+// speed. Pure, the same result for any order of its input; safe on every thread. All sizes are in bytes.
 //
 // One node is the host: it has the file, reads it, sends the others their layers, and computes last. Each token passes
 // through all nodes in turn, and the results of each come back to the host. So
@@ -22,38 +22,38 @@ namespace corral::mesh {
 inline constexpr double kTurnMillis = 2.5;               // a worker's turn besides its layers and the network
 inline constexpr std::uint64_t kHostBytes = 40'000'000;  // an engine's libraries and heaps, at the host
 
-// A model as far as a split is concerned.
+// The sizes of a model that a split needs.
 struct SplitModel {
   std::uint32_t layers = 0;
   std::uint64_t layer_bytes = 0;    // weights of a layer
   std::uint64_t cache_bytes = 0;    // KV cache of a layer, at `context`
   std::uint64_t ends_bytes = 0;     // embeddings and output: weights that stay with the host
   std::uint64_t compute_bytes = 0;  // buffers that each share needs besides
-  std::uint64_t context = 0;        // tokens that it has at least; 0: not known
-  std::uint64_t max_context = 0;  // that it has where there is memory for them; not above `context`: no more than that
+  std::uint64_t context = 0;        // smallest context, in tokens; 0: not known
+  std::uint64_t most_context = 0;   // largest context, if there is memory for it; at most `context`: no larger one
   friend bool operator==(const SplitModel&, const SplitModel&) = default;
 };
-// A model of which only announcements are known: `bytes` of files, `need` of memory on one node. Taken for 32 equal
-// layers, the ends for one more, the buffers for a thirty-second of all. Who has the file knows it better.
+// A model without reported layer sizes: `bytes` of files, `need` of memory on one node. Treated as 32 equal layers, the
+// ends as one more, the buffers as a thirty-second of all.
 SplitModel rough_split_model(std::uint64_t bytes, std::uint64_t need);
 
 struct SplitNode {
   NodeId id;
-  std::uint64_t memory = 0;  // that it gives
-  std::uint64_t speed = 0;   // bytes of weights a second that it computes a part with, for one request; 0: not known
+  std::uint64_t memory = 0;  // for the split
+  std::uint64_t speed = 0;   // bytes of weights that it computes in a second, for one request; 0: not known
   bool has_file = false;
-  bool works = true;                       // it may hold layers for another host
-  std::optional<SplitModel> as_host = {};  // the model as its settings have it where it hosts; none: as all have it
+  bool works = true;                       // may hold layers for another host
+  std::optional<SplitModel> as_host = {};  // the model with its own settings, if it hosts; none: as at all nodes
 };
 
 struct SplitQuery {
   SplitModel model;
   std::vector<SplitNode> nodes;
   const LinkTable* links = nullptr;
-  // Over all these nodes, as somebody has said so (`--split a,b`): also if one would do, or if it is slow.
+  // An ordered split (`--split a,b`): over all these nodes, also if one could hold the model, or if it is slow.
   bool told = false;
-  std::optional<NodeId> host = {};  // told: by this one, where it may. What is free moves, and the host doesn't with it
-  double max_wait = 0.3;            // the part of a token's time that may be spent on the network
+  std::optional<NodeId> host = {};  // of an ordered split, if it may host: so that changing free memory moves no host
+  double most_wait = 0.3;           // the most of a token's time that the network may take
 };
 
 struct SplitShare {
@@ -66,20 +66,20 @@ struct SplitShare {
 
 struct SplitPlan {
   NodeId host;
-  bool host_has_file = true;       // else it has to get the file first
+  bool host_has_file = true;       // false: it has to get the file first
   std::vector<SplitShare> shares;  // in the order of layers and of the engine's devices; the host's is the last
   double token_ms = 0;             // predicted, of one request
-  double wait_ms = 0;              // of it, for the network
+  double wait_ms = 0;              // the part of it for the network
   double load_s = 0;               // predicted: until the workers have their weights
-  std::uint64_t context = 0;       // tokens that the shares have room for; 0: not known, those that it begins with
+  std::uint64_t context = 0;       // tokens that the shares have memory for; 0: not known
   double tokens_per_second() const { return token_ms > 0 ? 1000 / token_ms : 0; }
   friend bool operator==(const SplitPlan&, const SplitPlan&) = default;
 };
 
 enum class SplitObstacle : std::uint8_t {
-  fits_alone,  // one node that could host can hold it
+  fits_alone,  // a possible host can hold it alone
   no_memory,   // all together have too little
-  no_links,    // those that have enough together don't all have links to one that could host
+  no_links,    // no possible host has links to nodes with enough memory together
   too_slow,    // the network would take too much of each token
 };
 std::string_view name_of(SplitObstacle obstacle);
@@ -90,17 +90,17 @@ struct SplitShortage {
   std::string text;                  // one sentence for people
 };
 
-// One of them is there.
+// Exactly one of them is set.
 struct SplitAnswer {
   std::optional<SplitPlan> plan;
   std::optional<SplitShortage> shortage;
 };
 
-// The fewest nodes that do; of several ways the one that waits least, then the one whose host is first. Host is, of the
-// nodes with the file (of all, if none has it), the one with the most memory, of equals the one with the highest id;
-// one with settings of its own for the model (as_host) may be a worker of another all the same.
-// Layers are shared out by memory. The context is what a model that is alone would have (base/context_size.h) if its
-// memory were that of the node that has least for each token.
+// The fewest nodes that can hold the model; of several such plans the one with the least network time, then the one
+// with the first host. Of the nodes with the file (of all, if none has it) the node with the most memory is the host,
+// of equal ones the one with the highest id. A node with its own settings for the model (as_host) may also be a worker
+// of another host. Layers are divided in proportion to memory. The context is that of an undivided model
+// (base/context_size.h) with the memory of the node that has least for each token.
 SplitAnswer plan_split(const SplitQuery& query);
 
 // "12 layers and 4.1 GB at 0123…, ...; 8.1 tokens/s, loads in 40 s".

@@ -197,7 +197,7 @@ TEST_F(SplitPlanTest, EachWorkerHasALayerAndTheHostMayMakeDoWithTheOutput) {
   EXPECT_EQ(answer.plan->host, id(3));
   for (const auto& share : answer.plan->shares) EXPECT_EQ(share.layers, share.node == id(3) ? 0u : 1u);
   add(4, 40, false);
-  EXPECT_EQ(plan().shortage->text, "it has 2 layers, too few for parts on 4 nodes");
+  EXPECT_EQ(plan().shortage->text, "it has 2 layers, too few for 4 nodes: name fewer nodes");
 }
 
 TEST_F(SplitPlanTest, AsFewNodesAsDo) {
@@ -234,7 +234,7 @@ TEST_F(SplitPlanTest, SaysWhatIsShortByHowMuch) {
   EXPECT_EQ(answer.shortage->have, 24 * kGB + 40'000'000);
   // 15 and 14 of 40 layers.
   EXPECT_EQ(answer.shortage->need - answer.shortage->have, 11 * 750'000'000ULL);
-  EXPECT_THAT(answer.shortage->text, HasSubstr("2 nodes give 24.0 GB together: 8.2 GB short"));
+  EXPECT_THAT(answer.shortage->text, HasSubstr("2 nodes lend 24.0 GB together: 8.2 GB short"));
 }
 
 TEST_F(SplitPlanTest, TheNetworkMayTakeThirtyPercentOfAToken) {
@@ -248,7 +248,7 @@ TEST_F(SplitPlanTest, TheNetworkMayTakeThirtyPercentOfAToken) {
   const auto answer = plan();
   ASSERT_TRUE(answer.shortage);
   EXPECT_EQ(answer.shortage->obstacle, SplitObstacle::too_slow);
-  EXPECT_THAT(answer.shortage->text, HasSubstr("64.0 of the 211.5 ms of each token; 30 % is the most"));
+  EXPECT_THAT(answer.shortage->text, HasSubstr("64.0 of the 211.5 ms of each token; at most 30 % is allowed"));
   query.told = true;
   EXPECT_TRUE(plan().plan);
 }
@@ -297,7 +297,7 @@ TEST_F(SplitPlanTest, NumbersOfStrangersOverflowNothing) {
   for (auto& node : query.nodes) node.memory = ~0ULL;
   EXPECT_EQ(plan().shortage->obstacle, SplitObstacle::no_memory);
   query.model = {};
-  EXPECT_THAT(plan().shortage->text, HasSubstr("too few for parts on 3 nodes"));
+  EXPECT_THAT(plan().shortage->text, HasSubstr("too few for 3 nodes"));
 }
 
 TEST(RoughSplitModelTest, AddsUpToWhatIsKnown) {

@@ -54,21 +54,24 @@ Result<Head> decode_head(ByteReader& in) {
   head.boot.nonce = in.fixed<16>();
   head.seq = in.number<std::uint64_t>();
   const auto count = in.number<std::uint16_t>();
-  if (count > kMaxPages) return fail(errc::malformed, fmt::format("an announcement with {} pages", count));
+  if (count > kMostPages)
+    return fail(errc::malformed, fmt::format("an announcement has {} pages (max {})", count, kMostPages));
   for (unsigned i = 0; i < count && in.ok(); ++i) {
     auto& page = head.pages.emplace_back();
     page.bytes = in.number<std::uint32_t>();
     page.hash = in.fixed<32>();
     if (page.bytes > kLargestStatementPage)
-      return fail(errc::malformed, fmt::format("a page of an announcement with {} bytes", page.bytes));
+      return fail(errc::malformed,
+                  fmt::format("a page of an announcement has {} bytes (max {})", page.bytes, kLargestStatementPage));
   }
   head.more = std::string(in.sized<std::uint16_t>());
   head.signature.bytes = in.fixed<64>();
   const bool in_range = head.boot.epoch > 0 && head.boot.epoch < kMaxEpoch && head.seq > 0 && head.seq < kMaxEpoch;
-  if (!in.ok() || !in_range || head.more.size() > kMaxHeadMore)
-    return fail(errc::malformed, "an announcement that is cut off, or a number out of its range");
-  if (head.page_bytes() > kMaxStatementBytes)
-    return fail(errc::malformed, fmt::format("an announcement with {} bytes", head.page_bytes()));
+  if (!in.ok() || !in_range || head.more.size() > kMostHeadMore)
+    return fail(errc::malformed, "an announcement is cut off, or has a number out of range");
+  if (head.page_bytes() > kMostStatementBytes)
+    return fail(errc::malformed,
+                fmt::format("an announcement has {} bytes (max {})", head.page_bytes(), kMostStatementBytes));
   return head;
 }
 

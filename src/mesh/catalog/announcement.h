@@ -1,5 +1,5 @@
-// A statement as it travels: a head, signed by its author, that lists the hashes of pages; and the pages. A difference
-// is a new head and the pages that changed. Plain values; safe on every thread.
+// An announcement, the wire form of a node state: a head, signed by its author, that lists the hashes of pages; and the
+// pages. A change is a new head and the changed pages. Plain values; safe on every thread.
 #pragma once
 
 #include <compare>
@@ -22,8 +22,8 @@ struct PageRef {
   friend auto operator<=>(const PageRef&, const PageRef&) = default;
 };
 
-// Which of two heads of one author is newer: the life, then the count, then (an author that says two things at once)
-// the hash, so that all keep the same one.
+// Orders the heads of one author: epoch, then seq, then the hash. The hash orders two heads of a lying author with the
+// same numbers, so that all nodes keep the same one.
 struct HeadStamp {
   std::uint64_t epoch = 0;
   std::uint64_t seq = 0;
@@ -49,7 +49,7 @@ inline constexpr std::size_t kMaxHeadMore = 256;
 PageRef ref_of(std::string_view page);
 void encode(const Head& head, std::string& out);
 std::size_t encoded_size(const Head& head);
-// The next head of `in`; checks its form and the bounds of a statement, not its signature. Errors: malformed.
+// The next head of `in`; checks its form and bounds, not its signature. Errors: malformed.
 Result<Head> decode_head(ByteReader& in);
 void sign(Head& head, const SigningKey& key, const MeshId& mesh);
 // Costs 0.1 ms.
@@ -65,7 +65,7 @@ struct Announcement {
   std::shared_ptr<const NodeState> statement;
 };
 
-// Errors: malformed, when the pages are no statement.
+// Errors: malformed, if the pages are no node state.
 Result<Announcement> make_announcement(Head head, std::vector<Page> pages);
 
 }  // namespace corral::mesh

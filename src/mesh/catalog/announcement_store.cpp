@@ -59,7 +59,7 @@ Result<bool> AnnouncementStore::take(const Head& head, std::vector<Page> fresh) 
   for (const auto& ref : head.pages) {
     const auto given = by_hash.find(ref.hash);
     auto one = given != by_hash.end() ? given->second : page(id, ref.hash);
-    if (!one) return fail(errc::malformed, "an announcement without all of its pages");
+    if (!one) return fail(errc::malformed, "an announcement lacks pages");
     pages.push_back(std::move(one));
   }
   auto made = make_announcement(head, std::move(pages));
@@ -71,8 +71,8 @@ Result<bool> AnnouncementStore::take(const Head& head, std::vector<Page> fresh) 
     const auto& last = found->second.newest;
     auto& kept_now = *next.earlier.emplace(next.earlier.begin());
     for (std::size_t i = 0; i < last.pages.size(); ++i) kept_now.push_back({last.head.pages[i].hash, last.pages[i]});
-    // What is kept for peers that are behind may take as much again, not more.
-    std::size_t kept = 0, room = 2 * kMaxStatementBytes;
+    // Earlier pages, for peers that are behind, have a bound of their own.
+    std::size_t kept = 0, room = 2 * kMostStatementBytes;
     for (const auto& pages_before : next.earlier) {
       std::size_t size = 0;
       for (const auto& one : pages_before) size += one.page->size();
@@ -86,7 +86,9 @@ Result<bool> AnnouncementStore::take(const Head& head, std::vector<Page> fresh) 
   next.bytes = bytes_of(next);
   const std::size_t before = found == authors_.end() ? 0 : found->second.bytes;
   if (!has_room(id, next.bytes)) {
-    return fail(errc::too_large, fmt::format("announcements of all nodes with more than {} bytes", options_.bytes));
+    return fail(
+        errc::too_large,
+        fmt::format("no space for the announcement: all announcements together may have {} bytes", options_.bytes));
   }
   bytes_ += next.bytes - before;
   authors_.insert_or_assign(id, std::move(next));

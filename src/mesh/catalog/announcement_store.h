@@ -1,5 +1,5 @@
-// The newest announcement of each member, by (epoch, seq). It never proves that a node lives: only links do (see
-// KnownNode). Only members' words are kept. Pure; belongs to one loop.
+// The newest announcement of each member, by (epoch, seq). It never proves that a node is alive: only links do (see
+// KnownNode). Only announcements of members are kept. Pure; belongs to one loop.
 #pragma once
 
 #include <functional>
@@ -18,22 +18,22 @@ namespace corral::mesh {
 class AnnouncementStore {
  public:
   struct Options {
-    // Of all pages together, but for the own ones; an announcement that doesn't fit isn't taken.
+    // Limit for all pages except the own ones; an announcement that doesn't fit isn't taken.
     std::size_t bytes = 256 * 1024 * 1024;
     std::optional<NodeId> own;
-    std::size_t earlier = 3;  // own heads before the newest whose pages are still given out
+    std::size_t earlier = 3;  // own heads before the newest one whose pages peers can still get
     std::function<MembershipStatus(const PublicKey&)> standing;
-    std::function<bool(const Head&)> genuine;  // costs time: asked last
+    std::function<bool(const Head&)> genuine;  // costs time: called last
   };
   explicit AnnouncementStore(Options options) : options_(std::move(options)) {}
 
-  // What a head is worth, before its pages are there.
+  // How a head relates to the store, before its pages are there.
   enum class Verdict {
-    news,    // newer than what is known: its pages are wanted, if any are missing
-    known,   // this very one
+    news,    // newer than the known one: fetch its missing pages
+    known,   // the known one
     stale,   // older
-    nobody,  // its author isn't a member, as far as is known here
-    forged   // whoever sent it lies
+    nobody,  // its author isn't a known member
+    forged   // its signature is wrong: the sender lies
   };
   Verdict judge(const Head& head, const HeadStamp& stamp) const;
   Verdict judge(const Head& head) const { return judge(head, head.stamp()); }
@@ -41,16 +41,16 @@ class AnnouncementStore {
   std::vector<PageRef> missing(const Head& head) const;
   // Of a head and its pages, each once.
   static std::size_t size_of(const Head& head);
-  // Whether so many bytes would fit in place of what is kept of that author: else they aren't worth fetching now.
+  // Whether an announcement of `bytes` would fit in place of the author's present one. If not, fetching it is useless.
   bool has_room(const NodeId& author, std::size_t bytes) const;
-  // Takes a head that was judged as news, with those of its pages that missing() named. True when it is the newest now.
-  // Errors: malformed (pages that are no statement: their author lies), too_large.
+  // Takes a head with the verdict `news`, with the pages that missing() listed. True if it is the newest now. Errors:
+  // malformed (the pages are no node state: their author lies), too_large.
   Result<bool> take(const Head& head, std::vector<Page> fresh);
 
   const Announcement* find(const NodeId& author) const;  // nullptr: none
-  // Of the newest announcement; of the own ones also of those shortly before. nullptr: not here.
+  // A page of the newest announcement; of the own ones also of `earlier` ones. nullptr: not here.
   Page page(const NodeId& author, const Sha256& hash) const;
-  // Forgets those that aren't members any more; returns them.
+  // Forgets and returns authors that are no longer members.
   std::vector<PublicKey> sweep();
   std::size_t bytes() const { return bytes_; }
 
@@ -61,7 +61,7 @@ class AnnouncementStore {
   };
   struct Author {
     Announcement newest;
-    std::vector<std::vector<Kept>> earlier;  // of the own node, the last one first
+    std::vector<std::vector<Kept>> earlier;  // pages of the own node, the last ones first
     std::size_t bytes = 0;
   };
   static std::size_t bytes_of(const Author& author);

@@ -20,7 +20,7 @@ std::string folded(std::string_view name) {
   return small;
 }
 
-// "name@0123abcd…" as its two parts; an empty hash when it isn't one.
+// "name@0123abcd…" as its two parts; an empty hash for any other name.
 std::pair<std::string_view, std::string_view> split_hash(std::string_view name) {
   const auto at = name.rfind('@');
   if (at == std::string_view::npos) return {name, {}};

@@ -9,9 +9,8 @@
 namespace corral::mesh {
 namespace {
 
-// Names of another node's that differ in case only: more are passed over, for all of them are looked at wherever one is
-// looked for.
-constexpr std::size_t kMaxSpellings = 8;
+// The most names of another node that differ in case only. More are skipped, because each lookup checks all of them.
+constexpr std::size_t kMostSpellings = 8;
 
 std::uint64_t total_memory(const KnownNode& node) {
   std::uint64_t sum = 0;
@@ -121,7 +120,7 @@ void CatalogMaker::make_model(const ContentKey& content, std::vector<const Claim
     const KnownNode* best = nullptr;
     for (const auto& copy : model.copies) {
       if (!copy.serving || copy.serving->state != state) continue;
-      // Of equals the highest id, as groups elect; copies are sorted by it.
+      // Of equal ones the highest id, as in split plans; copies are sorted by it.
       if (!best || total_memory(*copy.node) >= total_memory(*best)) best = copy.node;
     }
     return best;
@@ -154,7 +153,7 @@ ModelStatus CatalogMaker::status_of(const MeshModel& model) const {
   return ModelStatus::needs_capacity;
 }
 
-// A wish counts where nobody that can be reached has a file of that name.
+// A wanted model is listed only if no reachable node has a file of that name.
 void CatalogMaker::make_wanted() {
   std::map<std::pair<std::string, std::string>, std::vector<NodeId>> wishes;
   for (const auto& node : catalog_->nodes_) {
@@ -179,7 +178,7 @@ void CatalogMaker::make_wanted() {
     model.source = source;
     model.status = ModelStatus::downloadable;
     model.wanted_by = std::move(nodes);
-    // Beside those names that files have; two wishes of one name don't hide each other.
+    // Added after the loop, so that two wanted models of one name don't hide each other.
     if (contents.empty()) meanings.push_back({name, false, false, model.content, model.wanted_by.front(), true});
     catalog_->models_.push_back(std::move(model));
   }
@@ -195,7 +194,7 @@ void CatalogMaker::give_names() {
         std::ranges::all_of(meanings, [&](const auto* meaning) { return meaning->content == model.content; });
     model.name = plain ? model.plain_name : model.plain_name + "@" + hash8(model.content);
   }
-  // Who wants to be taken for another content can choose a hash that begins the same.
+  // A liar can choose a hash that begins like another content's hash.
   std::map<std::string, std::size_t> count;
   for (const auto& model : models) ++count[model.name];
   for (auto& model : models) {

@@ -22,7 +22,7 @@ class CatalogMaker {
     const ModelOnDisk* model;
     const ServedModel* serving;
     ContentKey content;
-    bool now = true;  // by what its node says in this life; else its name alone counts
+    bool now = true;  // from the node's present epoch; false: only its name is used
   };
   void collect();
   void join_pending();

@@ -14,15 +14,15 @@ namespace {
 
 struct Row {
   std::string_view name;
-  int retry_s;  // when asking again makes sense
+  int retry_s;  // when a retry makes sense
 };
-// In the order of their enum.
+// In the order of Obstacle.
 constexpr Row kObstacles[] = {{"none", 0},           {"away", 5},     {"silent", 1},     {"failed", 2},
                               {"full", 1},           {"draining", 2}, {"no_memory", 30}, {"memory_taken", 10},
                               {"lends_nothing", 30}, {"no_file", 30}};
 const Row& row_of(Obstacle obstacle) { return kObstacles[static_cast<std::size_t>(obstacle)]; }
 
-// How little is missing; the least is told.
+// How close the node is to serving the model; 0 is closest. The shortage has the closest one.
 constexpr int closeness(Obstacle obstacle) {
   switch (obstacle) {
     case Obstacle::full:
@@ -46,14 +46,14 @@ constexpr int closeness(Obstacle obstacle) {
   }
 }
 
-// Steps of a third or so: less than that is chance.
+// Speed in coarse steps: smaller differences are noise.
 int speed_step(double tokens_per_second) {
   const auto tenths = static_cast<std::uint64_t>(tokens_per_second * 10);
   const int digits = std::bit_width(tenths);
   return digits < 3 ? digits : 4 * digits + static_cast<int>(tenths >> (digits - 3) & 3);
 }
 
-// The same at all nodes: which of several equal ones gets a model (rendezvous hashing).
+// Decides between equal nodes, with the same result at all nodes (rendezvous hashing).
 std::uint64_t draw(const ContentKey& model, const NodeId& node) {
   std::string body;
   ByteWriter(body).raw(model.bytes).raw(node.bytes);
@@ -66,7 +66,7 @@ struct Scored {
   bool follows = false;  // host of the conversation, or of a recent load
   bool accelerated = false;
   int speed = 0;
-  std::uint64_t queue = 0;  // in thousandths of a place
+  std::uint64_t queue = 0;  // requests for each parallel request of the node, in thousandths
   Millis round_trip{0};
   std::uint64_t lot = 0;
 };
@@ -139,15 +139,15 @@ class Judge {
     const bool own = node.reach == Reach::own;
     const auto excluded = query_.excluded.find(node.id);
     if (!is_routable(node.reach)) {
-      refuse(candidate, Obstacle::away, "there is no link to it");
+      refuse(candidate, Obstacle::away, "no link to it");
     } else if (!node.said) {
-      refuse(candidate, Obstacle::silent, "it has said nothing of itself yet");
+      refuse(candidate, Obstacle::silent, "it hasn't announced itself yet");
     } else if (excluded != query_.excluded.end()) {
       refuse(candidate, Obstacle::failed, excluded->second);
     } else if (!own && node.said->role == Role::client) {
-      refuse(candidate, Obstacle::lends_nothing, "it is a client and serves nobody else");
-    } else if (!own && ours_at(node.id) >= query_.max_in_flight) {
-      refuse(candidate, Obstacle::full, fmt::format("{} requests of this node run there", ours_at(node.id)));
+      refuse(candidate, Obstacle::lends_nothing, "it is a client and serves no other nodes");
+    } else if (!own && ours_at(node.id) >= query_.most_in_flight) {
+      refuse(candidate, Obstacle::full, fmt::format("it already runs {} requests of this node", ours_at(node.id)));
     } else {
       return true;
     }
@@ -158,7 +158,7 @@ class Judge {
     auto& candidate = scored.candidate;
     if (served.tokens_per_second > 0) scored.speed = speed_step(served.tokens_per_second);
     if (served.state == ServingState::draining)
-      return refuse(candidate, Obstacle::draining, "it is just giving the model back");
+      return refuse(candidate, Obstacle::draining, "it is unloading the model");
     if (served.state == ServingState::loading) return accept(candidate, Rank::loading, "it is loading the model");
     const std::uint64_t places = std::max(served.slots, 1U);
     const auto there = std::max<std::uint64_t>(std::uint64_t{served.running} + served.waiting, ours_at(node.id));
@@ -173,11 +173,11 @@ class Judge {
     if (room.most == 0) return refuse(candidate, Obstacle::lends_nothing, "it lends no memory", need, 0);
     if (need > room.most)
       return refuse(candidate, Obstacle::no_memory,
-                    fmt::format("the model takes {}, {} are the most there", in_gb(need), in_gb(room.most)), need,
-                    room.most);
+                    fmt::format("the model needs {}, the node has at most {} for it", in_gb(need), in_gb(room.most)),
+                    need, room.most);
     if (need > room.idle)
       return refuse(candidate, Obstacle::memory_taken,
-                    fmt::format("the model takes {}, {} could be made free", in_gb(need), in_gb(room.idle)), need,
+                    fmt::format("the model needs {}, only {} can be freed now", in_gb(need), in_gb(room.idle)), need,
                     room.idle);
     if (need > room.now) return accept(candidate, Rank::evicts, "it would load the model and evict an idle one");
     accept(candidate, Rank::fits, "it would load the model");
@@ -198,7 +198,7 @@ std::string_view name_of(Obstacle obstacle) { return row_of(obstacle).name; }
 Choice choose(const Catalog& catalog, const MeshModel& model, const ChoiceQuery& query) {
   Choice choice;
   if (!model.facts) {
-    choice.shortage = {Obstacle::no_file, {}, 0, 0, "nobody has the model on disk", {}};
+    choice.shortage = {Obstacle::no_file, {}, 0, 0, "no node has the model on disk", {}};
     choice.shortage->retry_after = std::chrono::seconds(row_of(Obstacle::no_file).retry_s);
     return choice;
   }

@@ -1,4 +1,5 @@
-// What a model is: the hash of its contents, or, while nobody has computed that, its name and size. Plain value.
+// The identity of a model: the hash of its content or, until that is computed, a hash of its name and size. Plain
+// value.
 #pragma once
 
 #include <compare>
@@ -9,7 +10,7 @@ namespace corral::mesh {
 
 struct ContentKey {
   Sha256 bytes{};
-  bool pending = false;  // made of name and size
+  bool pending = false;  // a hash of name and size
   friend auto operator<=>(const ContentKey&, const ContentKey&) = default;
 };
 

@@ -1,6 +1,6 @@
-// Fields of an entry of a statement: tag (8 bits), length (16 bits), bytes. A field that isn't there is zero or empty;
-// one that is there more than once is a list; tags of later versions are passed over. Numbers are big-endian without
-// leading zeros. Plain values.
+// Fields of an entry of a node state: tag (8 bits), length (16 bits), bytes. A missing field is zero or empty, and a
+// repeated field is a list. Tags of later versions are skipped. Numbers are big-endian without leading zeros. Plain
+// values.
 #pragma once
 
 #include <algorithm>
@@ -58,13 +58,13 @@ struct Field {
   }
   double decimal() const { return static_cast<double>(number(std::uint64_t{1} << 50)) / 1000; }
   bool flag() const { return number(1) == 1; }
-  // What may be shown to people and programs: UTF-8 without control characters, cut at a character's end.
+  // Safe to show: UTF-8 without control characters, cut at the end of a character.
   std::string text(std::size_t most) const {
     auto clean = valid_utf8(bytes.substr(0, most));
     std::erase_if(clean, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
     return clean;
   }
-  // A name that means something: as it is or not at all.
+  // Whether the bytes are a usable name: names are never cleaned or cut.
   bool is_name(std::size_t most) const { return !bytes.empty() && bytes.size() <= most && text(most) == bytes; }
 };
 

@@ -112,7 +112,7 @@ std::optional<ShareReport> read_share(std::string_view bytes) {
   return share;
 }
 
-// An order may name no model; the others are about one.
+// Only an order may have no model.
 std::optional<Mark> read_mark(std::string_view bytes) {
   Mark mark;
   bool sane = true;

@@ -1,5 +1,5 @@
-// The wire form of what a statement says of groups and orders, see node_state.h. Only for it. What can't be meant (no
-// model, no node) is passed over.
+// The wire form of groups and orders in a node state, see node_state.h. Only for it. Impossible entries (no model, no
+// node) are skipped.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace corral::mesh {
 
-// What is told of one model by itself, all in one kind of entry; the numbers are the wire's.
+// The kinds of marks on one model, all in one kind of entry; the numbers are the wire's.
 enum class MarkKind : std::uint8_t { order = 1, resting = 2, unload = 3, split = 4, declined = 5 };
 struct Mark {
   MarkKind kind{};
@@ -23,7 +23,7 @@ struct Mark {
 FieldWriter fields_of(const GroupReport& group);
 FieldWriter fields_of(const ShareReport& share);
 FieldWriter fields_of(const Mark& mark);
-// All that a statement says of this kind, and back into one.
+// All marks of a node state, and the reverse.
 std::vector<Mark> marks_of(const NodeState& said);
 void take_mark(Mark mark, NodeState& said);
 std::optional<GroupReport> read_group(std::string_view bytes);

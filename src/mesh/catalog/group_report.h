@@ -1,5 +1,5 @@
-// What a node says of models that it holds together with others, and of what it was told to have. Plain values; safe on
-// every thread.
+// Parts of a node state: models that the node holds together with others, and its orders. Plain values; safe on every
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -27,31 +27,31 @@ struct GroupShare {
 struct GroupReport {
   ContentKey model;
   GroupStage stage = GroupStage::waiting;
-  bool running = false;                 // its engine is there: it serves
-  bool by_hand = false;                 // somebody has said so (`--split`)
+  bool running = false;                 // its engine runs: it serves
+  bool by_hand = false;                 // ordered by a user (`--split`)
   std::vector<GroupShare> shares = {};  // in the order of layers, the author's last
   std::uint64_t idle_ms = 0;            // since its last request; 0 while one runs
   double tokens_per_second = 0;         // predicted
-  std::string refusal = {};             // why the last try came to nothing; empty: it didn't
+  std::string refusal = {};             // why the last try failed; empty: it didn't
   friend bool operator==(const GroupReport&, const GroupReport&) = default;
 };
 
-// Memory of the author's that another node, the host, has for layers of a model.
+// Memory of the author, granted to another node, the host, for layers of a model.
 struct ShareReport {
   NodeId host;
   ContentKey model;
   std::uint64_t bytes = 0;
-  bool reaping = false;  // is being ended
+  bool reaping = false;  // being freed
   friend bool operator==(const ShareReport&, const ShareReport&) = default;
 };
 
-// What somebody has told the author to have: this model; or, if there is none, nothing of the mesh's.
+// An order for the author: have this model; without a model: have no model of the mesh.
 struct NodeOrder {
   std::optional<ContentKey> model;
   friend bool operator==(const NodeOrder&, const NodeOrder&) = default;
 };
 
-// Somebody wants this model over these nodes, hosted by one of them; without nodes: over whichever do.
+// An order: split this model over these nodes, one of which hosts it; without nodes: over any nodes.
 struct SplitOrder {
   ContentKey model;
   std::vector<NodeId> nodes = {};  // sorted

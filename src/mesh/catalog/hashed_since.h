@@ -1,5 +1,5 @@
-// What models are called by now that were told of while nobody had computed their hashes: groups, shares and orders
-// keep the key that they were made with, and the catalog has the model under its hash as soon as one node knows that.
+// Maps the keys of models without a hash to their present keys. Groups, shares and orders keep the key that they were
+// made with; the catalog lists a model by its hash as soon as one node knows it.
 #pragma once
 
 #include <map>
@@ -9,17 +9,17 @@
 
 namespace corral::mesh {
 
-// For a look at one catalog, which outlives it. Costs nothing until it is asked for a key without a hash.
+// For one catalog, which outlives it. Costs nothing until the first key without a hash.
 class HashedSince {
  public:
   explicit HashedSince(const Catalog& catalog) : catalog_(catalog) {}
 
-  // The key by which the catalog knows the model; the same where it knows no other one, or more than one.
+  // The catalog's key of the model; `key` itself if the catalog has no other one, or several.
   ContentKey operator()(const ContentKey& key);
 
  private:
   const Catalog& catalog_;
-  std::optional<std::map<ContentKey, ContentKey>> names_;  // by the key that it would have without its hash
+  std::optional<std::map<ContentKey, ContentKey>> names_;  // by the key without a hash
 };
 
 }  // namespace corral::mesh

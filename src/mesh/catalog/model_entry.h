@@ -1,4 +1,4 @@
-// The wire form of a model in a statement, see node_state.h. Only for it.
+// The wire form of a model in a node state, see node_state.h. Only for it.
 #pragma once
 
 #include <string_view>

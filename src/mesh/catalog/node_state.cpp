@@ -15,7 +15,7 @@ namespace corral::mesh {
 namespace {
 
 // A page is a list of entries: kind (8 bits), length (32 bits), fields. The numbers are the wire's; kinds of later
-// versions are passed over.
+// versions are skipped.
 enum class EntryKind : std::uint8_t {
   node = 1,
   memory = 2,
@@ -31,10 +31,10 @@ enum class EntryKind : std::uint8_t {
 };
 constexpr auto kLastKind = EntryKind::mark;
 
-// Models are spread over pages by the hashes of their names, so that one that comes or goes changes one page.
+// Models are spread over pages by the hashes of their names, so that a new or removed model changes one page.
 constexpr std::size_t kGoodPage = 12 * 1024;
-constexpr std::size_t kMaxModelPages = 128;
-constexpr std::size_t kMaxModelBytes = 768 * 1024;  // leaves room for the rest of a statement
+constexpr std::size_t kMostModelPages = 128;
+constexpr std::size_t kMostModelBytes = 768 * 1024;  // leaves space for the rest of a node state
 
 void append(std::string& page, EntryKind kind, const FieldWriter& fields) {
   ByteWriter(page).number<std::uint8_t>(static_cast<std::uint8_t>(kind)).sized<std::uint32_t>(fields.bytes());
@@ -95,7 +95,7 @@ void append_all(std::string& page, EntryKind kind, const std::vector<T>& values,
   for (std::size_t i = 0; i < std::min(values.size(), most); ++i) append(page, kind, fields_of(values[i]));
 }
 
-// Those that may be said, sorted by name; what doesn't fit is counted.
+// The models within the bounds, sorted by name; the others are counted.
 std::vector<ModelOnDisk> sayable(NodeState& said) {
   std::map<std::string, const ModelOnDisk*> first, rest;
   const auto is_served = [&](const std::string& name) {
@@ -194,7 +194,7 @@ void take_node(std::string_view bytes, NodeState& said) {
   });
 }
 
-// Free memory and disk change by themselves all the time; they stand apart from what hardly ever changes.
+// Free memory and disk change all the time, so they have a page apart from fields that rarely change.
 FieldWriter fields_of_disk(const NodeState& said) {
   FieldWriter out;
   return out.number(7, said.disk_free);
@@ -325,7 +325,7 @@ void take_entry(EntryKind kind, std::string_view bytes, NodeState& said) {
   }
 }
 
-// Each name once; of two that say the same name the first counts.
+// Each name once; of two entries with one name the first is kept.
 template <typename T>
 void sort_by_name(std::vector<T>& list) {
   std::map<std::string, T> by_name;
@@ -334,7 +334,7 @@ void sort_by_name(std::vector<T>& list) {
   for (auto& [name, value] : by_name) list.push_back(std::move(value));
 }
 
-// Each model once; the first counts.
+// Each model once; the first entry is kept.
 template <typename T, typename Key>
 void sort_by_model(std::vector<T>& list, Key key) {
   std::map<ContentKey, T> by_model;
@@ -348,18 +348,18 @@ void sort_by_model(std::vector<T>& list, Key key) {
 
 std::uint64_t down_to(std::uint64_t value, std::uint64_t step) { return value / step * step; }
 
-// Two significant binary digits: steps of a quarter to a half.
+// Keeps two significant binary digits: steps of a third to a half.
 std::uint64_t roughly(std::uint64_t value) {
   const int digits = std::bit_width(value);
   return digits <= 2 ? value : value >> (digits - 2) << (digits - 2);
 }
-// A model that was idle for a minute counts so, and not as one that was idle for less.
+// In whole minutes from one minute on: never less than a minute for a model that was idle for a minute.
 std::uint64_t idle_roughly(std::uint64_t ms) {
   constexpr std::uint64_t kMinute = 60'000;
   return ms < kMinute ? roughly(down_to(ms, 1000)) : roughly(ms / kMinute) * kMinute;
 }
 double roughly(double value) { return static_cast<double>(roughly(static_cast<std::uint64_t>(value * 64))) / 64; }
-// Five of them, to the nearest: for what others reckon with.
+// Five significant binary digits, rounded to the nearest: for numbers that other nodes compute with.
 double nearly(double value) {
   if (!(value > 0)) return 0;
   const double unit = std::exp2(std::floor(std::log2(value)) - 4);
@@ -459,7 +459,7 @@ Result<NodeState> decode_pages(const std::vector<std::string_view>& pages) {
       const auto bytes = in.sized<std::uint32_t>();
       const bool known = kind >= EntryKind::node && kind <= kLastKind;
       if (!in.ok() || (known && !each_field(bytes, [](const Field&) {})))
-        return fail(errc::malformed, "a page of an announcement that is cut off");
+        return fail(errc::malformed, "a page of an announcement is cut off");
       if (known) take_entry(kind, bytes, said);
     }
   }

@@ -1,5 +1,5 @@
-// What an entry node remembers of its own choices: where a conversation lives, and where it had a model loaded.
-// Bounded; pure, on the caller's clock; belongs to one loop.
+// What an entry node remembers of its own node selections: the node of each conversation, and the nodes of recent
+// loads. Bounded; pure, on the caller's clock; belongs to one loop.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace corral::mesh {
 class RouteMemory {
  public:
   struct Options {
-    std::size_t most = 4096;  // conversations, and models; the ones not used for longest are forgotten
+    std::size_t most = 4096;  // conversations, and loads; the least recently used ones are forgotten
     Millis conversation{30 * 60 * 1000};
     Millis load{60'000};
   };
   RouteMemory() : RouteMemory(Options()) {}
   explicit RouteMemory(const Options& options) : options_(options) {}
 
-  // A conversation by a hash that the caller makes of it (0: none).
+  // `conversation`: a hash that the caller computes (0: none).
   void talked(std::uint64_t conversation, const ContentKey& model, const NodeId& node, MonoTime now);
   std::optional<NodeId> host_of(std::uint64_t conversation, const ContentKey& model, MonoTime now) const;
   void loaded(const ContentKey& model, const NodeId& node, MonoTime now);
   std::optional<NodeId> recent_load(const ContentKey& model, MonoTime now) const;
-  // It failed, or its link ended: nothing goes there because it did before.
+  // The node failed, or its link ended: forgets its conversations and loads.
   void failed(const NodeId& node);
 
  private:

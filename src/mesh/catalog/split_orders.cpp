@@ -6,7 +6,7 @@
 namespace corral::mesh {
 namespace {
 
-// What can't be true counts as 0.
+// Newest first. Impossible numbers count as 0.
 void sort_by_age(std::vector<GivenSplit>& given) {
   const auto age = [](const GivenSplit& one) { return std::tuple(~one.order.stamp, one.host); };
   std::ranges::sort(given, {}, [](const GivenSplit& one) { return one.order.stamp; });

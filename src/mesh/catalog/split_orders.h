@@ -1,10 +1,10 @@
-// Which of several orders to split one model counts. They were given to different nodes, some of which may have been
-// cut off from the others then, and machines have no clock in common: so each order gets a number above those of all
-// orders for that model that who gives it and who gets it have heard of. The highest counts, of equal ones (given on
-// both sides of a cut) that of the node with the lower id. Every node that hears the same comes to the same. Pure.
+// Decides which of several orders to split one model is valid. They may come from nodes that were cut off from each
+// other, and machines have no common clock. So each order gets a number above all orders for that model that its giver
+// and its receiver know. The highest number is valid; of equal ones (given on both sides of a cut) the order at the
+// node with the lower id. All nodes with the same information get the same result. Pure.
 //
-// A number that is further above the next lower one than kMaxAhead is a mistake or a lie: it counts as the oldest, or
-// nobody could ever give a newer order.
+// A number more than kMostAhead above the next lower one is a mistake or a lie. It counts as the oldest, because
+// otherwise no newer order would be possible.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace corral::mesh {
 
 inline constexpr std::uint64_t kMaxAhead = 1 << 20;
 
-// As a node tells it that was told.
+// A split order, as announced by the node that got it.
 struct GivenSplit {
   NodeId host;
   SplitOrder order;
 };
 
-// Of one model, in any order; nullptr: there is none.
+// The valid order of one model, from orders in any sequence; nullptr: there is none.
 const GivenSplit* newest_of(std::vector<GivenSplit>& given);
-// For a new one for this model at a node that knows this catalog: above all others. `asked`: what who gives it says;
-// more than what others could believe is left out.
+// The number of a new order for this model, above all in the catalog. `asked`: the giver's number, limited to
+// kMostAhead above the newest.
 std::uint64_t next_stamp(const Catalog& catalog, const ContentKey& model, std::uint64_t asked = 0);
 
 }  // namespace corral::mesh

@@ -1,4 +1,4 @@
-// How sizes stand in sentences for people.
+// Sizes in messages for people.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using async::Task;
 
-constexpr std::size_t kAhead = 2;  // questions under way
+constexpr std::size_t kAhead = 2;  // requests in flight
 constexpr Millis kToldEvery{500};
 
 bool is_of_the_disk(const Error& error) {
@@ -53,7 +53,7 @@ class Fetch {
     auto pause = rules_.pause;
     for (int failures = 0; failures < rules_.max_failures;) {
       const auto source = next_source();
-      // Those that refused won't change their minds; those that can't be reached just now may come back.
+      // Sources that refused are final; unreachable ones may come back.
       if (!source && !refused_.empty() && last_) co_return std::unexpected(*last_);
       const auto before = ranges_;
       Result<> done = no_source();
@@ -73,7 +73,7 @@ class Fetch {
 
  private:
   static Result<> no_source() {
-    return fail(errc::unreachable, "no node that can be reached now has a copy to give; it goes on when one is there");
+    return fail(errc::unreachable, "no reachable node offers a copy; the copy continues when one does");
   }
   void note_failure(const NodeId& source, const Error& error) {
     log::info("mesh", "copy from {}: {}", short_text(source), error.message);
@@ -84,7 +84,7 @@ class Fetch {
     return [given_up = given_up_] { return !*given_up; };
   }
 
-  // The best of those that were tried least.
+  // The best of the least tried sources.
   std::optional<NodeId> next_source() {
     std::optional<NodeId> best;
     for (const auto& node : order_.sources()) {
@@ -101,7 +101,7 @@ class Fetch {
     CopyReader reader(*stream);
     auto asking = get_manifest(*stream, reader);
     auto list = co_await async::with_timeout(timers_, rules_.answer, std::move(asking));
-    if (!list) co_return fail(errc::timed_out, "it doesn't say what the files are");
+    if (!list) co_return fail(errc::timed_out, "it didn't send the list of files in time");
     if (!*list) co_return std::unexpected(list->error());
     if (!model_) {
       if (auto made = co_await open_partial(std::move(**list)); !made) co_return made;
@@ -110,13 +110,13 @@ class Fetch {
     auto getting = get_ranges(*stream, reader, source);
     auto got = co_await async::race(std::move(getting), until_stalled(reader));
     if (got) co_return std::move(*got);
-    // The next try reads what the write under way changes.
-    const Result<> stalled = fail(errc::timed_out, "its bytes stopped coming");
+    // Wait for the current write: the next try reads what it changes.
+    const Result<> stalled = fail(errc::timed_out, "it stopped sending bytes");
     const auto ended = co_await end(stalled);
     co_return note(ended, source);
   }
 
-  // Of a stream it counts only that something comes.
+  // Any byte of the stream shows that it isn't stalled.
   Task<void> until_stalled(const CopyReader& reader) {
     while (true) {
       const auto before = reader.received();
@@ -135,13 +135,14 @@ class Fetch {
     auto list = decode_manifest(bytes);
     if (!list) co_return list;
     if (list->manifest.content != order_.content || list->author != stream.peer().key) {
-      co_return fail(errc::forged, "it gives another model's files, or somebody else's word for them");
+      co_return fail(errc::forged, "its list is of another model, or signed by another node");
     }
-    if (model_ && !same_files(list->manifest)) co_return fail(errc::forged, "its list of the same content differs");
+    if (model_ && !same_files(list->manifest))
+      co_return fail(errc::forged, "its list differs from the first one of this content");
     co_return list;
   }
 
-  // The same bytes; how the files are called is the first one's business.
+  // Compares the bytes only: the names are those of the first list.
   bool same_files(const Manifest& other) const {
     return std::ranges::equal(model_->manifest().files, other.files, [](const CopyFile& a, const CopyFile& b) {
       return a.hash == b.hash && a.ranges == b.ranges && a.bytes == b.bytes;
@@ -159,11 +160,11 @@ class Fetch {
     co_return Result<>();
   }
 
-  // Several questions are out while the last answer is written.
+  // Sends requests ahead while the last answer is written.
   Task<Result<>> get_ranges(Stream& stream, CopyReader& reader, NodeId source) {
     const auto executor = co_await async::asio::this_coro::executor;
     const auto wanted = model_->missing();
-    // Two take turns: memory that was never touched is slow.
+    // Two buffers are reused in turn: fresh memory is slow.
     std::shared_ptr<std::string> written_from, spare;
     std::size_t asked = 0;
     for (std::size_t at = 0; at < wanted.size(); ++at) {
@@ -189,12 +190,12 @@ class Fetch {
   Task<Result<>> get_range(CopyReader& reader, RangeId range, std::string& bytes) {
     const auto length = co_await reader.answer('r', kRangeBytes);
     if (!length) co_return std::unexpected(length.error());
-    if (*length != bytes_of(model_->manifest(), range)) co_return fail(errc::malformed, "a range of another length");
+    if (*length != bytes_of(model_->manifest(), range)) co_return fail(errc::malformed, "a range has a wrong length");
     bytes.resize_and_overwrite(*length, [](char*, std::size_t size) { return size; });
     co_return co_await reader.read(bytes.data(), bytes.size());
   }
 
-  // Waits for the write under way; its error goes before `otherwise`.
+  // Waits for the current write; returns its error, else `otherwise`.
   Task<Result<>> end(Result<> otherwise) {
     if (writing_) {
       const DiskWait waiting(waits_for_disk_);  // a slow disk is no peer's fault
@@ -224,13 +225,15 @@ class Fetch {
     if (!sound) co_return std::unexpected(sound.error());
     auto finish = [model = model_] { return Named(model->finish()); };
     auto named = co_await async::run_or_leave(files_, timers_, std::move(finish));
-    if (named.paths) files_.post([model = model_] { settle(*model); });  // a disk takes its time, the model is there
+    if (named.paths)
+      files_.post([model = model_] { settle(*model); });  // a disk may be slow, and the model is usable already
     co_return std::move(named.paths);
   }
 
   static void settle(PartialModel& model) {
     if (const auto settled = model.settle(); !settled)
-      log::warning("mesh", "a copy isn't safe from a loss of power: {}", settled.error().message);
+      log::warning("mesh", "a loss of power may damage a copy, because it isn't flushed to the disk: {}",
+                   settled.error().message);
   }
 
   void tell(bool now) {
@@ -244,7 +247,7 @@ class Fetch {
     order_.on_progress({done, model_->manifest().bytes(), rate_, from_});
   }
 
-  // What comes back from a thread is copied on its way.
+  // Results of a thread must be copyable.
   struct Shared {
     explicit Shared(Result<std::unique_ptr<PartialModel>> opened) {
       if (opened) {
@@ -266,10 +269,10 @@ class Fetch {
   async::Timers& timers_;
   const CopyRules rules_;
   std::shared_ptr<PartialModel> model_;
-  // Shared with what runs on threads for files.
+  // Shared with the work on threads for files.
   const std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
-  // The write under way. It changes the model on its thread: end() comes before all that reads what is there.
-  std::unique_ptr<async::SpawnedTask<Result<>>> writing_;
+  // The current write. It changes the model on its thread: call end() before reading the model's ranges.
+  std::unique_ptr<async::Beside<Result<>>> writing_;
   bool waits_for_disk_ = false;
   NodeId from_;
   std::size_t ranges_ = 0;  // written by this run

@@ -1,4 +1,4 @@
-// The end of a copy that wants the files: from one node after another until all is there, verified, and named.
+// The receiving end of a copy: fetches from one node after another until all files are complete, verified and named.
 //
 // Belongs to the mesh's loop; the disk is written on threads for files.
 #pragma once
@@ -17,37 +17,37 @@ namespace corral::mesh {
 
 struct CopyProgress {
   std::uint64_t done = 0, total = 0;  // bytes
-  double bytes_per_second = 0;        // lately
-  NodeId from;                        // where they come from now
+  double bytes_per_second = 0;        // recent average
+  NodeId from;                        // the present source
 };
 
 struct CopyOrder {
   Sha256 content{};
   std::filesystem::path folder;  // of this machine, where the files go
-  // Where it can be had now, best first; asked again whenever a source has failed.
+  // The present sources, best first; called again after each failure of a source.
   std::function<std::vector<NodeId>()> sources;
   // A stream of purpose copy to that node.
   std::function<async::Task<Result<std::unique_ptr<Stream>>>(NodeId)> open;
-  // Looks at the files before they get their names, and may refuse them.
+  // Checks the files before they get their names, and may reject them.
   std::function<async::Task<Result<>>(std::vector<std::filesystem::path>)> inspect;
   std::function<void(const CopyProgress&)> on_progress = {};  // on the loop, twice a second at most
 };
 
 struct CopyRules {
-  Millis answer{900'000};  // to the question for the list: the node may have to read its files; a node that is gone
-                           // closes the stream
-  Millis stall{15'000};    // nothing came for so long: another connection is tried
+  Millis answer{900'000};  // for the list, because the node may have to read its files; a node that is gone closes the
+                           // stream
+  Millis stall{15'000};    // no bytes for so long: another connection is tried
   Millis pause{500};       // after a failure, doubled up to `longest_pause`
   Millis longest_pause{30'000};
-  int max_failures = 8;  // in a row, without a range in between; then it ends, and goes on when asked again
-  int most_damaged = 3;  // ranges from one node that came damaged: that node is asked no more
+  int most_failures = 8;  // in a row, without a range in between; then the copy ends, and a new order continues it
+  int most_damaged = 3;   // damaged ranges from one node: then that node is no longer asked
 };
 
-// `files` has one thread, so that what is done to the same files is done in order.
+// `files` has one thread, so that the work on the same files is done in order.
 //
-// The files, as they are called now. What is there already isn't copied again, also after a kill. Cancelling keeps what
-// there is. Errors: unreachable (no source for a while), not_offered (they refuse), damaged, disk_full, name_taken,
-// what `inspect` says, timed_out, link_closed and the like after `max_failures`, the system's own.
+// Returns the paths of the files. Existing data isn't copied again, also after a kill. Cancelling keeps the data.
+// Errors: unreachable (no source for a while), not_offered (the sources refuse), damaged, disk_full, name_taken, those
+// of `inspect`, timed_out, link_closed and the like after `most_failures`, the system's own.
 async::Task<Result<std::vector<std::filesystem::path>>> fetch_copy(CopyOrder order, async::ThreadPool& files,
                                                                    async::Timers& timers,
                                                                    CopyRules rules = CopyRules());

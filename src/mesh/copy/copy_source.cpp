@@ -30,7 +30,7 @@ std::unexpected<Error> unreadable(const fs::path& path) {
 
 using Bytes = std::shared_ptr<std::string>;
 
-// For a thread of files.
+// For a thread for files.
 Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::size_t count) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return unreadable(path);
@@ -60,12 +60,12 @@ class Source {
         options_(options),
         reader_(*stream_) {}
 
-  // One watch for all of it: what takes long is fine as long as it moves.
+  // One deadline for everything, which moves with each step: a slow copy is allowed, a stalled one isn't.
   async::Task<Result<std::uint64_t>> serve() {
     give(options_.idle);
     auto talking = talk();
     auto done = co_await async::race(std::move(talking), until_overdue());
-    if (!done) co_return fail(errc::timed_out, "the other end of a copy stands still");
+    if (!done) co_return fail(errc::timed_out, "the other end of a copy stalled");
     co_return std::move(*done);
   }
 
@@ -102,7 +102,7 @@ class Source {
   }
 
   async::Task<Result<>> give_manifest(Sha256 content) {
-    if (model_) co_return fail(errc::malformed, "a stream is for one model");
+    if (model_) co_return fail(errc::malformed, "a second list was requested on the stream of a copy");
     give(options_.list);
     auto found = co_await shelf_.find(content);
     give(options_.stall);
@@ -115,7 +115,7 @@ class Source {
 
   async::Task<Result<>> give_range(RangeId range) {
     const auto count = model_ ? bytes_of(model_->manifest, range) : 0;
-    if (count == 0) co_return co_await refuse("there is no such range");
+    if (count == 0) co_return co_await refuse("the requested range doesn't exist");
     const fs::path path = model_->paths[range.file];
     const auto begin = range.range * kRangeBytes;
     auto head = answer_head('r', static_cast<std::uint32_t>(count));
@@ -124,13 +124,13 @@ class Source {
     auto next = read_piece(executor, path, begin, count);
     for (std::uint64_t done = 0; done < count;) {
       const bool read = co_await next->wait(timers_, options_.stall);
-      if (!read) co_return fail(errc::timed_out, "the disk gives no answer");
+      if (!read) co_return fail(errc::timed_out, "the disk doesn't respond");
       const auto piece = next->take();
       if (!piece) {
-        // With the head out there is no other way to say so.
+        // After the head only the end of the stream can report the error.
         if (head.empty()) co_return std::unexpected(piece.error());
         log::warning("mesh", "copy: {}", piece.error().message);
-        co_return co_await refuse("its file can't be read there");
+        co_return co_await refuse("the node can't read the file");
       }
       const auto size = (*piece)->size();
       if (done + size < count) next = read_piece(executor, path, begin + done + size, count - done - size);

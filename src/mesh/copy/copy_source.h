@@ -1,5 +1,5 @@
-// The end of a copy that has the files. Only what the shelf offers is given, whatever is asked for; a range is read
-// from the disk when it is asked for, on a thread for files.
+// The sending end of a copy. Sends only models that the CopyProvider offers; reads each requested range from the disk,
+// on a thread for files.
 //
 // Belongs to the mesh's loop.
 #pragma once
@@ -24,32 +24,32 @@ struct OfferedModel {
 };
 using OfferedModelPtr = std::shared_ptr<const OfferedModel>;
 
-// What may be copied from this node.
+// The models that peers may copy from this node.
 class CopyProvider {
  public:
   virtual ~CopyProvider() = default;
-  // Errors: not_offered, with a sentence for people: it isn't there, isn't hashed yet, may not be copied.
+  // Errors: not_offered, with a sentence for people: the model isn't there, isn't hashed yet, or may not be copied.
   virtual async::Task<Result<OfferedModelPtr>> find(Sha256 content) = 0;
 };
 
 struct CopySourceOptions {
-  Millis list{900'000};  // a list of files that must be read for it may take so long
-  Millis idle{60'000};   // a stream on which nothing is asked for so long is ended
-  Millis stall{30'000};  // one of which nothing is taken for so long, too
+  Millis list{900'000};  // limit for making a list, which may need to read the files
+  Millis idle{60'000};   // a stream without a request for so long is ended
+  Millis stall{30'000};  // a stream whose peer reads nothing for so long, too
 };
 
-// Serves one stream to its end. What it refers to outlives it. Returns how many bytes of files were sent. Errors:
+// Serves one stream to its end. The references outlive it. Returns how many bytes of files were sent. Errors:
 // link_closed, malformed, timed_out.
 async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyProvider& shelf,
                                               async::ThreadPool& files, async::Timers& timers,
                                               CopySourceOptions options = CopySourceOptions());
 
-// The list of a model's files, from their hashes with all steps. Errors: malformed, for names that can't be told and
-// for hashes without steps; too_large.
+// The list of a model's files, from their hashes with all steps. Errors: malformed, for unusable names and hashes
+// without steps; too_large.
 Result<Manifest> make_manifest(std::string model, std::string source, const std::vector<std::filesystem::path>& paths,
                                bool has_projector, std::vector<models::FileHash> hashes);
 
-// Reads all of them. For a thread of files. `go_on` is asked now and then; nothing when it said no. Errors: the
+// Reads all files. For a thread for files. Calls `go_on` now and then; nothing if it returned false. Errors: the
 // system's own.
 Result<std::optional<std::vector<models::FileHash>>> read_hashes(const std::vector<std::filesystem::path>& paths,
                                                                  const std::function<bool()>& go_on);

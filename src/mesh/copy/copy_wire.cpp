@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kBuffer = 256 * 1024;
 constexpr std::size_t kLongestRefusal = 400;
 
-std::unexpected<Error> nonsense() { return fail(errc::malformed, "the other end of a copy makes no sense"); }
+std::unexpected<Error> nonsense() { return fail(errc::malformed, "the other end of a copy sent a malformed message"); }
 
 }  // namespace
 
@@ -58,7 +58,7 @@ async::Task<Result<bool>> CopyReader::more() {
 
 async::Task<Result<>> CopyReader::read(char* into, std::size_t count) {
   while (count > 0) {
-    if (rest_.empty() && count >= kBuffer) {  // straight to where it belongs
+    if (rest_.empty() && count >= kBuffer) {  // directly into the target
       const std::span<char> space(into, count);
       const auto got = co_await stream_.read_some(space);
       if (!got) co_return std::unexpected(got.error());

@@ -1,9 +1,9 @@
-// What is said over a stream of purpose `copy`: questions in turns, answers in the same order.
+// The messages of a stream of purpose `copy`: requests, and answers in the same order.
 //
 //   'M' content (32)               → 'm' length (4) signed manifest   |  'n' length (2) why not
 //   'R' file (2) range (4)         → 'r' length (4) bytes             |  'n' length (2) why not
 //
-// One manifest per stream, before ranges; ranges are of that content. Two questions may be on their way.
+// One manifest per stream, before ranges; ranges are of that content. Two requests may be in flight.
 #pragma once
 
 #include <memory>
@@ -35,14 +35,15 @@ class CopyReader {
  public:
   explicit CopyReader(Stream& stream);
 
-  // True: there is more; false: the peer has ended the conversation, at the end of a message. Errors: link_closed.
+  // True: there is more; false: the peer has ended the stream, at the end of a message. Errors: link_closed.
   async::Task<Result<bool>> more();
   async::Task<Result<>> read(char* into, std::size_t count);
-  // Bytes that came, so far.
+  // Bytes received so far.
   std::uint64_t received() const { return received_; }
-  // The next question. Errors: link_closed, malformed.
+  // The next request. Errors: link_closed, malformed.
   async::Task<Result<CopyQuestion>> question();
-  // What the answer is long, or why there is none (not_offered, with the peer's words). `most`: more is malformed.
+  // The length of the answer; malformed if it is above `most`. Errors: not_offered (with the peer's reason), malformed,
+  // link_closed.
   async::Task<Result<std::uint32_t>> answer(char kind, std::size_t most);
 
  private:

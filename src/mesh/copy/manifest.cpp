@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kLongestName = 255;
 
 std::unexpected<Error> bad(std::string_view why) {
-  return fail(errc::malformed, fmt::format("the list of a model's files makes no sense: {}", why));
+  return fail(errc::malformed, fmt::format("the list of a model's files is malformed: {}", why));
 }
 
 bool is_short_text(std::string_view text) {
@@ -48,7 +48,7 @@ std::string body_of(const Manifest& manifest) {
 Result<Manifest> read_body(std::string_view bytes) {
   ByteReader in(bytes);
   if (in.number<std::uint8_t>() != 1)
-    return fail(errc::unsupported_version, "the list of a model's files is of a newer version");
+    return fail(errc::unsupported_version, "the list of a model's files has a newer version: update corral");
   Manifest manifest;
   manifest.content = in.fixed<32>();
   manifest.model = in.sized<std::uint16_t>();
@@ -65,7 +65,7 @@ Result<Manifest> read_body(std::string_view bytes) {
     for (std::size_t r = 0; r < ranges; ++r) file.ranges.push_back(in.fixed<32>());
     manifest.files.push_back(std::move(file));
   }
-  if (!in.done()) return bad("it is cut off, or has more than it says");
+  if (!in.done()) return bad("it is cut off, or has additional bytes");
   return manifest;
 }
 
@@ -92,34 +92,36 @@ std::uint64_t bytes_of(const Manifest& manifest, RangeId range) {
 
 Result<> check(const Manifest& manifest) {
   const auto& files = manifest.files;
-  if (!is_short_text(manifest.model) || !is_short_text(manifest.source)) return bad("its name is no text for people");
-  if (files.empty() || (manifest.has_projector && files.size() < 2)) return bad("it names no file of a model");
-  if (files.size() > kMaxCopyFiles)
-    return fail(errc::too_large, fmt::format("a model of {} files; {} is the most", files.size(), kMaxCopyFiles));
+  if (!is_short_text(manifest.model) || !is_short_text(manifest.source))
+    return bad("its name or source has unprintable characters or is too long");
+  if (files.empty() || (manifest.has_projector && files.size() < 2)) return bad("it lists no model file");
+  if (files.size() > kMostCopyFiles)
+    return fail(errc::too_large, fmt::format("a model has {} files (max {})", files.size(), kMostCopyFiles));
   std::set<std::string_view> names;
   std::uint64_t ranges = 0;
   std::vector<Sha256> parts;
   for (const auto& file : files) {
     if (!is_name_of_file(file.name))
-      return bad(fmt::format("'{}' is no name of a model's file", valid_utf8(file.name.substr(0, 80))));
-    if (!names.insert(file.name).second) return bad(fmt::format("it names '{}' twice", file.name));
-    if (file.bytes == 0 || file.bytes > kMaxRanges * kRangeBytes)
+      return bad(fmt::format("'{}' is not a name of a model file", valid_utf8(file.name.substr(0, 80))));
+    if (!names.insert(file.name).second) return bad(fmt::format("it lists '{}' twice", file.name));
+    if (file.bytes == 0 || file.bytes > kMostRanges * kRangeBytes)
       return bad(fmt::format("'{}' has {} bytes", file.name, file.bytes));
     if (file.ranges.size() != models::steps_of(file.bytes))
-      return bad(fmt::format("'{}' has too many or too few hashes", file.name));
+      return bad(fmt::format("'{}' has a wrong number of hashes", file.name));
     if (file.ranges.back() != file.hash)
-      return bad(fmt::format("the ranges of '{}' don't come to its hash", file.name));
+      return bad(fmt::format("the last range of '{}' doesn't give the hash of the file", file.name));
     ranges += file.ranges.size();
     parts.push_back(file.hash);
   }
-  if (ranges > kMaxRanges)
-    return fail(errc::too_large, fmt::format("a model of {} ranges; {} is the most", ranges, kMaxRanges));
+  if (ranges > kMostRanges)
+    return fail(errc::too_large, fmt::format("a model has {} ranges (max {})", ranges, kMostRanges));
   std::optional<Sha256> projector;
   if (manifest.has_projector) {
     projector = parts.back();
     parts.pop_back();
   }
-  if (models::content_of(parts, projector) != manifest.content) return bad("its files aren't those of the model");
+  if (models::content_of(parts, projector) != manifest.content)
+    return bad("its files don't give the content of the model");
   return {};
 }
 
@@ -146,7 +148,7 @@ Result<SignedManifest> decode_manifest(std::string_view bytes) {
   if (!manifest) return std::unexpected(manifest.error());
   if (const auto sound = check(*manifest); !sound) return std::unexpected(sound.error());
   if (!verify(read.author, Domain::copy, in.rest(), read.signature)) {
-    return fail(errc::forged, "the list of a model's files wasn't signed by who is said to have them");
+    return fail(errc::forged, "the list of a model's files has a wrong signature");
   }
   read.manifest = std::move(*manifest);
   return read;

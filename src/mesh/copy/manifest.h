@@ -1,5 +1,5 @@
-// What a model's files are, in hashed ranges, signed by the node that has them. Who copies checks every range before it
-// counts, and the whole at the end; a copy can go on at another node that has the same content. Pure values.
+// The list of a model's files, in hashed ranges, signed by the node that has them. The receiver checks every range
+// before it uses it. A copy can continue at another node with the same content. Pure values.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct CopyFile {
 struct Manifest {
   Sha256 content{};  // of the model, see models::content_of
   std::string model;
-  std::string source;           // "org/repo:QUANT"; empty: of the node's own
+  std::string source;           // "org/repo:QUANT"; empty: a local model of the node
   std::vector<CopyFile> files;  // all parts in order, the projector last
   bool has_projector = false;
   friend bool operator==(const Manifest&, const Manifest&) = default;
@@ -46,11 +46,11 @@ struct RangeId {
   std::uint32_t range = 0;
   friend auto operator<=>(const RangeId&, const RangeId&) = default;
 };
-// 0 for what isn't there.
+// 0 for a range that doesn't exist.
 std::uint64_t bytes_of(const Manifest& manifest, RangeId range);
 
-// What others may believe: names that stay in one folder and are files of models, all different; as many ranges as the
-// sizes need; the content that the files' hashes give. Errors: malformed, too_large.
+// Checks a list of another node: different names of model files, without folders; as many ranges as the sizes need; the
+// content that the files' hashes give. Errors: malformed, too_large.
 Result<> check(const Manifest& manifest);
 
 struct SignedManifest {
@@ -61,7 +61,7 @@ struct SignedManifest {
 SignedManifest sign_manifest(const SigningKey& author, Manifest manifest);
 
 std::string encode(const SignedManifest& signed_one);
-// Checked, and its signature genuine. Errors: malformed, too_large, forged.
+// Includes check(), and verifies the signature. Errors: malformed, too_large, forged.
 Result<SignedManifest> decode_manifest(std::string_view bytes);
 
 }  // namespace corral::mesh

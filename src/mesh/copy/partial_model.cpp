@@ -24,14 +24,14 @@ namespace fs = std::filesystem;
 constexpr const char* kHidden = ".corral-copy-";
 constexpr const char* kList = "list";
 constexpr std::size_t kPiece = 1 << 20;
-// The system takes memory in blocks as large as a write, and large ones are seldom those that were in use lately: on a
-// virtual machine they cost five times as much.
+// The kernel allocates memory in blocks of the size of a write, and large blocks are rarely warm: on a virtual machine
+// they cost five times as much.
 constexpr std::size_t kWrite = 128 << 10;
 
 std::unexpected<Error> trouble(const fs::path& path, int cause) {
   if (cause == ENOSPC || cause == EDQUOT) {
     return fail(errc::disk_full,
-                fmt::format("the disk of '{}' is full: make room, the copy goes on from where it is", path.native()));
+                fmt::format("the disk of '{}' is full: free space, then the copy continues", path.native()));
   }
   return std::unexpected(
       Error({cause, std::system_category()}, fmt::format("'{}': {}", path.native(), std::strerror(cause))));
@@ -41,13 +41,13 @@ fs::path hidden_folder(const fs::path& folder, const Sha256& content) {
   return folder / (kHidden + to_hex(content).substr(0, 32));
 }
 
-// "tiny-llama-1a2b3c4d": for people by name, apart by content.
+// "tiny-llama-1a2b3c4d": the name is for people, the digits of the content make it unique.
 fs::path goal_folder(const fs::path& folder, const Manifest& manifest) {
   const auto stem = fs::path(manifest.files.front().name).stem().native();
   return folder / fmt::format("{}-{}", stem.substr(0, 128), to_hex(manifest.content).substr(0, 8));
 }
 
-// What is kept free for others.
+// Disk space that stays free for other programs.
 constexpr std::uint64_t kSpare = 256ull << 20;
 
 Result<std::uint64_t> free_bytes(const fs::path& folder) {
@@ -68,9 +68,9 @@ bool read_all(int file, std::uint64_t offset, char* space, std::size_t count) {
   return true;
 }
 
-std::unexpected<Error> unwanted() { return fail(errc::link_closed, "the copy was given up"); }
+std::unexpected<Error> unwanted() { return fail(errc::link_closed, "the copy was cancelled"); }
 
-// The hash of a file behind one of its ranges, that of the ranges before being right.
+// The hash of a file up to the end of one range, from the hash step before the range.
 class RangeDigest {
  public:
   RangeDigest(const Manifest& manifest, RangeId range)
@@ -87,7 +87,7 @@ class RangeDigest {
   models::Digest digest_;
 };
 
-// False also when it can't be read, or isn't wanted any more.
+// False also if the range can't be read, or the work was cancelled.
 bool is_there(int file, const Manifest& manifest, RangeId range, const GoOn& go_on) {
   const auto begin = range.range * kRangeBytes, count = bytes_of(manifest, range);
   const auto space = std::make_unique_for_overwrite<char[]>(kPiece);
@@ -102,17 +102,17 @@ bool is_there(int file, const Manifest& manifest, RangeId range, const GoOn& go_
   return digest.is_right();
 }
 
-// Blocks of the file that were never written read as zeros: no range of a model's file that matters is all zeros, and
-// where one is, it is right.
+// True if no block of the range was written. Such a range reads as zeros, and corral fetches it again.
 bool is_hole(int file, std::uint64_t begin, std::uint64_t count) {
   const auto data = ::lseek(file, static_cast<off_t>(begin), SEEK_DATA);
   return data < 0 || static_cast<std::uint64_t>(data) >= begin + count;
 }
 
-// Unlike a renaming, a link never takes the place of a file, and leaves the part where the next run looks for it.
+// Unlike a rename, a link never replaces a file, and keeps the part for the next run.
 Result<> give_name(const fs::path& part, const fs::path& path) {
   if (::link(part.c_str(), path.c_str()) == 0) return {};
-  if (errno == EEXIST) return fail(errc::name_taken, fmt::format("'{}' is there already", path.native()));
+  if (errno == EEXIST)
+    return fail(errc::name_taken, fmt::format("'{}' exists already: move it to another folder", path.native()));
   return trouble(path, errno);
 }
 
@@ -135,12 +135,12 @@ fs::path PartialModel::part_of(std::size_t file) const { return hidden_ / manife
 Result<std::unique_ptr<PartialModel>> PartialModel::open(const fs::path& folder, const SignedManifest& list,
                                                          const GoOn& go_on) {
   std::unique_ptr<PartialModel> model(new PartialModel(folder, list.manifest));
-  model->take_names();  // an earlier run ended while it gave them
+  model->take_names();  // an earlier run may have ended while it gave them
   for (const auto& file : list.manifest.files) {
     const auto path = model->goal_ / file.name;
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(path, ignored))) {
-      return fail(errc::name_taken, fmt::format("'{}' is there already: move it away", path.native()));
+      return fail(errc::name_taken, fmt::format("'{}' exists already: move it to another folder", path.native()));
     }
   }
   std::error_code error;
@@ -153,7 +153,7 @@ Result<std::unique_ptr<PartialModel>> PartialModel::open(const fs::path& folder,
   return model;
 }
 
-// Files of an earlier run, and which of their ranges are right.
+// Opens the files of an earlier run, and checks which of their ranges are right.
 Result<> PartialModel::take_up(const GoOn& go_on) {
   for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
     const auto path = part_of(i);
@@ -185,12 +185,12 @@ Result<> PartialModel::reserve() {
   }
   if (need > 0 && *have < need + kSpare) {
     return fail(errc::disk_full,
-                fmt::format("'{}' has {} MiB free, and the copy needs {} MiB more besides {} MiB that stay free",
+                fmt::format("'{}' has {} MiB free, but the copy needs {} MiB and {} MiB must stay free: free space",
                             folder_.native(), *have >> 20, need >> 20, kSpare >> 20));
   }
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const auto bytes = static_cast<off_t>(manifest_.files[i].bytes);
-    // Where the file system can't reserve, the room was there a moment ago at least.
+    // A file system without reservation had the space a moment ago at least.
     const int cause = ::fallocate(files_[i].get(), 0, 0, bytes) == 0 ? 0 : errno;
     if (cause != 0 && cause != EOPNOTSUPP && cause != ENOSYS) return trouble(part_of(i), cause);
     if (::ftruncate(files_[i].get(), bytes) != 0) return trouble(part_of(i), errno);
@@ -211,11 +211,11 @@ std::vector<RangeId> PartialModel::missing() const {
 
 Result<> PartialModel::put(RangeId range, std::string_view bytes) {
   if (bytes.empty() || bytes.size() != bytes_of(manifest_, range))
-    return fail(errc::malformed, "a range of another length");
+    return fail(errc::malformed, "a range has a wrong length");
   RangeDigest digest(manifest_, range);
   digest.add(bytes);
   if (!digest.is_right()) {
-    return fail(errc::damaged, fmt::format("bytes {} to {} of '{}' came damaged", range.range * kRangeBytes,
+    return fail(errc::damaged, fmt::format("bytes {} to {} of '{}' are damaged", range.range * kRangeBytes,
                                            range.range * kRangeBytes + bytes.size(), manifest_.files[range.file].name));
   }
   auto offset = static_cast<off_t>(range.range * kRangeBytes);

@@ -1,7 +1,7 @@
-// A copy that isn't whole yet, on the disk: its list, its files at their full size, and which ranges are there.
-// Survives a kill at any moment: what is there is hashed again when it is opened.
+// An incomplete copy on disk: its list, its files at their full size, and which ranges are there. Survives a kill at
+// any moment: open() hashes existing data again.
 //
-// Blocks on the disk: for threads of files. Not for several threads at a time.
+// Blocks on the disk: for threads for files. Not for several threads at a time.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +15,14 @@
 
 namespace corral::mesh {
 
-// Asked now and then by long work whether it is still wanted; what isn't ends with link_closed.
+// Long work calls it now and then; false cancels the work, which ends with link_closed.
 using GoOn = std::function<bool()>;
 
 class PartialModel {
  public:
-  // In the end the files are in a folder of their own below `folder`, so that two models whose files have one name (as
-  // projectors do) don't meet; until then all is in a hidden folder beside it, named after the content. Takes up what
-  // an earlier run left. Reserves the disk. Errors: disk_full; name_taken, when one of the files is there already; the
+  // Finished files are in a folder of their own below `folder`, so that two models with equal file names (such as
+  // projectors) don't collide. Until then all is in a hidden folder beside it, named after the content. Reuses the data
+  // of an earlier run. Reserves disk space. Errors: disk_full; name_taken, if one of the files exists already; the
   // system's own.
   static Result<std::unique_ptr<PartialModel>> open(const std::filesystem::path& folder, const SignedManifest& list,
                                                     const GoOn& go_on);
@@ -35,19 +35,19 @@ class PartialModel {
   // Errors: damaged, and nothing is written; the system's own.
   Result<> put(RangeId range, std::string_view bytes);
 
-  // Where the files are until they get their names, in their order.
+  // The paths of the files until they get their names, in the order of the manifest.
   std::vector<std::filesystem::path> parts() const;
-  // All ranges are there, and so the files are right as wholes: gives them their names, the first part last, so that a
-  // model is seen when it is whole. Errors: name_taken, the system's own.
+  // If all ranges are there: gives the files their names, the first part last, so that a model is visible only when it
+  // is complete. Errors: name_taken, the system's own.
   Result<std::vector<std::filesystem::path>> finish();
-  // And then brings all of it to the disk, and removes the hidden folder. Until that has ended a loss of power may have
-  // cost bytes, and left_over() looks. Errors: the system's own; the hidden folder stays.
+  // After finish(): flushes all files to the disk, and removes the hidden folder. A loss of power before its end may
+  // cost bytes, which left_over() checks. Errors: the system's own; the hidden folder stays.
   Result<> settle();
 
-  // Removes all of it.
+  // Removes the hidden folder.
   static void discard(const std::filesystem::path& folder, const Sha256& content);
-  // The contents of the copies that were begun in this folder, with their lists; broken ones are left out. One that got
-  // all its names, but wasn't settled, is hashed again: it is settled when it is right, and loses its names otherwise.
+  // The lists of the incomplete copies in this folder; damaged lists are left out. A copy with all its names that
+  // wasn't settled is hashed again: if it is right it is settled, otherwise it loses its names.
   static std::vector<SignedManifest> left_over(const std::filesystem::path& folder, const GoOn& go_on);
 
  private:

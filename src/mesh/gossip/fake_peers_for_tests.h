@@ -28,13 +28,13 @@ class FakeAir {
 
   inline void up(FakePeers& a, FakePeers& b);
   inline void down(FakePeers& a, FakePeers& b);
-  // False when nothing is under way.
+  // False if no frame is in transit.
   inline bool deliver_one();
   void deliver_all() {
     while (deliver_one()) {
     }
   }
-  // Frames that pass through it first; false: it is lost (a peer that doesn't answer).
+  // Called for each frame; false: it is lost (a peer that doesn't answer).
   std::function<bool(const Message&)> filter;
   std::deque<Message> under_way;
   std::uint64_t delivered = 0;
@@ -88,7 +88,7 @@ class FakePeers final : public Peers {
 
   std::vector<PublicKey> members;
   std::map<NodeId, FakePeers*> linked;
-  MonoTime since{};  // that all are up, or not
+  MonoTime since{};  // start of the present state of all links
 
  private:
   FakeAir& air_;

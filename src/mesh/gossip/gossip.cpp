@@ -8,9 +8,9 @@ using async::Task;
 
 namespace {
 
-// Of pages that one peer may have asked for and not got yet; it asks again.
-constexpr std::size_t kMaxQuestions = 512;
-constexpr std::size_t kLook = 1024;  // bytes that a look into the book counts as
+// The most waiting page requests of one peer; it repeats dropped ones.
+constexpr std::size_t kMostQuestions = 512;
+constexpr std::size_t kLook = 1024;  // cost of a lookup in the store, in bytes
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void Gossip::announce(NodeState said) {
 
 void Gossip::refill_links() {
   if (!has_said_) return;
-  std::map<NodeId, std::uint64_t> rates;  // those the announcer knows
+  std::map<NodeId, std::uint64_t> rates;  // from the caller of announce()
   for (const auto& link : said_.links) rates[link.to] = link.bytes_per_second;
   said_.links.clear();
   for (const auto& view : peers_.view()) {
@@ -95,7 +95,7 @@ void Gossip::say_own() {
 
 Reach Gossip::reach_of(const PeerView& view) const { return view.state == PeerState::up ? Reach::linked : Reach::away; }
 
-// Of a node with a link only what it said in the life in which it speaks now: a statement of an earlier one is a ghost.
+// For a node with a link only its state of the present epoch: an earlier state is out of date.
 std::shared_ptr<const NodeState> Gossip::word_of(const NodeId& id, Reach reach) const {
   const auto* announcement = book_.find(id);
   if (!announcement) return nullptr;
@@ -107,8 +107,8 @@ std::shared_ptr<const NodeState> Gossip::word_of(const NodeId& id, Reach reach) 
   return announcement->statement;
 }
 
-// A node that starts again says first that it is there, and then which models it has. Until then it may have those that
-// it had: their names stay known for a while, or who asks for them would be told that there are none.
+// A restarted node first announces that it is there, and then its models. Until then it may still have its former ones.
+// Their names stay known for a while, so that requests for them get 503 and not 404.
 KnownNode Gossip::known(const PeerView& view) const {
   const auto reach = reach_of(view);
   KnownNode node{view.id, reach, view.round_trip, word_of(view.id, reach), {}, view.since, {}};
@@ -257,7 +257,7 @@ void Gossip::frame(const NodeId& peer, const Frame& frame) {
   stir();
 }
 
-// The head of this node, or the peer's own one, which it has forgotten.
+// Sends the head of this node, or the peer's own one, which it has forgotten.
 void Gossip::tell(const NodeId& peer, const NodeId& author) {
   const auto* announcement = book_.find(author);
   if (!announcement) return;
@@ -267,7 +267,7 @@ void Gossip::tell(const NodeId& peer, const NodeId& author) {
   peers_.send(peer, std::move(frame));
 }
 
-// Only this node's pages are asked for here; earlier versions may ask for those of others.
+// Peers request only this node's pages; earlier versions may also request pages of other nodes.
 void Gossip::take_question(LinkState& link, std::string_view payload) {
   ByteReader in(payload);
   PublicKey author;
@@ -290,7 +290,7 @@ void Gossip::take_question(LinkState& link, std::string_view payload) {
 void Gossip::give_pages(LinkState& link) {
   const std::string author(as_text(key_.public_key().bytes));
   const auto now = timers_.now();
-  // Nothing is looked up for a peer that has had its share: that would cost, too.
+  // No lookups for a peer over its limit: they cost time, too.
   while (!link.asked.empty() && now >= link.pages_from) {
     std::string payload = author;
     std::size_t looked = 0, pages = 0;
@@ -309,7 +309,7 @@ void Gossip::give_pages(LinkState& link) {
     link.asked.erase(link.asked.begin(), link.asked.begin() + static_cast<std::ptrdiff_t>(looked));
     counters_.pages_out += pages;
     if (pages > 0) peers_.send(link.peer, {FrameKind::pages, std::move(payload)});
-    // Without any page: what else was asked for isn't here (any more).
+    // A frame without pages: the other requested pages aren't here.
     if (pages < looked) peers_.send(link.peer, {FrameKind::pages, author});
   }
 }

@@ -1,8 +1,7 @@
-// Tells this node's announcement over its links, and takes those of its peers. Each comes from its author, over the
-// author's own link, and is passed on to nobody. Whoever gets a newer head asks its author for the pages that it lacks.
+// Sends this node's announcement over its links, and takes those of its peers. Each comes from its author, over the
+// author's own link, and is never forwarded. A node that gets a newer head asks its author for the pages it lacks.
 //
-// What a peer sends has bounds: signatures that are checked for it, announcements each second, pages that were asked
-// for and no others.
+// Everything from a peer has bounds: checked signatures and announcements each second, and only requested pages.
 //
 // Belongs to the mesh's loop. Time passes in tick(), which run() calls.
 #pragma once
@@ -27,24 +26,24 @@ namespace corral::mesh {
 struct GossipOptions {
   MeshId mesh;
   std::function<MembershipStatus(const PublicKey&)> standing;  // of a key in the mesh, now
-  // Called when a peer holds an announcement of this node's from a life that it forgot: the count to keep (keep_epoch).
+  // Called if a peer has an announcement of this node of an epoch that it forgot: the epoch to keep (keep_epoch).
   std::function<void(std::uint64_t epoch)> keep_epoch;
-  // How heads are signed and checked, for simulations; empty: truly.
+  // How simulations sign and check heads; empty: with real signatures.
   std::function<void(Head&)> sign;
   std::function<bool(const Head&)> genuine;
-  std::function<std::vector<std::string>(const NodeState&)> encode;  // as later versions do
+  std::function<std::vector<std::string>(const NodeState&)> encode;  // for tests: as later versions do
 
   Millis tick{100};
-  Millis between_own{500};                                // two announcements of this node
-  Millis patience{5000};                                  // for pages that were asked for
-  Millis rest{10'000};                                    // then its author is asked for them again
-  Millis first_words{10'000};                             // nothing is known of a node: it may be about to speak
-  Millis names_for{60'000};                               // of a linked node that doesn't say which models it has now
-  int rounds = 3;                                         // of asking, before an announcement is given up
-  RateLimit news{2, 6};                                   // announcements of one peer that are fetched
-  RateLimit checks{500, 1500};                            // signatures, for one peer
+  Millis between_own{500};      // between two announcements of this node
+  Millis patience{5000};        // wait for requested pages
+  Millis rest{10'000};          // then they are requested again
+  Millis first_words{10'000};   // an unknown node may announce itself within this time
+  Millis names_for{60'000};     // keep the names of a linked node that hasn't announced its models
+  int rounds = 3;               // of requests, before a fetch fails
+  RateLimit news{2, 6};         // fetched announcements of one peer
+  RateLimit checks{500, 1500};  // signatures, for one peer
   RateLimit bytes{2.0 * 1024 * 1024, 1.0 * 1024 * 1024};  // of pages, to one peer
-  std::size_t most_asked = 256 * 1024;                    // bytes under way from one peer
+  std::size_t most_asked = 256 * 1024;                    // requested bytes of one peer at a time
   std::size_t book_bytes = 256 * 1024 * 1024;             // see AnnouncementStore
 };
 
@@ -53,32 +52,31 @@ struct GossipCounters {
   std::uint64_t heads_in = 0, heads_out = 0;
   std::uint64_t pages_in = 0, pages_out = 0;
   std::uint64_t checks = 0;    // of signatures
-  std::uint64_t refused = 0;   // forged, malformed, or not asked for
-  std::uint64_t accepted = 0;  // announcements of others
+  std::uint64_t refused = 0;   // forged, malformed, or not requested
+  std::uint64_t accepted = 0;  // announcements of other nodes
   std::uint64_t own = 0;       // announcements of this node
 };
 
 class Gossip final : public PeerEvents {
  public:
-  // `peers` and `timers` outlive it. Doesn't listen by itself: whoever makes it calls peers.listen(gossip), best before
-  // the first link.
+  // `peers` and `timers` outlive it. The caller registers it with peers.listen(gossip), best before the first link.
   Gossip(Peers& peers, async::Timers& timers, async::Executor executor, SigningKey key, GossipOptions options);
 
-  // What this node says from now on; its links are filled in here, its numbers are rounded. Told at once, or half a
-  // second after the last time.
+  // Publishes this state from now on; fills in the links and rounds the numbers. Sent at once, or half a second after
+  // the last announcement.
   void announce(NodeState said);
   // Called on the loop whenever known() has changed; one listener.
   void on_change(std::function<void()> changed) { on_change_ = std::move(changed); }
 
-  // All members, this node among them, with how they can be reached and what they said in the life that they are in.
+  // All members, this node among them, with their reach and their state of the present epoch.
   std::vector<KnownNode> known() const;
-  // Made when it is asked for and something has changed.
+  // Computed on demand, after a change.
   std::shared_ptr<const Catalog> catalog();
   const AnnouncementStore& book() const { return book_; }
   const GossipCounters& counters() const { return counters_; }
   const Boot& boot() const { return boot_; }
 
-  // Calls tick() as long as there is something to do; ends when it is cancelled.
+  // Calls tick() while there is work; ends by cancellation.
   async::Task<void> run();
   void tick();
   bool busy() const;
@@ -91,7 +89,7 @@ class Gossip final : public PeerEvents {
   void epoch_changed(const Boot& boot) override;
 
  private:
-  // A head of the peer that is newer than what the book has.
+  // A head of the peer, newer than the one in the store.
   struct Offer {
     Head head;
     HeadStamp stamp;
@@ -99,7 +97,7 @@ class Gossip final : public PeerEvents {
   };
   struct Fetch {
     Offer offer;
-    std::vector<PageRef> missing;  // not asked for yet
+    std::vector<PageRef> missing;  // not requested yet
     std::map<Sha256, std::uint32_t> under_way;
     std::vector<Page> got;
     int rounds;  // without an answer
@@ -108,14 +106,14 @@ class Gossip final : public PeerEvents {
   struct LinkState {
     NodeId peer;
     Boot hello;
-    std::optional<Boot> spoken;  // life in its last head
-    std::deque<Sha256> asked;    // pages that it wants
-    MonoTime pages_from;         // it had its share; it gets more from then on
-    std::optional<Head> late;    // the last one, that waits for its check
+    std::optional<Boot> spoken;  // epoch of its last head
+    std::deque<Sha256> asked;    // pages that it requested
+    MonoTime pages_from;         // its limit is reached; it gets more pages from then on
+    std::optional<Head> late;    // the last one, which waits for its check
     std::optional<Fetch> fetch;
-    std::optional<Offer> next;           // newer than what is being fetched
-    std::optional<Offer> resting;        // it didn't give the pages, or they have no room; it is tried again
-    std::optional<HeadStamp> worthless;  // its pages made no sense
+    std::optional<Offer> next;           // newer than the one being fetched
+    std::optional<Offer> resting;        // its pages didn't come, or didn't fit; retried later
+    std::optional<HeadStamp> worthless;  // its pages were malformed
     MonoTime rests_until;
     TokenBucket checks, bytes, news;
   };
@@ -164,10 +162,11 @@ class Gossip final : public PeerEvents {
   MonoTime say_from_{};
 
   std::map<NodeId, LinkState> links_;
-  std::map<NodeId, std::shared_ptr<const NodeState>> before_;  // with models, of those who look for theirs again
+  std::map<NodeId, std::shared_ptr<const NodeState>>
+      before_;  // with models, of restarted nodes that haven't announced theirs yet
   const MonoTime started_;
   std::shared_ptr<const Catalog> catalog_;
-  std::optional<MonoTime> stale_at_;  // catalog_: names in it are forgotten then
+  std::optional<MonoTime> stale_at_;  // when names in catalog_ expire
 };
 
 }  // namespace corral::mesh

@@ -1,4 +1,4 @@
-// Nodes that gossip over links which are queues, with time that is turned by hand.
+// Nodes that gossip over links that are queues, with manual time.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What is taken of peers: heads that are newer, and the pages that they name.
+// Takes newer heads of peers, and their pages.
 #include <utility>
 
 #include "mesh/gossip/gossip.h"
@@ -11,7 +11,7 @@ constexpr std::size_t kMaxHashesAsked = 256;
 
 }  // namespace
 
-// Earlier versions also tell the heads of others: those are passed over.
+// Skips heads of other nodes, which earlier versions send.
 void Gossip::take_heads(LinkState& link, std::string_view payload) {
   ByteReader in(payload);
   while (!in.rest().empty()) {
@@ -31,7 +31,7 @@ void Gossip::take_heads(LinkState& link, std::string_view payload) {
   }
 }
 
-// Unless the peer has had its share of checks for now.
+// Waits if the peer has used up its checks for now.
 void Gossip::take_late(LinkState& link) {
   if (!link.late || !link.checks.take(timers_.now())) return;
   const auto head = std::move(*link.late);
@@ -40,7 +40,7 @@ void Gossip::take_late(LinkState& link) {
   if (!take_head(link, head)) ++counters_.refused;
 }
 
-// False when the peer lies.
+// False if the peer lies.
 bool Gossip::take_head(LinkState& link, const Head& head) {
   const auto stamp = head.stamp();
   if (link.worthless == stamp) return true;
@@ -54,7 +54,7 @@ bool Gossip::take_head(LinkState& link, const Head& head) {
       hear(link, head.boot);
       return true;
     case Verdict::stale:
-      // It has lost its count, and is told.
+      // The peer has lost its count: send its newest head.
       hear(link, head.boot);
       tell(link.peer, link.peer);
       return true;
@@ -67,14 +67,14 @@ bool Gossip::take_head(LinkState& link, const Head& head) {
   return true;
 }
 
-// The life in which a peer speaks: what it said in others isn't its word any more.
+// Sets the epoch of the peer: its states of other epochs are no longer used.
 void Gossip::hear(LinkState& link, const Boot& boot) {
   if (link.spoken == boot) return;
   link.spoken = boot;
   changed();
 }
 
-// What this node said in a life that it forgot, or another node's with the same key (a copied disk).
+// A head of this node: of an epoch that it forgot, or of another node with the same key (a copied disk).
 void Gossip::take_own_head(const NodeId& from, const Head& head) {
   const auto* own = book_.find(own_);
   const bool ours = own && own->head.boot == head.boot;
@@ -133,7 +133,7 @@ void Gossip::take_pages(LinkState& link, std::string_view payload) {
     return;
   }
   auto& fetch = *link.fetch;
-  if (in.rest().empty()) {  // it hasn't got them any more
+  if (in.rest().empty()) {  // the peer no longer has them
     fail_round(link);
     return begin_next(link);
   }
@@ -166,21 +166,21 @@ void Gossip::complete(LinkState& link) {
     link.worthless = fetch.offer.stamp;
   } else if (*taken) {
     ++counters_.accepted;
-    link.resting.reset();  // it is older
+    link.resting.reset();  // older than the taken one
     remember(link.peer, std::move(before));
     changed();
   }
   begin_next(link);
 }
 
-// It is tried again later.
+// Retries the offer later.
 void Gossip::lay_aside(LinkState& link, Offer offer) {
   link.resting = std::move(offer);
   link.rests_until = timers_.now() + options_.rest;
 }
 
-// The peer gave no answer, or has no such pages any more. What is newer may be there; else it is asked again with the
-// next tick.
+// The peer didn't answer, or no longer has the pages. Continues with a newer head if there is one; otherwise asks again
+// with the next tick.
 void Gossip::fail_round(LinkState& link) {
   auto& fetch = *link.fetch;
   for (const auto& [hash, bytes] : fetch.under_way) fetch.missing.push_back({bytes, hash});
@@ -193,7 +193,7 @@ void Gossip::fail_round(LinkState& link) {
   link.fetch.reset();
 }
 
-// Time has passed.
+// Handles time limits and waiting offers.
 void Gossip::advance(LinkState& link) {
   if (!link.fetch && !link.next && link.resting && timers_.now() >= link.rests_until)
     link.next = std::exchange(link.resting, std::nullopt);

@@ -1,5 +1,5 @@
-// Time for leases: CLOCK_BOOTTIME, which goes on while the machine is suspended, so that a machine that wakes up knows
-// that its leases are over. A type of its own, as the steady clock stands still then and must not be given instead.
+// Time for leases: CLOCK_BOOTTIME, which continues while the machine is suspended, so that after the suspend its leases
+// are over. A type of its own, because the steady clock stops during a suspend and must not be used instead.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace corral::mesh {
 
-// Who runs a group reads the clock and passes the time on; nothing below does.
+// The runner of a group reads the clock and passes the time on; the core of groups never reads it.
 struct BootClock {
   using duration = Millis;
   using rep = duration::rep;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMaxHosts = 4096;  // as members
 constexpr std::size_t kMaxModels = 32;   // of one host
 
-// A bucket only looks at what passes between two times.
+// A token bucket uses only differences of times.
 MonoTime as_mono(BootTime time) { return MonoTime(time.time_since_epoch()); }
 
 }  // namespace
@@ -17,7 +17,7 @@ MonoTime as_mono(BootTime time) { return MonoTime(time.time_since_epoch()); }
 void GrantManager::ask(const NodeId& host, const GrantRequest& ask, BootTime now, GroupEffects& out) {
   tick(now, out);
   if (!is_news(host, ask)) return;
-  // Who asks for another plan of a model has given the last one up, and who lives anew all of them.
+  // A host with a newer plan of the same model has dropped the last one. A host with a newer epoch has dropped all.
   if (grant_ && grant_->host == host) {
     const auto& old = grant_->ask;
     if (old.of.life < ask.of.life || (old.model == ask.model && old.of < ask.of)) end(out);
@@ -42,7 +42,7 @@ void GrantManager::ask(const NodeId& host, const GrantRequest& ask, BootTime now
   if (verdict == GrantDecision::granted && recalled_) tell_recall(now, out);
 }
 
-// What comes late, or twice, says nothing.
+// False for late and repeated messages.
 bool GrantManager::is_news(const NodeId& host, const auto& message) {
   if (hosts_.size() >= kMaxHosts && !hosts_.contains(host)) return false;
   auto& models = hosts_[host].models;

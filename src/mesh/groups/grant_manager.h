@@ -1,5 +1,5 @@
-// A node's memory as something that one host at a time has, for one plan. The node fences itself: there is no majority
-// in a mesh of two, so whoever has the memory decides who may use it. Pure: no clock, no I/O. Belongs to one loop.
+// Grants a node's memory to one host at a time, for one plan. The node itself is the authority, because a mesh of two
+// nodes has no majority. Pure: no clock, no I/O. Belongs to one loop.
 //
 //            ask                 return, end of the lease, of its host's process, or of a recall
 //   free ──────────► granted ────────────────────────────────────────────────► reaping ──► free
@@ -24,29 +24,29 @@ class GrantManager {
   };
   enum class State : std::uint8_t { free, granted, reaping };
 
-  // `former`: who had this node's grant when its last life ended (RememberHolder). That one may have it again at once,
-  // others when a lease has passed.
+  // `former`: the host of this node's grant before its restart (RememberHolder). That host may have it again at once,
+  // others after the time of a lease.
   GrantManager(const GrantRules& rules, std::optional<NodeId> former, BootTime now)
       : rules_(rules), former_(former), settled_(now + rules.lease) {}
 
-  // What comes from hosts. An ask by itself counts for as long as a lease only.
+  // Messages of hosts. A grant ends with its lease unless the host asks again.
   void ask(const NodeId& host, const GrantRequest& ask, BootTime now, GroupEffects& out);
   void given_back(const NodeId& host, const GrantRelease& given, GroupEffects& out);
-  // Its process is gone for sure: what it believed went with it.
+  // The host's process has certainly ended, so it no longer uses its lease.
   void host_ended(const NodeId& host, GroupEffects& out);
-  // What is granted ends now, as this node can't keep to it.
+  // The grant ends now, because this node can't keep it.
   void give_up(GroupEffects& out) { end(out); }
-  // What OpenWorker began is gone to the last process and byte.
+  // All processes and memory of OpenWorker are gone.
   void reaped(GroupEffects& out);
 
-  // What is lent at most; 0 by default: nothing is.
+  // Sets the most memory to lend; 0 by default.
   void lend(std::uint64_t bytes);
-  // The owner wants the memory: what is granted ends within `rules.recall`, and nothing is granted until lend().
+  // The owner needs the memory: a grant ends within `rules.recall`, and no new one is given until lend().
   void recall(BootTime now, GroupEffects& out);
   void tick(BootTime now, GroupEffects& out);
 
   State state() const { return state_; }
-  // Also while it is being reaped.
+  // Including a grant that is being reaped.
   const std::optional<Grant>& grant() const { return grant_; }
 
  private:
@@ -54,10 +54,10 @@ class GrantManager {
     PlanTerm of;
     std::uint64_t stamp = 0;
   };
-  // Each new grant costs a line on the disk, and a worker that is started and ended.
+  // Each new grant costs a line on the disk, and the start and the end of a worker.
   static constexpr RateLimit kGrantPace{.each_second = 0.5, .at_once = 8};
   struct Host {
-    std::map<ContentKey, Heard> models;  // the newest about each
+    std::map<ContentKey, Heard> models;  // the newest message about each
     TokenBucket grants{kGrantPace};
   };
   bool is_news(const NodeId& host, const auto& message);
@@ -71,8 +71,8 @@ class GrantManager {
   State state_ = State::free;
   std::optional<Grant> grant_;
   std::uint64_t lent_ = 0;
-  std::optional<BootTime> recalled_;  // when what is granted ends at the latest
-  std::map<NodeId, Host> hosts_;      // that were heard
+  std::optional<BootTime> recalled_;  // the latest end of the grant
+  std::map<NodeId, Host> hosts_;      // hosts that sent a message
 };
 
 }  // namespace corral::mesh

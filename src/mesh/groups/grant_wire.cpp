@@ -6,7 +6,7 @@
 namespace corral::mesh {
 namespace {
 
-// The first byte is the place in GroupMessage, from 1.
+// The first byte is the index in GroupMessage, from 1.
 struct Writer {
   ByteWriter out;
 
@@ -32,7 +32,7 @@ struct Writer {
   }
 };
 
-// A verdict that this version doesn't know is a no.
+// A verdict that this version doesn't know counts as `taken`.
 GrantDecision verdict_of(std::uint8_t number) {
   const bool known = number >= 1 && number <= static_cast<std::uint8_t>(GrantDecision::too_often);
   return known ? static_cast<GrantDecision>(number) : GrantDecision::taken;
@@ -83,7 +83,7 @@ Result<GroupMessage> read_group_message(std::string_view payload) {
     recall.within_ms = in.number<std::uint32_t>();
     message = recall;
   } else {
-    return fail(errc::malformed, "a message of groups of a kind that isn't known");
+    return fail(errc::malformed, "a message of groups has an unknown kind");
   }
   if (!in.ok()) return fail(errc::malformed, "a message of groups is cut off");
   return message;

@@ -1,5 +1,5 @@
-// What hosts and the nodes that grant themselves say to each other: one frame each (FrameKind::grant). Whatever gets
-// lost is said again or runs out; what comes late or twice changes nothing. Pure.
+// The messages between hosts and the nodes that grant memory: one frame each (FrameKind::grant). A lost message is sent
+// again, or the lease ends; late and repeated messages change nothing. Pure.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@
 
 namespace corral::mesh {
 
-// Host → node: be mine for this plan, or stay it.
+// Host → node: grant your memory for this plan, or renew the grant.
 struct GrantRequest {
   ContentKey model;
   PlanTerm of;
-  std::uint64_t stamp = 0;  // of the host, rising; comes back in the answer
+  std::uint64_t stamp = 0;  // of the host, rising; the answer repeats it
   Sha256 plan{};            // its digest
   std::uint64_t bytes = 0;  // of the node's share
   friend bool operator==(const GrantRequest&, const GrantRequest&) = default;
@@ -23,11 +23,11 @@ struct GrantRequest {
 enum class GrantDecision : std::uint8_t {
   granted = 1,
   taken = 2,       // by another host, or for another plan
-  reaping = 3,     // what ran for the last plan is being ended
-  recalled = 4,    // its owner wants the memory
-  settling = 5,    // it has just started, and a grant of its last life may still be believed in
-  too_little = 6,  // it doesn't lend so much
-  too_often = 7,   // this host had it again and again just now
+  reaping = 3,     // the worker of the last plan is still ending
+  recalled = 4,    // the owner needs the memory
+  settling = 5,    // it just started, and another host may still use a grant from before
+  too_little = 6,  // it lends less memory
+  too_often = 7,   // this host claimed it too often just now
 };
 std::string_view name_of(GrantDecision verdict);
 
@@ -37,11 +37,11 @@ struct GrantResponse {
   PlanTerm of;
   std::uint64_t stamp = 0;
   GrantDecision verdict = GrantDecision::taken;
-  std::uint32_t lease_ms = 0;  // since the question was sent, by the host's clock
+  std::uint32_t lease_ms = 0;  // from the moment the request was sent, by the host's clock
   friend bool operator==(const GrantResponse&, const GrantResponse&) = default;
 };
 
-// Host → node: I don't need you any more; nothing that was asked before this stamp counts.
+// Host → node: release the grant; requests before this stamp are void.
 struct GrantRelease {
   ContentKey model;
   PlanTerm of;
@@ -49,7 +49,7 @@ struct GrantRelease {
   friend bool operator==(const GrantRelease&, const GrantRelease&) = default;
 };
 
-// Node → host: my owner needs the memory. Let what runs end, and return it.
+// Node → host: the owner needs the memory. Drain, and release the grant.
 struct GrantRecall {
   ContentKey model;
   PlanTerm of;

@@ -1,4 +1,4 @@
-// What the core of groups wants done, in order.
+// The effects of the core of groups, in order.
 #pragma once
 
 #include <optional>
@@ -9,26 +9,26 @@
 
 namespace corral::mesh {
 
-// The message goes out over the link to that node; dropped if there is none.
+// Over the link to that node; dropped without a link.
 struct SendMessage {
   NodeId to;
   GroupMessage message;
 };
 
-// As host. Each is answered by engine_ended(), a drain by engine_drained() before.
+// As host. engine_ended() reports the end of each, engine_drained() before that the end of a drain.
 struct StartEngine {
   GroupPlan plan;
   PlanTerm of;
 };
-struct DrainEngine {  // what runs ends by itself, what comes waits and is told
+struct DrainEngine {  // running requests finish, new ones wait
   PlanTerm of;
-  std::optional<Millis> within;  // then what still runs ends with an error
+  std::optional<Millis> within;  // requests that run longer end with an error
 };
 struct StopEngine {  // at once
   PlanTerm of;
 };
 
-// As a node that grants itself. A reap is answered by worker_reaped().
+// As a node that grants its memory. worker_reaped() reports the end of a reap.
 struct OpenWorker {  // for this host only
   NodeId host;
   GrantRequest grant;
@@ -37,7 +37,7 @@ struct ReapWorker {
   NodeId host;
   PlanTerm of;
 };
-// To be on the disk before any later effect: the next life of this node has to know.
+// Must be on the disk before any later effect: this node needs it after a restart.
 struct RememberHolder {
   std::optional<NodeId> host;
 };

@@ -5,7 +5,7 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::size_t kMaxOpen = 8;  // questions to one node that wait for their answers
+constexpr std::size_t kMostOpen = 8;  // requests to one node that wait for their answers
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void GroupHost::end(BootTime now, GroupEffects& out) {
 void GroupHost::answer(const NodeId& from, const GrantResponse& answer, BootTime now, GroupEffects& out) {
   const auto found = leases_.find(from);
   if (answer.of != of_ || found == leases_.end()) {
-    // Of a try that is over: what it grants is given back again.
+    // An answer to an earlier try: its grant is released.
     if (answer.verdict == GrantDecision::granted && answer.of.life == of_.life)
       out.push_back(SendMessage{from, GrantRelease{answer.model, answer.of, ++stamp_}});
     return;
@@ -50,7 +50,7 @@ void GroupHost::answer(const NodeId& from, const GrantResponse& answer, BootTime
   const auto asked = lease.asked.find(answer.stamp);
   if (asked == lease.asked.end()) return;
   if (answer.verdict == GrantDecision::granted) {
-    // From when it was asked, which was before it was granted.
+    // The lease starts with the request, which was before the grant.
     const auto until = asked->second + std::min(rules_.lease, Millis(answer.lease_ms));
     lease.until = std::max(lease.until.value_or(until), until);
     lease.asked.erase(lease.asked.begin(), std::next(asked));
@@ -67,11 +67,11 @@ void GroupHost::answer(const NodeId& from, const GrantResponse& answer, BootTime
   }
 }
 
-// Only what stands has something to end with care.
+// Only a running engine needs a drain.
 void GroupHost::recalled(const NodeId& from, const GrantRecall& recall, BootTime now, GroupEffects& out) {
   if (recall.of != of_ || !leases_.contains(from)) return;
   refusal_ = Refusal{.node = from, .verdict = GrantDecision::recalled};
-  // A part of the time is left for the engine to end in.
+  // Leaves a part of the time for the end of the engine.
   const auto within = std::max(Millis(recall.within_ms) - 2 * rules_.stop_before, Millis(0));
   if (state_ == State::standing && engine_) {
     drain(within, now, out);
@@ -117,7 +117,7 @@ void GroupHost::tick(BootTime now, GroupEffects& out) {
       }
       return;
     case State::claiming:
-      // Those too that weren't asked yet: else what the others gave would be held for them without end.
+      // Also nodes that weren't asked yet: otherwise the claims would block the other nodes without end.
       if (const auto node = out_of_reach()) return back_off(*node, std::nullopt, now, out);
       for (const auto& [node, lease] : leases_) {
         const bool silent = !lease.until && now - lease.last_asked >= rules_.answer;
@@ -132,9 +132,9 @@ void GroupHost::tick(BootTime now, GroupEffects& out) {
       if (state_ == State::draining && drained_by_ && now >= *drained_by_) return stop(now, out);
       renew(now, out);
       if (engine_ && now - started_ >= rules_.steady) failures_ = fails_ = 0;
-      // There is nothing to wait for: the others are free for another plan.
+      // Waiting is useless: release the others for another plan.
       if (!engine_ && has_lost_a_node(now)) return leave(now, out);
-      // Its engine ended with a link that is back, or by itself a while ago.
+      // The engine ended with a link that is back, or failed a while ago.
       if (state_ == State::standing && !engine_ && now >= restart_ && !out_of_reach()) start(now, out);
       return;
     case State::stopping:
@@ -148,7 +148,7 @@ std::optional<BootTime> GroupHost::lease_of(const NodeId& node) const {
   return found == leases_.end() ? std::nullopt : found->second.until;
 }
 
-// The first node of the plan, in the order of ids, that there is no link to.
+// The first node of the plan, in the order of ids, without a link.
 std::optional<NodeId> GroupHost::out_of_reach() const {
   std::optional<NodeId> first;
   for (const auto& share : plan_.split.shares) {
@@ -163,7 +163,7 @@ bool GroupHost::has_lost_a_node(BootTime now) const {
   });
 }
 
-// The next node in the order of ids, when all before it have granted; then the engine.
+// Claims the next node in the order of ids if all before it have granted; then starts the engine.
 void GroupHost::claim(BootTime now, GroupEffects& out) {
   if (const auto node = out_of_reach()) return back_off(*node, std::nullopt, now, out);
   for (const auto& node : plan_.nodes()) {
@@ -207,7 +207,7 @@ void GroupHost::start(BootTime now, GroupEffects& out) {
   out.push_back(StartEngine{plan_, of_});
 }
 
-// It ended by itself. One that does so soon, again and again, is waited with, and then the nodes are left to others.
+// The engine failed. If it fails early several times, waits before the next start, and then releases the nodes.
 void GroupHost::start_again(BootTime now, GroupEffects& out) {
   if (now - started_ >= rules_.steady) {
     failures_ = fails_ = 0;
@@ -235,8 +235,7 @@ void GroupHost::stop(BootTime now, GroupEffects& out) {
   out.push_back(StopEngine{of_});
 }
 
-// Nothing runs any more: what was granted goes back, and the next plan begins, or this one again. Who was refused
-// waits.
+// No engine runs: releases the grants, and begins the next plan, or this one again; waits first after a refusal.
 void GroupHost::leave(BootTime now, GroupEffects& out) {
   give_back(out);
   drained_by_.reset();

@@ -1,13 +1,13 @@
-// One model's group, at the node that hosts it: gets the grants of all nodes of its plan, runs the engine while it has
-// them, and gives them back. Pure: no clock, no I/O. Belongs to one loop.
+// One model's group, at its host: gets the grants of all nodes of its plan, runs the engine while it has them, and
+// releases them. Pure: no clock, no I/O. Belongs to one loop.
 //
 //   waiting ──► claiming ──► standing ──► draining ──► stopping ──► waiting, or done
 //      ▲ all links   │ one by one  │ another plan,   │ drained       ▲ the engine has ended,
-//      │ up          │ by id       │ a recall        └───────────────┤ all is given back
+//      │ up          │ by id       │ a recall        └───────────────┤ all is released
 //      └─ back-off ──┘             └──────── a lease is lost ────────┘
 //
-// Leases are counted from when the question was sent, so that they end here before they end at the node that gave
-// them, whatever the clocks and the network do.
+// A lease starts here when its request is sent. So it ends here before it ends at the node that gave it, whatever the
+// clocks and the network do.
 #pragma once
 
 #include <map>
@@ -22,16 +22,16 @@
 
 namespace corral::mesh {
 
-// Why there is another plan. A working group is left alone for one that is only better.
+// Why there is another plan. A plan that is only better doesn't change a running group.
 enum class PlanCause : std::uint8_t { told, loss, demand, idle, better };
 
 // What all groups of a node share.
 struct GroupContext {
   GrantRules rules;
-  std::uint64_t life = 0;  // boot epoch of this node
+  std::uint64_t life = 0;  // epoch of this node
   LinkStates links;
   BackoffJitter lot;
-  std::uint64_t terms = 0;  // that were used in this life, of all models
+  std::uint64_t terms = 0;  // terms used in this epoch, of all models
 };
 
 class GroupHost {
@@ -47,38 +47,38 @@ class GroupHost {
         retry_(now),
         restart_(now) {}
 
-  // False: nothing changes, as it is the same plan, or not worth a restart.
+  // False: nothing changes, because it is the same plan, or not worth a restart.
   bool want(GroupPlan plan, PlanCause cause, BootTime now, GroupEffects& out);
-  // Nobody wants the model any more.
+  // The model is no longer needed.
   void end(BootTime now, GroupEffects& out);
 
   void answer(const NodeId& from, const GrantResponse& answer, BootTime now, GroupEffects& out);
   void recalled(const NodeId& from, const GrantRecall& recall, BootTime now, GroupEffects& out);
-  // What it has granted is worth nothing any more.
+  // The node's process has ended, and its grant with it.
   void node_ended(const NodeId& node, BootTime now, GroupEffects& out);
-  // By itself, or as it was told.
+  // The engine failed, or ended as ordered.
   void engine_ended(const PlanTerm& of, BootTime now, GroupEffects& out);
   void engine_drained(const PlanTerm& of, BootTime now, GroupEffects& out);
   void tick(BootTime now, GroupEffects& out);
 
   State state() const { return state_; }
-  const GroupPlan& plan() const { return plan_; }  // of the grants that it has, or tries to get
+  const GroupPlan& plan() const { return plan_; }  // of the present grants, or of those it tries to get
   const PlanTerm& of() const { return of_; }
   bool is_running() const { return engine_; }
-  // The last lease that this host believes in ends then; nothing: it has none of that node.
+  // The end of the lease of that node; nothing: there is none.
   std::optional<BootTime> lease_of(const NodeId& node) const;
-  // Who said no, and why, when claims came to nothing last.
+  // The node that refused the last failed claims, and why.
   struct Refusal {
     NodeId node;
-    std::optional<GrantDecision> verdict;  // nothing: it didn't answer, or there is no link
-    bool engine = false;  // nobody said no: the engine, at this node, ended soon each time it was started
+    std::optional<GrantDecision> verdict;  // nothing: no answer, or no link
+    bool engine = false;                   // no node refused: the engine, at this node, failed after each start
   };
   const std::optional<Refusal>& refusal() const { return refusal_; }
 
  private:
   struct Lease {
     std::optional<BootTime> until;            // nothing: not granted yet
-    std::map<std::uint64_t, BootTime> asked;  // by stamp: questions without an answer
+    std::map<std::uint64_t, BootTime> asked;  // by stamp: requests without an answer
     BootTime last_asked{};
   };
   std::optional<NodeId> out_of_reach() const;
@@ -100,16 +100,16 @@ class GroupHost {
   const GrantRules& rules_;
   PlanTerm of_;
   GroupPlan plan_;
-  std::optional<GroupPlan> next_;  // when this one is given back
+  std::optional<GroupPlan> next_;  // after the release of plan_
   bool ends_ = false;
   State state_ = State::waiting;
-  bool engine_ = false;  // was started, and hasn't ended yet
+  bool engine_ = false;  // started, and not ended yet
   std::uint64_t stamp_ = 0;
-  std::map<NodeId, Lease> leases_;  // of the nodes that were asked, in the order in which they are
+  std::map<NodeId, Lease> leases_;  // of the nodes that were asked, in the order of claims
   BootTime retry_;
-  unsigned failures_ = 0;         // claims that came to nothing, since an engine was steady last
-  unsigned fails_ = 0;            // engines that weren't, one after the other
-  BootTime started_{}, restart_;  // the engine: when it was, and when it may be again
+  unsigned failures_ = 0;         // failed claims since the last steady engine
+  unsigned fails_ = 0;            // failed engines in a row
+  BootTime started_{}, restart_;  // of the engine: its start, and the earliest next one
   std::optional<BootTime> drained_by_;
   std::optional<Refusal> refusal_;
 };

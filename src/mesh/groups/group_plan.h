@@ -1,4 +1,4 @@
-// What a group of nodes is asked to agree on: who holds which layers of a model. Plain value; safe on every thread.
+// The plan that a group of nodes agrees on: the layers of a model at each node. Plain value; safe on every thread.
 #pragma once
 
 #include <compare>
@@ -13,15 +13,15 @@ struct GroupPlan {
   ContentKey model;
   SplitPlan split;
 
-  // Claims go by the ids of nodes, so that two hosts that want the same nodes meet at the first of them.
+  // In the order of claims: by id, so that two hosts that want the same nodes meet at the first of them.
   std::vector<NodeId> nodes() const;  // sorted
   const SplitShare* share_of(const NodeId& node) const;
 };
 
-// Two plans with the same digest are the same: predictions don't count, nodes, order and sizes do.
+// Equal for equal plans. Covers nodes, order and sizes, but no predictions.
 Sha256 digest_of(const GroupPlan& plan);
 
-// Which of a host's plans: its life (the boot epoch), and in it the how many-th try. Later ones are greater.
+// The number of a host's plan: the host's epoch, and the count of its tries in that epoch. Later ones are greater.
 struct PlanTerm {
   std::uint64_t life = 0;
   std::uint64_t term = 0;
@@ -31,15 +31,15 @@ struct PlanTerm {
 // How grants are given, kept and ended.
 struct GrantRules {
   Millis lease{10'000};         // of a grant that isn't renewed
-  Millis renew{2500};           // a host asks again so often
-  Millis stop_before{2000};     // before the end of a lease its host has begun to stop
-  Millis answer{3000};          // a claim that isn't answered is given up
-  Millis least_back_off{1000};  // after claims that came to nothing: by lot, up to twice, four times ... as much
+  Millis renew{2500};           // time between two renewals by the host
+  Millis stop_before{2000};     // the host stops so long before the end of a lease
+  Millis answer{3000};          // a claim without an answer fails after this time
+  Millis least_back_off{1000};  // after failed claims: random, up to twice, four times ... as much
   Millis most_back_off{60'000};
-  Millis patience{5000};    // a node that isn't heard of for less is still there
+  Millis patience{5000};    // a node that was silent for less still counts as present
   Millis steady{60'000};    // an engine that ran for less has failed
-  unsigned most_fails = 4;  // of engines, one after the other, until the nodes are given back
-  Millis recall{30'000};    // an owner who wants its memory back waits so long for requests that run
+  unsigned most_fails = 4;  // failed engines in a row until the nodes are released
+  Millis recall{30'000};    // how long a recall waits for running requests
 };
 
 }  // namespace corral::mesh

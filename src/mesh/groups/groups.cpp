@@ -117,7 +117,7 @@ void Groups::handle(const NodeId& from, const GroupMessage& message, BootTime no
     granter_.given_back(from, *given, out);
   } else if (const auto* answer = std::get_if<GrantResponse>(&message)) {
     const auto host = hosts_.find(answer->model);
-    // Of a group that is done: its return is on the way.
+    // Without a host the group is done, and its release is on the way.
     if (host != hosts_.end()) host->second.answer(from, *answer, now, out);
   } else if (const auto* recall = std::get_if<GrantRecall>(&message)) {
     const auto host = hosts_.find(recall->model);

@@ -1,8 +1,8 @@
-// All that a node does in groups: it grants itself to hosts, and hosts itself. It is told what happens and says what is
-// to be done; it has no clock, no I/O and no threads. Belongs to one loop. Who runs it:
-//   - tells it links, messages and ends of processes as they happen, and tick() every kGroupTick;
+// The part of a node in all groups: it grants its memory to hosts, and it hosts. Events in, effects out; no clock, no
+// I/O and no threads. Belongs to one loop. Its runner
+//   - reports links, messages and ends of processes as they happen, and calls tick() every kGroupTick;
 //   - carries out take() after each call, in order;
-//   - passes the time of CLOCK_BOOTTIME. Who stood still (SIGSTOP, suspend) calls tick() before anything else.
+//   - passes the time of CLOCK_BOOTTIME. After a stop (SIGSTOP, suspend) it calls tick() before anything else.
 #pragma once
 
 #include <map>
@@ -20,35 +20,35 @@ class Groups {
  public:
   struct Options {
     NodeId own;
-    std::uint64_t life = 0;        // boot epoch
-    std::optional<NodeId> former;  // what RememberHolder said last in the life before
+    std::uint64_t life = 0;        // epoch
+    std::optional<NodeId> former;  // host of the last RememberHolder of the previous epoch
     std::uint64_t seed = 0;        // for back-offs
     GrantRules rules;
   };
   Groups(const Options& options, BootTime now);
-  // What it hosts refers to it.
+  // Its GroupHosts refer to it.
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
-  // Links. `life`: the peer's boot epoch, as its hello says. `heard`: when it was heard last.
+  // Links. `life`: the peer's epoch, from its hello. `heard`: when something was received from it last.
   void link_up(const NodeId& node, std::uint64_t life, BootTime now);
   void link_down(const NodeId& node, LinkEnd how, BootTime heard, BootTime now);
   void message(const NodeId& from, const GroupMessage& message, BootTime now);
 
-  // As host. One plan for each model; this node is its host. False: nothing changes, or it is no plan to carry out, as
-  // this node has no share in it.
+  // As host. One plan for each model; this node is its host. False: nothing changes, or this node has no share in the
+  // plan.
   bool want(GroupPlan plan, PlanCause cause, BootTime now);
   void end(const ContentKey& model, BootTime now);
   void engine_ended(const ContentKey& model, const PlanTerm& of, BootTime now);
   void engine_drained(const ContentKey& model, const PlanTerm& of, BootTime now);
 
-  // This node has learnt that it lived longer than it knew: what it claims from now on counts as of this life.
+  // This node has learnt that its epoch is higher: later claims have this epoch.
   void live_anew(std::uint64_t life) { shared_.life = life; }
 
-  // As a node that grants itself.
+  // As a node that grants its memory.
   void lend(std::uint64_t bytes);
   void recall(BootTime now);
-  // What is granted ends now, as this node can't keep to it (nobody could write down who has it).
+  // The grant ends now, because this node can't keep it (its disk can't store the host).
   void give_up(BootTime now);
   void worker_reaped(BootTime now);
 
@@ -57,7 +57,7 @@ class Groups {
 
   const GrantManager& granter() const { return granter_; }
   const std::map<ContentKey, GroupHost>& hosted() const { return hosts_; }
-  // Nodes of a hosted plan that are gone for good, in the order of ids: it has to be planned anew.
+  // Lost nodes of a hosted plan, in the order of ids: the model needs a new plan.
   std::vector<NodeId> lost(const ContentKey& model, BootTime now) const;
   // Of all nodes that had a link to this one, sorted.
   std::vector<NodeId> lost(BootTime now) const;
@@ -65,7 +65,7 @@ class Groups {
  private:
   void handle(const NodeId& from, const GroupMessage& message, BootTime now, GroupEffects& out);
   void node_ended(const NodeId& node, BootTime now, GroupEffects& out);
-  // What goes to this node itself arrives at once; groups that are done are forgotten.
+  // Messages to this node itself arrive at once; finished groups are forgotten.
   void settle(GroupEffects out, BootTime now);
 
   NodeId own_;

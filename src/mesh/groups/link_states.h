@@ -1,4 +1,4 @@
-// Which nodes a group can rely on just now, by links alone. Pure; belongs to one loop.
+// Which nodes a group can use now, by links alone. Pure; belongs to one loop.
 #pragma once
 
 #include <map>
@@ -11,21 +11,21 @@
 namespace corral::mesh {
 
 enum class LinkEnd : std::uint8_t {
-  cut,    // nothing was heard any more, or it was replaced: its process may well go on
-  ended,  // its process did
+  cut,    // nothing more was received, or the link was replaced: the peer's process may still run
+  ended,  // the peer's process ended
 };
 
 class LinkStates {
  public:
   explicit LinkStates(const NodeId& own) : own_(own) {}
 
-  // `life`: the peer's boot epoch. True: it isn't the process any more that was there before.
+  // `life`: the peer's epoch. True: it is another process than before.
   bool up(const NodeId& node, std::uint64_t life);
-  // `heard`: when something was heard last.
+  // `heard`: when something was received last.
   void down(const NodeId& node, LinkEnd how, BootTime heard);
 
   bool is_up(const NodeId& node) const;
-  // Gone for good, as far as plans go: its process ended, or nothing was heard of it for `patience`.
+  // Lost to all plans: its process ended, or nothing was received from it for `patience`.
   bool is_lost(const NodeId& node, Millis patience, BootTime now) const;
   // Nodes that had a link once and are lost, sorted.
   std::vector<NodeId> lost(Millis patience, BootTime now) const;

@@ -1,4 +1,4 @@
-// Times by lot, for back-offs that don't meet again.
+// Random times for back-offs, so that two hosts don't collide again.
 #pragma once
 
 #include <chrono>

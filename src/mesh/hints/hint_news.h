@@ -1,4 +1,4 @@
-// Which of the hints that an engine holds are news. Pure.
+// Filters the hints of a discovery agent for news. Pure.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@ class HintDiff {
  public:
   explicit HintDiff(NodeId own) : own_(own) {}
 
-  // All that the engine holds now; what is in it about this node counts for nothing. Returns what is new or has changed
-  // since the last call. Nodes that the engine has forgotten are forgotten.
+  // `all`: all hints that the agent has now; hints about this node are ignored. Returns hints that are new or changed
+  // since the last call. Nodes that the agent has forgotten are forgotten.
   std::vector<Hint> take(std::vector<Hint> all);
 
  private:

@@ -58,7 +58,7 @@ std::optional<PackReader::Head> PackReader::head() const {
   if (code < 0xa0) return Head{Kind::array, 1, code & 0x0fu};
   if (code < 0xc0) return Head{Kind::text, 1, code & 0x1fu};
   if (code >= 0xe0) return Head{Kind::scalar, 1};  // a small negative number
-  // The number of bytes behind the code that hold a size or a number.
+  // `bytes`: how many bytes behind the code hold a size or a number.
   const auto wide = [&](Kind kind, std::size_t bytes, bool is_number = false) -> std::optional<Head> {
     if (rest_.size() < 1 + bytes) return std::nullopt;
     return Head{kind, 1 + bytes, read_big_endian(rest_.substr(1, bytes)), is_number};

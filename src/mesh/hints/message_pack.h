@@ -1,5 +1,5 @@
-// As much of MessagePack as is needed to talk to a Serf agent. Own, since what comes in isn't trusted: the small
-// library that is packaged believes the counts it reads. Pure.
+// The part of MessagePack that a Serf agent needs. Our own, because the input isn't trusted: the small packaged library
+// trusts the counts it reads. Pure.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class PackWriter {
   std::string out_;
 };
 
-// Reads values one behind the other. Each call gives nothing where the next value is of another kind or cut off, and
-// then the reader stands where it stood.
+// Reads values one behind the other. If the next value is of another kind or cut off a call returns nothing, and the
+// reader doesn't move.
 class PackReader {
  public:
   explicit PackReader(std::string_view bytes) : rest_(bytes) {}
@@ -35,11 +35,11 @@ class PackReader {
   std::optional<std::uint32_t> array();
   std::optional<std::string_view> text();  // bytes and text alike
   std::optional<std::uint64_t> number();   // not negative
-  // Past anything but text, a map or an array.
+  // Skips any value but text, a map or an array.
   bool scalar();
-  // Past one value, whatever it is and holds.
+  // Skips one value of any kind, with its elements.
   bool skip();
-  // More bytes could make a value of what comes next.
+  // Whether the next value is incomplete.
   bool is_cut_off() const;
 
   std::string_view rest() const { return rest_; }
@@ -58,17 +58,17 @@ class PackReader {
 };
 
 enum class PackState { whole, cut_off, malformed };
-// Of the value that `bytes` begin with, and how many bytes it has.
+// The state of the value at the begin of `bytes`, and its length.
 struct PackExtent {
   PackState state = PackState::cut_off;
   std::size_t bytes = 0;
 };
 PackExtent extent_of(std::string_view bytes);
 
-// The same for a value of which ever more comes: what was looked at isn't looked at again.
+// The same for a value that arrives in pieces: bytes that were scanned aren't scanned again.
 class PackScanner {
  public:
-  // `bytes`: those of the last call, and what has come behind them.
+  // `bytes`: those of the last call, and new ones behind them.
   PackExtent scan(std::string_view bytes);
 
  private:

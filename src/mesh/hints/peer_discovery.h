@@ -1,6 +1,6 @@
-// Who may be at which address, told by an engine that spreads such words among any number of nodes. Trusted for
-// nothing: a hint costs whoever heeds it one dial with the node's key pinned, and no hint says that a node lives or is
-// a member. Without hints up to 32 nodes find each other by the addresses they exchange over their links.
+// Discovery hints: unverified addresses of nodes, from a discovery agent that spreads them among any number of nodes. A
+// hint costs one dial with the node's key pinned, and proves neither that a node is alive nor that it is a member.
+// Without hints up to 32 nodes find each other by the addresses they exchange over their links.
 //
 // Belongs to one loop.
 #pragma once
@@ -17,37 +17,37 @@
 
 namespace corral::mesh {
 
-// What a node lets others know of itself.
+// What a node publishes about itself.
 struct Hint {
   NodeId node;
-  std::vector<Address> addresses;  // for links; kMaxHintAddresses at most
-  std::uint64_t epoch = 0;         // the life that it is in
-  std::uint64_t sequence = 0;  // of its announcements; nodes leave it at 0, as each change of a hint goes to all nodes
+  std::vector<Address> addresses;  // for links; kMostHintAddresses at most
+  std::uint64_t epoch = 0;         // its present epoch
+  std::uint64_t sequence = 0;      // of its announcements; always 0, because each change of a hint goes to all nodes
   friend bool operator==(const Hint&, const Hint&) = default;
 };
 
 inline constexpr std::size_t kMaxHintAddresses = 4;
 
-// The engine; the real one is serf_hints.h.
+// The discovery agent; the real one is in serf_hints.h.
 class PeerDiscovery {
  public:
   virtual ~PeerDiscovery() = default;
 
-  // What others are to hear of this node, from now on.
+  // Sets the hint about this node, for other nodes.
   virtual void tell(Hint own) = 0;
-  // Where others' engines may be: the hosts of known nodes. May be told again and again.
+  // Sets the possible addresses of other agents: the hosts of known nodes. May be called repeatedly.
   virtual void look_at(std::vector<Address> engines) = 0;
-  // Waits until there is something to hear: hints of other nodes that are new, or differ from the last ones. A node is
-  // heard of at most once in a call, and each call says what has changed since the last.
+  // Waits for hints of other nodes that are new or changed since the last call. A call returns at most one hint for
+  // each node.
   virtual async::Task<std::vector<Hint>> next() = 0;
-  // Tells others that this node goes, and ends what runs; a few seconds. Then nothing else is called but the
-  // destructor, which without this ends all at once.
+  // Notifies other agents that this node leaves, and ends the agent within a few seconds. After it only the destructor
+  // may be called. Without stop() the destructor ends the agent at once.
   virtual async::Task<void> stop() { co_return; }
-  // For people: "running", or why there is nothing to hear.
+  // For people: "running", or why there are no hints.
   virtual std::string state() const = 0;
 };
 
-// As short labels that an engine carries with a node, and back. Nothing when they make no sense.
+// A hint as short labels that an agent keeps for a node, and back. Nothing if they are malformed.
 struct HintLabels {
   std::string node;       // 64 hexadecimal digits
   std::string addresses;  // joined by commas

@@ -21,17 +21,16 @@ std::string serf_config(const SerfSetup& setup) {
   std::string text;
   json::Writer out(text);
   out.begin_object();
-  // Of two agents of one name one is thrown out, so the name is the node.
+  // Serf drops one of two agents with the same name, so the name is the node's id.
   out.field("node_name", to_text(setup.node).substr(0, 32));
   out.field("bind", to_text(setup.bind));
   out.field("rpc_addr", to_text(Address{"127.0.0.1", setup.rpc_port}));
   out.field("rpc_auth", setup.rpc_secret);
   out.field("encrypt_key", key_of(setup.mesh));
   out.field("snapshot_path", setup.memory.native());
-  // With the default a node that was cut off takes 10 to 15 s to be heard of again; with this, half a second.
+  // After a cut, hints of a node return within half a second; with the default after 10 to 15 s.
   out.field("reconnect_interval", "1s").field("retry_interval", "5s");
-  // It says who may be where, not who lives, so its probes may be rare: half the processor time of "lan" while nothing
-  // happens.
+  // Hints are only addresses, so probes may be rare: half the idle processor time of "lan".
   out.field("profile", "wan").field("log_level", "warn");
   out.field("leave_on_terminate", true).field("rejoin_after_leave", true);
   out.field("disable_name_resolution", true);

@@ -1,4 +1,4 @@
-// What a Serf agent is told at its start. Pure.
+// The configuration of a Serf agent. Pure.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,12 @@ namespace corral::mesh {
 
 struct SerfSetup {
   NodeId node;
-  Address bind;                  // where agents talk to each other, TCP and UDP
-  std::uint16_t rpc_port = 0;    // on loopback, where we talk to it
-  std::string rpc_secret;        // without it every command is refused
-  MeshId mesh;                   // gives the key that agents of one mesh share; that key is no boundary
-  std::filesystem::path memory;  // its snapshot: whom it knew
-  std::vector<Address> engines;  // to try until one answers
+  Address bind;                  // for other agents, TCP and UDP
+  std::uint16_t rpc_port = 0;    // for our commands, on loopback
+  std::string rpc_secret;        // every command needs it
+  MeshId mesh;                   // gives the key that agents of one mesh share; that key is no security boundary
+  std::filesystem::path memory;  // its snapshot: the nodes it knew
+  std::vector<Address> engines;  // other agents, to try until one answers
 };
 
 // The text of its configuration file, which must be readable by this user alone.

@@ -22,12 +22,12 @@ namespace {
 namespace asio = async::asio;
 
 constexpr Millis kAgentGrace{3'000};
-constexpr Millis kFarewell{3'000};  // for an agent to leave by itself
+constexpr Millis kFarewell{3'000};  // for an agent to end after a leave
 constexpr Millis kRetryConnect{50};
 constexpr std::size_t kMaxEngines = 32;
 
-// A port of loopback that is free now. The agent takes it a moment later; should somebody else be faster, the agent
-// ends and the next one gets another.
+// A port of loopback that is free now. The agent takes it a moment later; if another program is faster, the agent ends
+// and the next one gets another port.
 std::uint16_t free_port(async::Executor executor) {
   boost::system::error_code error;
   asio::basic_socket_acceptor<asio::ip::tcp, async::Executor> acceptor(executor);
@@ -104,7 +104,7 @@ class Agents {
     }
   }
 
-  // Runs one agent to its end, and says how it ended.
+  // Runs one agent to its end; returns how it ended.
   async::Task<std::string> run_once() {
     SerfSetup setup{options_.node,   options_.bind, free_port(executor_),
                     random_text(32), options_.mesh, options_.folder / "serf.snapshot",
@@ -136,7 +136,7 @@ class Agents {
     co_return std::move(*failure);
   }
 
-  // Until the agent has ended, or is to end.
+  // Until the agent has ended, or stop() was called.
   async::Task<void> until_over(proc::Child& child) {
     auto ending = until_ended(child);
     auto leaving = leave_.wait();
@@ -151,7 +151,7 @@ class Agents {
     co_await leave_.wait();
     co_return true;
   }
-  // Others hear then that it went, and don't look for it as for one that failed.
+  // Other agents then know that it left, and don't look for it as for a failed one.
   async::Task<bool> leave(proc::Child& child, std::uint16_t port, std::string secret) {
     auto connecting = SerfRpc::connect(port, std::move(secret), timers_);
     const auto agent = co_await std::move(connecting);
@@ -161,7 +161,7 @@ class Agents {
     co_return left.has_value();
   }
 
-  // Until something goes wrong: what.
+  // Until an error; returns its text.
   async::Task<std::string> talk(std::uint16_t port, std::string secret) {
     const auto deadline = timers_.now() + options_.start;
     Result<std::unique_ptr<SerfRpc>> agent = co_await SerfRpc::connect(port, secret, timers_);
@@ -189,7 +189,7 @@ class Agents {
       take(std::move(*members));
       auto waiting = until_changed();
       co_await async::with_timeout(timers_, rest, std::move(waiting));
-      // What changes at once is told together, and never more often than it is asked for.
+      // Collects changes that come together, and limits the rate of commands.
       co_await timers_.sleep_for(kRetryConnect);
     }
   }
@@ -202,7 +202,7 @@ class Agents {
   void take(std::vector<Hint> all) {
     auto news = news_.take(std::move(all));
     if (news.empty()) return;
-    // A node is heard of once, with its latest words.
+    // One hint for each node: the latest.
     std::erase_if(fresh_, [&](const Hint& old) {
       return std::ranges::any_of(news, [&](const Hint& hint) { return hint.node == old.node; });
     });

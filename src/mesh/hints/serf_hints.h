@@ -1,6 +1,6 @@
-// Hints by HashiCorp's Serf: an agent as a supervised child. When it ends it is started again, ever more rarely;
-// without it there is nothing to hear, and nothing else changes. Its configuration, with the secret that commands need,
-// is readable by this user alone; it listens for commands on loopback.
+// Hints by HashiCorp's Serf: an agent as a supervised child process. After its end it is started again, with growing
+// pauses. Without it there are no hints, and nothing else changes. Its configuration, with the secret for commands, is
+// readable by this user alone; it listens for commands on loopback.
 //
 // Belongs to one loop.
 #pragma once
@@ -17,21 +17,21 @@ namespace corral::mesh {
 struct SerfOptions {
   NodeId node;
   MeshId mesh;
-  Address bind;                  // where agents talk to each other
+  Address bind;                  // for other agents
   std::filesystem::path folder;  // serf.json and serf.snapshot go there
   std::filesystem::path log_file = {};
   std::string program = "serf";
-  Millis look{1'000};         // how often it is asked for what it knows, up to kFewMembers
-  Millis first_pause{1'000};  // before it is started again, doubled each time
+  Millis look{1'000};         // how often its members are read, up to kFewMembers
+  Millis first_pause{1'000};  // before a restart, doubled each time
   Millis longest_pause{60'000};
   Millis start{10'000};  // from its start to an answer
 };
 
-// Asked more rarely in larger meshes: what it knows is sent as a whole.
+// Members are read less often in larger meshes, because the agent always sends all of them.
 inline constexpr std::size_t kFewMembers = 64;
 
-// Starts the agent at once. stop(): the agent is asked to leave, then by SIGTERM, 3 s each, then killed. Destroying it
-// kills the agent. What is referred to outlives it.
+// Starts the agent at once. stop() sends the agent a leave command, then SIGTERM, 3 s each, then kills it. The
+// destructor kills the agent. The references outlive it.
 std::unique_ptr<PeerDiscovery> make_serf_hints(async::Executor executor, async::Timers& timers, proc::Spawner& spawner,
                                                SerfOptions options);
 

@@ -17,15 +17,15 @@ namespace asio = async::asio;
 using Socket = asio::basic_stream_socket<asio::ip::tcp, async::Executor>;
 
 constexpr Millis kAnswer{2'000};
-// Asked to join, an agent answers when it has tried all of them.
+// An agent answers a join after it has tried all addresses.
 constexpr Millis kJoin{15'000};
-// Asked to leave, when the others had the time to hear of it.
+// An agent answers a leave after the others had time to learn of it.
 constexpr Millis kLeave{3'000};
 
-// Behind the head of an answer.
+// What follows the head of an answer.
 enum class BodyOf { none, success, everything };
 
-std::unexpected<Error> closed() { return fail(errc::link_closed, "the Serf agent has ended the conversation"); }
+std::unexpected<Error> closed() { return fail(errc::link_closed, "the Serf agent closed the connection"); }
 
 }  // namespace
 
@@ -55,18 +55,19 @@ struct SerfRpc::Connection {
     if (!value) co_return std::unexpected(value.error());
     const auto head = read_serf_head(*value);
     if (!head) co_return std::unexpected(head.error());
-    if (head->number != number) co_return fail(errc::malformed, "the Serf agent answers another question");
+    if (head->number != number) co_return fail(errc::malformed, "the Serf agent sent the answer to another command");
     const bool well = head->error.empty();
     Result<std::string> rest{std::string()};
     if (body == BodyOf::everything || (well && body == BodyOf::success)) rest = co_await next_value();
-    if (rest && !well) co_return fail(errc::wrong_peer, fmt::format("the Serf agent refuses: {}", head->error));
+    if (rest && !well)
+      co_return fail(errc::wrong_peer, fmt::format("the Serf agent rejected a command: {}", head->error));
     co_return rest;
   }
 
   async::Task<Result<std::string>> ask(std::string command, BodyOf body, Millis limit) {
     auto exchanging = exchange(std::move(command), last_number, body);
     auto answer = co_await async::with_timeout(timers, limit, std::move(exchanging));
-    if (!answer) co_return fail(errc::timed_out, "the Serf agent gives no answer");
+    if (!answer) co_return fail(errc::timed_out, "the Serf agent doesn't respond");
     co_return std::move(*answer);
   }
 

@@ -1,4 +1,4 @@
-// A conversation with a Serf agent on loopback: one command at a time, each with a deadline. Belongs to one loop.
+// A connection to a Serf agent on loopback: one command at a time, each with a deadline. Belongs to one loop.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@ namespace corral::mesh {
 
 class SerfRpc {
  public:
-  // Connects and gives the secret. `timers` outlives it. Errors: unreachable, timed_out, malformed, link_closed, and
-  // wrong_peer when the secret isn't taken.
+  // Connects and sends the secret. `timers` outlives it. Errors: unreachable, timed_out, malformed, link_closed, and
+  // wrong_peer if the agent rejects the secret.
   static async::Task<Result<std::unique_ptr<SerfRpc>>> connect(std::uint16_t port, std::string secret,
                                                                async::Timers& timers);
   ~SerfRpc();
   SerfRpc(const SerfRpc&) = delete;
   SerfRpc& operator=(const SerfRpc&) = delete;
 
-  // Errors of all: timed_out, malformed, link_closed; then the conversation is over.
+  // Errors of all: timed_out, malformed, link_closed; then the connection is unusable.
   async::Task<Result<>> tell(Hint own);
-  // What couldn't be reached is no error: the agent goes on trying whom it knows.
+  // Unreachable agents are no error: the agent keeps trying all that it knows.
   async::Task<Result<>> join(std::vector<Address> engines);
   async::Task<Result<std::vector<Hint>>> members();
-  // Asks it to tell the others that it goes, and to end.
+  // Orders the agent to announce its departure, and to end.
   async::Task<Result<>> leave();
 
  private:

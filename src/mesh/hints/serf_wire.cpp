@@ -13,7 +13,7 @@ PackWriter command(std::uint64_t number, std::string_view name) {
   return out;
 }
 
-std::unexpected<Error> nonsense() { return fail(errc::malformed, "the Serf agent's answer makes no sense"); }
+std::unexpected<Error> nonsense() { return fail(errc::malformed, "the Serf agent sent a malformed answer"); }
 
 struct Member {
   std::string_view status;
@@ -86,8 +86,8 @@ std::string serf_members(std::uint64_t number) { return command(number, "members
 
 Result<> SerfReader::put(std::string_view bytes) {
   rest_.erase(0, std::exchange(taken_, 0));
-  if (rest_.size() + bytes.size() > max_bytes_) {
-    return fail(errc::too_large, "the Serf agent says more than is taken");
+  if (rest_.size() + bytes.size() > most_bytes_) {
+    return fail(errc::too_large, "the Serf agent sent too many bytes without a complete value");
   }
   rest_ += bytes;
   return {};

@@ -1,5 +1,5 @@
-// What is said to a Serf agent and what it says: MessagePack maps one behind the other, a head with a number and then,
-// for some commands, a body. Pure; nothing that an agent sends is trusted.
+// Messages to and from a Serf agent: MessagePack maps one behind the other, a head with a number and then, for some
+// commands, a body. Pure; input from an agent isn't trusted.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ std::string serf_leave(std::uint64_t number);
 // The head of an answer.
 struct SerfHead {
   std::uint64_t number = 0;
-  std::string error;  // empty: it went well
+  std::string error;  // empty: success
 };
 
 // Cuts what arrives into whole values.
@@ -30,7 +30,7 @@ class SerfReader {
  public:
   explicit SerfReader(std::size_t max_bytes = 4 * 1024 * 1024) : max_bytes_(max_bytes) {}
 
-  // Errors: too_large, when that is more than a value may have.
+  // Errors: too_large, if more bytes wait than a value may have.
   Result<> put(std::string_view bytes);
   // The next value, whole, or nothing yet. Errors: malformed, which ends the reader.
   Result<std::optional<std::string>> take();
@@ -44,7 +44,7 @@ class SerfReader {
 
 // Errors: malformed.
 Result<SerfHead> read_serf_head(std::string_view value);
-// Of all members that are alive and carry labels that make sense; the others are passed over. Errors: malformed.
+// Hints of all members that are alive and have valid labels; others are skipped. Errors: malformed.
 Result<std::vector<Hint>> read_serf_members(std::string_view value);
 
 }  // namespace corral::mesh

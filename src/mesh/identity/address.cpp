@@ -16,11 +16,11 @@ constexpr std::size_t kLongestHost = 253;
 bool is_host_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
 }
-// Addresses of IPv6, with the zone of a link-local one behind '%'.
+// IPv6 addresses, with the zone of a link-local one behind '%'.
 bool is_ip6_character(char c) { return is_host_character(c) || c == ':' || c == '%'; }
 
 std::unexpected<Error> bad(std::string_view text, std::string_view why) {
-  return fail(errc::bad_address, fmt::format("'{}' is no address: {}; write host:port, as in 192.168.1.7:8100",
+  return fail(errc::bad_address, fmt::format("'{}' is not an address: {}; write host:port, as in 192.168.1.7:8100",
                                              valid_utf8(text.substr(0, 80)), why));
 }
 
@@ -39,10 +39,10 @@ Result<Address> parse_address(std::string_view text) {
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (host.empty()) return bad(text, "it has no host");
-  if (bracketed && !host.contains(':')) return bad(text, "only an address of IPv6 stands in brackets");
+  if (bracketed && !host.contains(':')) return bad(text, "only an IPv6 address has brackets");
   if (host.size() > kLongestHost) return bad(text, "its host is too long");
   if (!std::ranges::all_of(host, bracketed ? is_ip6_character : is_host_character)) {
-    return bad(text, "its host has a character that none has (an address of IPv6 stands in brackets)");
+    return bad(text, "its host has an invalid character (an IPv6 address needs brackets)");
   }
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);

@@ -1,4 +1,4 @@
-// Where a node may be reached: "host:port", "192.168.1.7:8100", "[fd00::1]:8100". A plain value.
+// An address of a node: "host:port", "192.168.1.7:8100", "[fd00::1]:8100". A plain value.
 #pragma once
 
 #include <compare>
@@ -17,7 +17,7 @@ struct Address {
 };
 
 std::string to_text(const Address& address);
-// Errors: bad_address, which names the text and what is wrong.
+// Errors: bad_address, with the text and what is wrong.
 Result<Address> parse_address(std::string_view text);
 
 }  // namespace corral::mesh

@@ -1,5 +1,5 @@
-// Bytes of the mesh's own formats, big-endian, lengths first. The reader never looks behind the end and never
-// allocates: whoever keeps what it returns has bounded it before. Plain values; safe on every thread.
+// Bytes of the mesh's own formats, big-endian, lengths first. The reader never reads behind the end and never
+// allocates: callers that keep its results must check their size first. Plain values; safe on every thread.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class ByteWriter {
     out_.append(reinterpret_cast<const char*>(bytes.data()), N);
     return *this;
   }
-  // With its length in front, in a T; what is longer than a T can say is cut.
+  // With its length in front, as a T; longer bytes than a T can count are cut.
   template <std::unsigned_integral T>
   ByteWriter& sized(std::string_view bytes) {
     bytes = bytes.substr(0, static_cast<T>(-1));
@@ -41,7 +41,7 @@ class ByteWriter {
   std::string& out_;
 };
 
-// A read beyond the end gives zeros or nothing, and from then on ok() is false: ask once, when all was read.
+// A read beyond the end gives zeros or nothing, and from then on ok() is false: check it once, after all reads.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
@@ -75,7 +75,7 @@ class ByteReader {
   }
 
   bool ok() const { return ok_; }
-  // Everything was there, and nothing is left.
+  // All reads succeeded, and no bytes are left.
   bool done() const { return ok_ && rest_.empty(); }
   std::string_view rest() const { return rest_; }
 

@@ -35,7 +35,8 @@ Result<Boot> count_boot(const fs::path& folder) {
   const auto last = *text ? parse_epoch(**text) : std::optional<std::uint64_t>(0);
   if (!last) {
     const auto aside = set_aside(file);
-    log::warning("mesh", "'{}' held no count of starts and was moved to '{}'; peers will tell where it stood",
+    log::warning("mesh",
+                 "'{}' has no valid count of starts and was moved to '{}'; this node learns its count from peers",
                  file.native(), aside.native());
   }
   Boot boot{last.value_or(0) + 1, random_bytes<16>()};

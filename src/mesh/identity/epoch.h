@@ -1,6 +1,6 @@
-// Which life of a node said something. The boot epoch counts the starts of a node and is kept in its state folder; what
-// a node said in an earlier life loses against what it says now. A node that lost the count, but not its key, learns it
-// from its own signatures, which peers still hold. Pure but for count_boot() and keep_epoch().
+// The epoch of a node: the count of its starts, kept in its state folder. Announcements of a later epoch replace those
+// of an earlier one. A node that lost the count, but not its key, learns it from its own signatures, which peers still
+// hold. Pure except count_boot() and keep_epoch().
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace corral::mesh {
 
-// One life of a node. The nonce tells two lives apart that got the same number.
+// One start of a node. The nonce distinguishes two starts with the same number.
 using LifeNonce = std::array<std::uint8_t, 16>;
 struct Boot {
   std::uint64_t epoch = 0;
@@ -22,16 +22,16 @@ struct Boot {
 };
 
 inline constexpr const char* kEpochFile = "epoch";
-// Counting can't get here; a number from outside that is larger is refused.
+// Counting never reaches this; larger numbers from other nodes are rejected.
 inline constexpr std::uint64_t kMaxEpoch = std::uint64_t{1} << 48;
 
-// Counts this start: the number is on the disk before it is returned. A count that is lost begins at 1 again; one that
-// can't be read is put aside first. Errors: the system's own.
+// Counts this start: the number is on the disk before it is returned. A lost count begins at 1 again; an unreadable
+// file is renamed first. Errors: the system's own.
 Result<Boot> count_boot(const std::filesystem::path& folder);
 // Errors: the system's own.
 Result<> keep_epoch(const std::filesystem::path& folder, std::uint64_t epoch);
 
-// "This is my life now", signed. What peers hold of each other.
+// A node's present epoch, signed by the node. Peers keep the claims of each other.
 struct EpochClaim {
   PublicKey author;
   Boot boot;
@@ -44,11 +44,11 @@ inline constexpr std::size_t kEpochClaimBytes = 32 + 8 + 16 + 64;
 EpochClaim make_claim(const SigningKey& key, const Boot& boot);
 bool is_genuine(const EpochClaim& claim);
 std::string encode(const EpochClaim& claim);
-// None when the bytes are no claim. Says nothing about its signature.
+// None if the bytes are no claim. Doesn't check the signature.
 std::optional<EpochClaim> decode_claim(std::string_view bytes);
 
-// The epoch this life must have, given claims of the own key that peers hold: the present one, or one above those of
-// earlier lives that the node forgot. Claims of other keys and forged ones count for nothing.
+// The epoch that this start must have, given claims of the own key that peers hold: the present one, or one above
+// epochs that the node forgot. Claims of other keys and forged ones are ignored.
 std::uint64_t learn_epoch(const PublicKey& own, const Boot& now, std::span<const EpochClaim> held);
 
 }  // namespace corral::mesh

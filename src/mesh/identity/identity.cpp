@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLargestFile = 16 * 1024;
 
 std::unexpected<Error> unusable(const fs::path& file, std::string_view why) {
-  return fail(errc::unusable_identity, fmt::format("the node's key in '{}' can't be used: {}", file.native(), why));
+  return fail(errc::unusable_identity, fmt::format("the node's key in '{}' is unusable: {}", file.native(), why));
 }
 std::unexpected<Error> system_error(const fs::path& file, int number) {
   const std::error_code code(number, std::system_category());
@@ -28,13 +28,13 @@ std::unexpected<Error> system_error(const fs::path& file, int number) {
                                 fmt::format("the node's key in '{}': {}", file.native(), code.message()));
 }
 
-// Nothing when there is no such file.
+// Nothing if there is no such file.
 Result<std::optional<SigningKey>> read_key(const fs::path& file, mode_t forbidden) {
   const UniqueFd handle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!handle && errno == ENOENT) return std::nullopt;
   struct stat status{};
   if (!handle || ::fstat(handle.get(), &status) != 0) return system_error(file, errno);
-  if (!S_ISREG(status.st_mode)) return unusable(file, "it is no file");
+  if (!S_ISREG(status.st_mode)) return unusable(file, "it is not a regular file");
   if ((status.st_mode & forbidden) != 0)
     return unusable(file, "other users may read or change it; run chmod 600 on it");
   std::string pem(kLargestFile, '\0');
@@ -46,11 +46,11 @@ Result<std::optional<SigningKey>> read_key(const fs::path& file, mode_t forbidde
   return std::move(*key);
 }
 
-// Puts the file there unless one came first.
+// Creates the file unless another process was first.
 Result<> put_key(const fs::path& file, const std::string& pem) {
   const fs::path fresh = fmt::format("{}.{}", file.native(), ::getpid());
-  ::unlink(fresh.c_str());  // of a process with this number that died here
-  if (auto written = write_state_file(fresh, pem, Durability::power_loss); !written) return written;
+  ::unlink(fresh.c_str());  // left by a killed process with this number
+  if (auto written = write_state_file(fresh, pem, Survives::power_loss); !written) return written;
   const bool linked = ::link(fresh.c_str(), file.c_str()) == 0 || errno == EEXIST;
   const int number = errno;
   ::unlink(fresh.c_str());
@@ -72,7 +72,7 @@ Result<SigningKey> open_identity(const fs::path& folder) {
   if (auto put = put_key(file, SigningKey::generate().to_pem()); !put) return std::unexpected(put.error());
   found = read_key(file, kForbidden);
   if (!found) return std::unexpected(found.error());
-  if (!*found) return unusable(file, "it was removed as soon as it was made");
+  if (!*found) return unusable(file, "it was removed right after it was made");
   return std::move(**found);
 }
 

@@ -50,7 +50,7 @@ std::string_view name_of(Domain domain) {
   return "";
 }
 
-// What TLS and X.509 sign begins with other bytes, so that no signature passes for one of theirs.
+// TLS and X.509 sign texts with another begin, so our signatures are never valid there.
 std::string signed_text(Domain domain, std::string_view body) {
   std::string text("corral/1 ");
   text.append(name_of(domain)).push_back('\0');
@@ -59,7 +59,7 @@ std::string signed_text(Domain domain, std::string_view body) {
 
 const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
-// Asking for a passphrase would stop the program at a terminal.
+// OpenSSL's own callback would wait for a passphrase at a terminal.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 }  // namespace
@@ -98,11 +98,11 @@ Result<SigningKey> SigningKey::from_pem(std::string_view pem) {
   const Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   EVP_PKEY* key = bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr) : nullptr;
   ERR_clear_error();
-  if (!key) return fail(errc::unusable_identity, "no private key in PEM without a passphrase");
+  if (!key) return fail(errc::unusable_identity, "it is not a private key in PEM without a passphrase");
   auto held = owned(key, "");
   if (EVP_PKEY_get_base_id(key) != EVP_PKEY_ED25519) {
     return fail(errc::unusable_identity,
-                "a key of another kind than Ed25519; make one with "
+                "it is not an Ed25519 key; make one with "
                 "'openssl genpkey -algorithm ed25519'");
   }
   return SigningKey(std::move(held));

@@ -1,6 +1,6 @@
-// Keys, the names made from them, and signatures. A node is its key: Ed25519, because one key has one encoding (a pin
-// can't be written in two ways), a signature needs no randomness (the same statement is the same bytes everywhere), and
-// TLS 1.3 takes it as it is. Plain values; safe on every thread.
+// Keys, the ids made from them, and signatures. A node is identified by its key: Ed25519, because one key has one
+// encoding (a pin can't be written in two ways), a signature needs no randomness (the same content has the same bytes
+// everywhere), and TLS 1.3 supports it. Plain values; safe on every thread.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct Signature {
   friend auto operator<=>(const Signature&, const Signature&) = default;
 };
 
-// SHA-256 of the public key as it stands in a certificate (SubjectPublicKeyInfo in DER).
+// SHA-256 of the public key in the form of a certificate (SubjectPublicKeyInfo in DER).
 struct NodeId {
   Sha256 bytes{};
   friend auto operator<=>(const NodeId&, const NodeId&) = default;
@@ -44,7 +44,7 @@ std::optional<NodeId> parse_node_id(std::string_view hex);
 // The key in the 44 bytes of SubjectPublicKeyInfo. None for any other kind of key.
 std::optional<PublicKey> from_spki(std::string_view der);
 
-// What a signature is for. A signature for one purpose is worthless for every other, TLS included.
+// The purpose of a signature. A signature for one purpose is invalid for every other, TLS included.
 enum class Domain { admit, revoke, epoch, join, announce, copy };
 
 // Copies share one key.
@@ -75,7 +75,7 @@ class SigningKey {
 // Costs 0.1 ms.
 bool verify(const PublicKey& key, Domain domain, std::string_view body, const Signature& signature);
 
-// From the system's generator. Throws when that gives nothing.
+// From the system's generator. Throws if that fails.
 void fill_random(std::uint8_t* bytes, std::size_t count);
 template <std::size_t N>
 std::array<std::uint8_t, N> random_bytes() {
@@ -84,7 +84,7 @@ std::array<std::uint8_t, N> random_bytes() {
   return bytes;
 }
 
-// What can be had of a value in SHA-256, with a name in front that keeps kinds of values apart.
+// SHA-256 of a value, with a tag in front that separates kinds of values.
 Sha256 tagged_hash(std::string_view tag, std::string_view body);
 
 template <std::size_t N>

@@ -14,7 +14,9 @@ Task<Result<Frame>> read_frame(Stream& stream, FrameReader& reader) {
   std::array<char, 4096> space;
   std::size_t seen = 0;
   while (!reader.has_frame()) {
-    if (seen > 2 * kLargestPage) co_return fail(errc::too_large, "the peer talks without saying anything");
+    if (seen > 2 * kLargestPage)
+      co_return fail(errc::too_large,
+                     fmt::format("peer sent {} bytes without a known frame (max {})", seen, 2 * kLargestPage));
     const auto got = co_await stream.read_some(space);
     if (!got) co_return std::unexpected(got.error());
     if (*got == 0) co_return fail(errc::link_closed, "the peer ended the connection");
@@ -27,7 +29,7 @@ Task<Result<Frame>> read_frame(Stream& stream, FrameReader& reader) {
 Task<Result<>> write_frame(Stream& stream, Frame frame) {
   if (frame.payload.size() > max_bytes(frame.kind)) {
     co_return fail(errc::too_large,
-                   fmt::format("a frame with {} bytes; {} is the most", frame.payload.size(), max_bytes(frame.kind)));
+                   fmt::format("a frame has {} bytes (max {})", frame.payload.size(), most_bytes(frame.kind)));
   }
   const auto bytes = encode(frame);
   auto written = co_await stream.write(bytes);

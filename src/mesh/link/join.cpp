@@ -25,17 +25,16 @@ JoinStep step_of(const Error& dial_error) {
   return dialling ? JoinStep::dial : JoinStep::handshake;
 }
 
-// A node listens to strangers only while a token of its own is out.
+// A node accepts strangers only while one of its tokens is open.
 Error refused_dial(Error why, bool by_name) {
   if (why.code == errc::not_a_member) {
-    why.message =
-        by_name ? "it is in a mesh, and its settings don't name this node (mesh_peers)"
-                : "it lets nobody in now, as its tokens were used or withdrawn or have expired; ask for a new one";
+    why.message = by_name ? "it is in a mesh, and its setting mesh_peers doesn't list this node"
+                          : "it has no open join token: all were used or withdrawn or have expired; get a new one";
   }
   return why;
 }
 
-// One conversation, step by step.
+// One join, step by step.
 struct Joiner {
   Stream& stream;
   const PublicKey& own;
@@ -47,7 +46,7 @@ struct Joiner {
     auto frame = co_await read_frame(self.stream, self.reader);
     if (!frame) co_return std::unexpected(frame.error());
     if (frame->kind == FrameKind::join_refused) co_return std::unexpected(read_refusal(frame->payload));
-    if (frame->kind != kind) co_return fail(errc::malformed, "the issuer said something else than it should");
+    if (frame->kind != kind) co_return fail(errc::malformed, "the issuer sent an unexpected frame");
     co_return std::move(frame->payload);
   }
   static Task<Result<std::string>> ask(Joiner& self) {
@@ -74,12 +73,12 @@ Result<MemberSet> check_members(const Founding& founding, const std::vector<Memb
   MemberSet set(founding);
   if (auto added = set.add(records); !added) return std::unexpected(added.error());
   if (set.standing(own) != MembershipStatus::member || set.standing(issuer) != MembershipStatus::member) {
-    return fail(errc::not_a_member, "by the members it sent, the issuer or this node is none");
+    return fail(errc::not_a_member, "the list of members of the issuer lacks the issuer or this node");
   }
   return set;
 }
 
-// What a step gave, or why it stopped.
+// The result of a step, or why it failed.
 template <typename T>
 Result<T> outcome(std::optional<Result<T>> result, JoinStep step, const Address& address, Millis limit) {
   if (!result) {
@@ -91,7 +90,7 @@ Result<T> outcome(std::optional<Result<T>> result, JoinStep step, const Address&
   return std::move(*result);
 }
 
-// Asked for by those who come by name.
+// For join_by_name().
 constexpr MeshId kAnyMesh{};
 
 }  // namespace
@@ -125,14 +124,14 @@ Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, Signi
   const auto begin = [&](JoinStep step, const Address& address) {
     if (options.on_step) options.on_step(step, address);
   };
-  if (token.seeds.empty()) co_return fail(errc::token_malformed, "the token names no address");
+  if (token.seeds.empty()) co_return fail(errc::token_malformed, "the token has no address");
   std::unique_ptr<Stream> stream;
   std::optional<Error> failure;
   Address address;
   for (const auto& seed : token.seeds) {
     address = seed;
     begin(JoinStep::dial, address);
-    Place place(seed, Origin::settings);  // whoever runs this node has given it the token
+    Place place(seed, Origin::settings);  // this node's administrator provided the token
     auto dialling = network.dial(std::move(place), token.pins, Purpose::join);
     auto dialled = co_await std::move(dialling);
     if (dialled) {
@@ -140,7 +139,7 @@ Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, Signi
       break;
     }
     auto why = stopped_at(step_of(dialled.error()), seed, refused_dial(dialled.error(), token.mesh == kAnyMesh));
-    // A failed handshake says more than an address where nobody is.
+    // A failed handshake is a better reason than an address without a node.
     if (!failure || failure->fact<JoinFailure>()->step == JoinStep::dial) failure = std::move(why);
   }
   if (!stream) co_return std::unexpected(std::move(*failure));
@@ -160,7 +159,7 @@ Task<Result<MemberSet>> join_mesh(Network& network, async::Timers& timers, Signi
   const auto founding = read_founding(*answer);
   if (!founding) co_return std::unexpected(stopped_at(JoinStep::admit, address, founding.error()));
   if (token.mesh != kAnyMesh && mesh_id(*founding) != token.mesh) {
-    Error why(make_error_code(errc::foreign_mesh), "the issuer is of another mesh than the token");
+    Error why(make_error_code(errc::foreign_mesh), "the issuer and the token are of different meshes");
     co_return std::unexpected(stopped_at(JoinStep::admit, address, std::move(why)));
   }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLongestText = 200;
 
-// The numbers of causes are their places, from 1.
+// The number of a cause is its index, from 1.
 constexpr std::array kCauses = {errc::token_unknown,   errc::token_expired, errc::token_used,
                                 errc::token_withdrawn, errc::wrong_proof,   errc::foreign_mesh,
                                 errc::revoked,         errc::too_many,      errc::overloaded};
@@ -32,7 +32,7 @@ Result<JoinAsk> read_ask(std::string_view payload) {
   ask.mesh.bytes = in.fixed<32>();
   ask.proof.token.bytes = in.fixed<32>();
   ask.proof.signature.bytes = in.fixed<64>();
-  if (!in.ok()) return fail(errc::malformed, "what the joiner asks is cut off");
+  if (!in.ok()) return fail(errc::malformed, "the request to join is cut off");
   return ask;
 }
 
@@ -54,10 +54,10 @@ Frame refusal(const Error& why) {
   for (std::size_t i = 0; i < kCauses.size(); ++i) {
     if (why.code == kCauses[i]) number = static_cast<std::uint8_t>(i + 1);
   }
-  // What went wrong on this side otherwise (a path, a full disk) is no business of a stranger's.
+  // Other errors of this side (a path, a full disk) stay hidden from strangers.
   const bool ours = number == kCauses.size();
   std::string_view text = why.message;
-  if (ours) text = "the issuer can't admit anybody now; its log says why";
+  if (ours) text = "the issuer can't admit nodes now: see its log";
   Frame frame{FrameKind::join_refused, {}};
   ByteWriter(frame.payload).number<std::uint8_t>(number).raw(text.substr(0, kLongestText));
   return frame;

@@ -17,7 +17,7 @@ Result<JoinAsk> read_ask(std::string_view payload);
 Frame to_frame(const Founding& founding);
 Result<Founding> read_founding(std::string_view payload);
 
-// Causes that have no number of their own arrive as `overloaded`: try again later.
+// Causes without a number arrive as `overloaded`: try again later.
 Frame refusal(const Error& why);
 Error read_refusal(std::string_view payload);
 

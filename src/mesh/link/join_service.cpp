@@ -13,25 +13,24 @@ namespace {
 
 using async::Task;
 
-// What costs little goes first: strangers may ask as often as they like.
-// Nothing: it comes by name.
+// Cheap checks first, because strangers may ask any number of times. Nothing: the configuration lists the node.
 Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, const JoinServiceContext& desk) {
   const auto& mesh = desk.book.set().mesh();
   if (ask.mesh == MeshId()) {
     if (desk.named && desk.named(stream.peer().id)) return std::nullopt;
-    return fail(errc::token_unknown, "the configuration of that member doesn't name this node, so it needs a token");
+    return fail(errc::token_unknown, "the configuration of that member doesn't list this node, so it needs a token");
   }
-  if (ask.mesh != mesh) return fail(errc::foreign_mesh, "the token is for another mesh than the issuer's");
+  if (ask.mesh != mesh) return fail(errc::foreign_mesh, "the token is of another mesh than the issuer");
   const auto& joiner = stream.peer();
   const auto id = token_id(ask.proof.token);
   if (auto usable = desk.tokens.check(id, joiner.id, desk.timers.wall_now()); !usable) {
     return std::unexpected(usable.error());
   }
   if (!is_genuine(ask.proof, mesh, joiner.key, stream.exporter(kJoinExporter))) {
-    return fail(errc::wrong_proof, "the proof of holding the token is for another connection, or forged");
+    return fail(errc::wrong_proof, "the proof of the token is of another connection, or forged");
   }
   if (desk.book.set().standing(joiner.key) == MembershipStatus::revoked) {
-    return fail(errc::revoked, "this node was thrown out of the mesh; it comes back with a new key only");
+    return fail(errc::revoked, "this node was revoked: it can only join again with a new key");
   }
   return id;
 }
@@ -40,7 +39,7 @@ Task<Result<NodeId>> converse(Stream& stream, const JoinServiceContext& desk) {
   FrameReader reader;
   const auto frame = co_await read_frame(stream, reader);
   if (!frame) co_return std::unexpected(frame.error());
-  if (frame->kind != FrameKind::join_ask) co_return fail(errc::malformed, "joining begins with asking");
+  if (frame->kind != FrameKind::join_ask) co_return fail(errc::malformed, "a join must begin with its request");
   const auto ask = read_ask(frame->payload);
   if (!ask) co_return std::unexpected(ask.error());
   const auto id = check(*ask, stream, desk);
@@ -48,8 +47,8 @@ Task<Result<NodeId>> converse(Stream& stream, const JoinServiceContext& desk) {
   Frame proved{FrameKind::join_proved, {}};
   if (auto sent = co_await write_frame(stream, std::move(proved)); !sent) co_return std::unexpected(sent.error());
 
-  // In this order: a token that was used is used, whatever happens next. Each step is on the disk before the next one,
-  // and looks again at what holds by then.
+  // In this order: a used token remains used, whatever happens next. Each step is on the disk before the next one, and
+  // checks the present state again.
   const auto& joiner = stream.peer();
   if (*id) {
     auto using_it = desk.tokens.use(**id, joiner.id, desk.timers.wall_now());
@@ -68,7 +67,7 @@ Task<Result<NodeId>> converse(Stream& stream, const JoinServiceContext& desk) {
   co_return joiner.id;
 }
 
-// Tells the cause, and waits for the peer to have read it.
+// Sends the cause, and waits until the peer has read it.
 Task<bool> end(Stream& stream, std::optional<Error> refused) {
   if (refused) {
     auto frame = refusal(*refused);
@@ -84,7 +83,7 @@ Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceConte
   auto result = co_await async::with_timeout(desk.timers, desk.limit, std::move(conversing));
   if (!result) {
     co_return fail(errc::timed_out,
-                   fmt::format("{} took longer than {} ms to join", stream->peer().address, desk.limit.count()));
+                   fmt::format("{} didn't finish its join within {} ms", stream->peer().address, desk.limit.count()));
   }
   std::optional<Error> refused;
   if (!*result) {
@@ -100,7 +99,7 @@ Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceConte
 Result<> may_enter(const MemberSet& members, bool token_is_out, const PublicKey& key, Purpose purpose) {
   const auto standing = members.standing(key);
   if (standing == MembershipStatus::member) return {};
-  if (standing == MembershipStatus::revoked) return fail(errc::revoked, "it was thrown out of the mesh");
+  if (standing == MembershipStatus::revoked) return fail(errc::revoked, "it was revoked");
   if (purpose == Purpose::join && token_is_out) return {};
   return fail(errc::not_a_member, "it isn't a member of the mesh");
 }

@@ -79,7 +79,7 @@ TEST_P(JoinTest, ATokenIsForOneNode) {
   ASSERT_TRUE(at_once(tokens.use(token_id(token_key(used).public_key()), c.id(), timers.wall_now())));
   join(used);
   expect_refused(errc::token_used, JoinStep::proof);
-  EXPECT_THAT(joined->error().message, HasSubstr("each node needs one of its own"));
+  EXPECT_THAT(joined->error().message, HasSubstr("each node needs its own"));
 }
 
 // Its answer was lost, or its disk was full: it may try again.

@@ -16,21 +16,21 @@ std::string_view name_of(CloseReason reason) {
     case CloseReason::stopping:
       return "the node stops";
     case CloseReason::superseded:
-      return "another link of the same two nodes stays";
+      return "another link of the same nodes replaced it";
     case CloseReason::revoked:
-      return "the node was thrown out of the mesh";
+      return "the node was revoked";
     case CloseReason::foreign_mesh:
       return "the node is of another mesh";
     case CloseReason::malformed:
-      return "what it sent makes no sense";
+      return "it sent a malformed frame";
     case CloseReason::overrun:
-      return "it sent more than is taken";
+      return "it sent more than its limit";
     case CloseReason::silent:
-      return "nothing was heard of it";
+      return "it is silent";
     case CloseReason::deaf:
-      return "it doesn't hear";
+      return "it receives nothing";
     case CloseReason::slow:
-      return "it doesn't take what it is sent";
+      return "it reads too slowly";
     case CloseReason::lost:
       break;
   }
@@ -54,7 +54,7 @@ Result<Hello> decode_hello(std::string_view bytes) {
   hello.members = in.fixed<32>();
   const auto claim = decode_claim(in.take(kEpochClaimBytes));
   if (in.number<std::uint8_t>() == 1) hello.heard = decode_claim(in.take(kEpochClaimBytes));
-  // A newer version may say more behind this.
+  // A newer version may send more fields.
   if (!in.ok() || !claim) return fail(errc::malformed, "the peer's hello is cut off");
   hello.claim = *claim;
   return hello;

@@ -1,5 +1,5 @@
-// A link: two nodes that talk over control frames, and each knows that the other lives. "Routable" means that the link
-// is up. Belongs to one loop.
+// A link: the control connection of two members, by which each knows that the other is alive. "Routable" means that the
+// link is up. Belongs to one loop.
 #pragma once
 
 #include <memory>
@@ -16,42 +16,42 @@
 
 namespace corral::mesh {
 
-// Why a link ended; the numbers are the wire's. The first ones are told to the peer, the last ones are found out.
+// Why a link ended; the numbers are the wire's. All but `lost` are sent to the peer.
 enum class CloseReason : std::uint8_t {
   stopping = 1,      // the node leaves or is shut down
   superseded = 2,    // another link of the same pair stays
-  revoked = 3,       // the peer was thrown out
+  revoked = 3,       // the peer was revoked
   foreign_mesh = 4,  // the peer is of another mesh
-  malformed = 5,     // the peer sent what makes no sense
-  overrun = 6,       // the peer sent more than is taken
-  silent = 7,        // the peer isn't heard any more
-  deaf = 8,          // the peer doesn't hear any more
-  slow = 9,          // the peer doesn't take what it is sent
+  malformed = 5,     // the peer sent malformed frames
+  overrun = 6,       // the peer sent more than its limit
+  silent = 7,        // nothing more comes from the peer
+  deaf = 8,          // the peer receives nothing more
+  slow = 9,          // the peer reads too slowly
   lost = 64,         // the connection broke, or the peer's process ended
 };
 std::string_view name_of(CloseReason reason);
 
 struct Closing {
   CloseReason reason{};
-  bool by_peer = false;  // it told us
+  bool by_peer = false;  // the peer sent the reason
   std::string text;      // one sentence for people, 200 characters at most
 };
 
-// What each side says first.
+// The first frame of each side.
 struct Hello {
   MeshId mesh;
   std::uint16_t minor = 0;          // of the protocol; both use the smaller one
   Sha256 members{};                 // digest of the sender's set: equal ones need no exchange
-  EpochClaim claim;                 // the sender's life
-  std::optional<EpochClaim> heard;  // the newest life of the peer that the sender heard of
+  EpochClaim claim;                 // the sender's epoch
+  std::optional<EpochClaim> heard;  // the newest epoch of the peer that the sender knows
 };
 
 inline constexpr std::uint16_t kProtocolMinor = 0;
 std::string encode(const Hello& hello);
-// Says nothing about signatures. Errors: malformed.
+// Doesn't check signatures. Errors: malformed.
 Result<Hello> decode_hello(std::string_view bytes);
 
-// The payload of a close frame, and back; what makes no sense is `lost`.
+// The payload of a close frame, and back; an invalid one is `lost`.
 std::string encode(CloseReason reason, std::string_view text);
 Closing decode_closing(std::string_view bytes);
 
@@ -60,27 +60,27 @@ class Link {
   virtual ~Link() = default;
 
   virtual const Peer& peer() const = 0;
-  // What the peer said of itself: of this mesh, its claim genuine.
+  // The peer's hello, checked: of this mesh, with a genuine claim.
   virtual const Hello& hello() const = 0;
 
-  // Returns when the frame has its place in the queue, which is bounded: it waits for a peer that is slow. Errors:
-  // link_closed, too_large.
+  // Returns when the frame is in the queue, which is bounded: waits if the peer is slow. Errors: link_closed,
+  // too_large.
   virtual async::Task<Result<>> send(Frame frame) = 0;
-  // The same without waiting. Errors: link_closed, too_large, overloaded (no room: nothing was queued).
+  // The same without waiting. Errors: link_closed, too_large, overloaded (the queue is full: nothing was queued).
   virtual Result<> offer(Frame frame) = 0;
-  // The next frame; heartbeats and the like aren't seen here. Frames that came before the end are still given out.
-  // Errors: link_closed.
+  // The next frame, without heartbeats and other frames of the link itself. Frames that came before the end are still
+  // returned. Errors: link_closed.
   virtual async::Task<Result<Frame>> receive() = 0;
 
-  // Tells the peer if that is still possible, and ends. The first reason counts. What was queued goes first where the
-  // reason is no fault (stopping, superseded, revoked).
+  // Sends the reason to the peer if that is still possible, and ends. The first reason is kept. Queued frames are sent
+  // first if the reason is no fault (stopping, superseded, revoked).
   virtual void close(CloseReason reason, std::string text = {}) = 0;
-  // Returns when the link has ended, and has told the peer or given up telling it (within a second).
+  // Returns when the link has ended, and the reason was sent or the limit of a second has passed.
   virtual async::Task<void> finished() = 0;
-  // Why it ended; nothing while it is up.
+  // Why the link ended; nothing while it is up.
   virtual const std::optional<Closing>& closing() const = 0;
 
-  // Requests that the peer says it holds, by its last heartbeat, and when that came.
+  // In-flight requests in the peer's last heartbeat, and when it came.
   virtual const std::vector<InFlightId>& peer_holds() const = 0;
   virtual MonoTime last_heartbeat() const = 0;
   virtual std::optional<Millis> round_trip() const = 0;

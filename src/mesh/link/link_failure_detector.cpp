@@ -32,14 +32,14 @@ Result<Heartbeat> decode_heartbeat(std::string_view bytes) {
   beat.echo = in.number<std::uint64_t>();
   beat.delay = in.number<std::uint32_t>();
   const auto count = in.number<std::uint16_t>();
-  if (count > kMaxHeld) return fail(errc::malformed, "a heartbeat that holds more requests than it may");
+  if (count > kMostHeld) return fail(errc::malformed, "a heartbeat has too many in-flight requests");
   for (std::size_t i = 0; i < count && in.ok(); ++i) beat.held.push_back(in.number<std::uint64_t>());
-  // A newer version may say more behind this.
+  // A newer version may send more fields.
   if (!in.ok()) return fail(errc::malformed, "a heartbeat is cut off");
   return beat;
 }
 
-// From 1 on: 0 says that there is none.
+// From 1 on: 0 means none.
 std::uint64_t LinkFailureDetector::stamp_at(MonoTime now) const { return millis_between(start_, now) + 1; }
 
 Heartbeat LinkFailureDetector::beat(MonoTime now, std::span<const InFlightId> held) const {

@@ -1,6 +1,6 @@
-// Whether a link lives. Each side sends a heartbeat every half second: its own stamp, the peer's last stamp back, how
-// long it held that, and the requests it holds. So each side knows both directions: stamps that arrive say that the
-// peer can be heard, stamps that come back say that the peer hears. Pure: no clock, no I/O.
+// Failure detector of a link. Each side sends a heartbeat every half second: its own stamp, the peer's last stamp, how
+// long ago that came, and its in-flight requests. So each side knows both directions: arriving stamps prove the
+// incoming one, returned stamps the outgoing one. Pure: no clock, no I/O.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace corral::mesh {
 
-// A request between two nodes, by the number that its sender gave it.
+// A request between two nodes, by its sender's number.
 using InFlightId = std::uint64_t;
 inline constexpr std::size_t kMaxHeld = 256;
 
@@ -32,8 +32,8 @@ Result<Heartbeat> decode_heartbeat(std::string_view bytes);
 
 struct HeartbeatSettings {
   Millis interval{500};
-  Millis silence{1500};   // nothing was heard for so long: dead
-  Millis deafness{2000};  // nothing that was sent came back for so long: dead, too
+  Millis silence{1500};   // nothing was received for so long: dead
+  Millis deafness{2000};  // no own stamp came back for so long: dead, too
 };
 
 class LinkFailureDetector {
@@ -44,12 +44,12 @@ class LinkFailureDetector {
       : rules_(rules), start_(now), ticked_(now), heard_(now), echoed_(now) {}
 
   Heartbeat beat(MonoTime now, std::span<const InFlightId> held) const;
-  // To be called every interval. Who was stopped itself (SIGSTOP, a busy machine) can't tell that the peer was silent
-  // meanwhile: the peer's time begins anew.
+  // Call it every interval. After a late call (SIGSTOP, a busy machine) silence proves nothing, so the peer's time
+  // begins anew.
   void tick(MonoTime now);
-  // Any frame proves that the peer can be heard.
+  // Any frame proves the incoming direction.
   void heard(MonoTime now) { heard_ = now; }
-  // Of a stamp that was never sent, or an older one than before, nothing is believed.
+  // Ignores stamps that were never sent, or are older than a known one.
   void take(const Heartbeat& beat, MonoTime now);
   State state(MonoTime now) const;
 
@@ -63,7 +63,7 @@ class LinkFailureDetector {
   MonoTime start_;
   MonoTime ticked_;
   MonoTime heard_;
-  MonoTime echoed_;  // when the newest of our stamps that the peer has was sent
+  MonoTime echoed_;  // sending time of our newest stamp that the peer has
   std::uint64_t last_echo_ = 0;
   std::uint64_t peer_stamp_ = 0;
   MonoTime peer_stamp_at_{};

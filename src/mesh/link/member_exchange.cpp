@@ -25,18 +25,18 @@ Result<bool> PageCollector::take(std::string_view page) {
   constexpr MemberLimits kLimits;
   bytes_ += page.size();
   // Each page may begin with a byte of its own, and end before its bound.
-  if (bytes_ > kLimits.bytes + kLargestPage) return fail(errc::too_many, "more of members than a mesh may have");
+  if (bytes_ > kLimits.bytes + kLargestPage) return fail(errc::too_many, "too many bytes of member records");
   ByteReader in(page);
   const bool last = in.number<std::uint8_t>() == kLast;
-  if (!in.ok()) return fail(errc::malformed, "an empty page of members");
+  if (!in.ok()) return fail(errc::malformed, "a page of members is empty");
   while (!in.done()) {
     auto record = decode_record(in);
     if (!record) return std::unexpected(record.error());
-    if (records_.size() >= kLimits.records) return fail(errc::too_many, "more members than a mesh may have");
+    if (records_.size() >= kLimits.records) return fail(errc::too_many, "too many member records");
     records_.push_back(std::move(*record));
   }
-  // Pages that bring nothing could go on for ever.
-  if (!last && page.size() == 1) return fail(errc::malformed, "a page of members without any");
+  // An endless sequence of pages without records must not be possible.
+  if (!last && page.size() == 1) return fail(errc::malformed, "a page of members has no records");
   return last;
 }
 
@@ -56,7 +56,7 @@ async::Task<Result<bool>> exchange_members(Link& link, MemberStore& book, Sha256
     if (!frame) co_return std::unexpected(frame.error());
     auto last = frame->kind == FrameKind::members
                     ? collector.take(frame->payload)
-                    : Result<bool>(fail(errc::malformed, "something else before the members"));
+                    : Result<bool>(fail(errc::malformed, "the peer sent another frame before its members"));
     if (last && !*last) continue;
     if (last) last = learn ? learn(collector.records()) : book.learn(collector.records());
     if (!last) link.close(reason_for(last.error()), last.error().message);

@@ -1,5 +1,5 @@
 // Records of members over the wire: in pages of 64 KiB at most. Both sides of a link exchange them first, unless their
-// hellos said that they have the same.
+// hellos have the same digest.
 #pragma once
 
 #include <functional>
@@ -27,13 +27,12 @@ class PageCollector {
   std::size_t bytes_ = 0;  // of the pages
 };
 
-// Why a link ends whose peer told what isn't taken: it was too much, or it makes no sense.
+// The reason of closing a link after rejected records: too many, or malformed.
 CloseReason reason_for(const Error& error);
 
 using LearnMembers = std::function<Result<bool>(std::span<const MemberRecord>)>;
-// `said`: the digest that our hello held. True when something was learnt. Closes the link when the peer's records
-// are refused. `learn`: instead of MemberStore::learn. Errors: link_closed, and those of learning. The caller sees to a
-// deadline.
+// `said`: the digest in our hello. True if something was learnt. Closes the link if the peer's records are rejected.
+// `learn`: instead of MemberStore::learn. Errors: link_closed, and those of learning. The caller sets a deadline.
 async::Task<Result<bool>> exchange_members(Link& link, MemberStore& book, Sha256 said, LearnMembers learn = {});
 
 }  // namespace corral::mesh

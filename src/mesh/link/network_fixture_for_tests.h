@@ -1,5 +1,5 @@
-// Two nodes on a network of either kind, on one loop, with time that is turned by hand. Tests on it hold both kinds to
-// one contract.
+// Two nodes on a network of either kind, on one loop, with manual time. Its tests check both kinds against one
+// contract.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ class NetworkFixture : public testing::TestWithParam<Kind> {
   using LinkResult = std::optional<Result<std::unique_ptr<Link>>>;
 
   NetworkFixture() { start_b(); }
-  // Before anything of the test itself goes.
+  // Runs before the members of the test itself are destroyed.
   void TearDown() override {
     group.cancel();
     settle();
@@ -56,14 +56,14 @@ class NetworkFixture : public testing::TestWithParam<Kind> {
     net_b = std::move(listening);
   }
 
-  // Lets everything happen that needs no time to pass.
+  // Runs everything that needs no time to pass.
   void settle() {
     do {
       async::settle_sockets(loop);
       for (auto* disk : disks) async::finish_jobs(*disk);
     } while (loop.context().poll() > 0);
   }
-  // Until `done`, or for long enough that it won't be any more.
+  // Until `done`, or a limit after which it never will be.
   bool until(const std::function<bool()>& done) {
     const auto limit = MonoClock::now() + std::chrono::seconds(20);
     while (!done() && MonoClock::now() < limit) loop.context().run_one_for(std::chrono::milliseconds(100));

@@ -71,7 +71,7 @@ struct State {
     stream->close();
   }
 
-  // Frames that were queued before an end that is no fault are still sent, for as long as the farewell may take.
+  // Before an end that is no fault, queued frames are still sent within the limit of the farewell.
   bool writes_on() const {
     if (!closing) return true;
     const auto reason = closing->reason;
@@ -110,10 +110,10 @@ struct State {
   std::size_t outbox_bytes = 0;
   bool beat_due = false;
   async::Event to_write;
-  async::Event room;  // in the outbox
+  async::Event room;  // the outbox has space
 
   std::optional<Closing> closing;
-  async::Event ended;  // `closing` is there
+  async::Event ended;  // `closing` is set
   async::Event reader_gone;
   async::Event writer_gone;
   async::Event done;
@@ -123,7 +123,7 @@ struct State {
 Result<> State::take(Frame frame) {
   switch (frame.kind) {
     case FrameKind::hello:
-      return fail(errc::malformed, "a second hello");
+      return fail(errc::malformed, "the peer sent a second hello");
     case FrameKind::heartbeat: {
       auto beat = decode_heartbeat(frame.payload);
       if (!beat) return std::unexpected(beat.error());
@@ -140,7 +140,7 @@ Result<> State::take(Frame frame) {
   }
   inbox_bytes += frame.payload.size();
   if (inbox.size() >= options.most_queued_frames || inbox_bytes > options.most_queued_bytes) {
-    return fail(errc::overloaded, "more frames than are taken");
+    return fail(errc::overloaded, "too many frames wait to be taken");
   }
   inbox.push_back(std::move(frame));
   arrived.set();
@@ -149,9 +149,9 @@ Result<> State::take(Frame frame) {
 
 Result<> State::take_bytes(std::string_view bytes) {
   detector.heard(timers.now());
-  // Whatever it is, also what nobody takes.
+  // All bytes, including skipped frames.
   if (!received.take(timers.now(), static_cast<double>(bytes.size()))) {
-    return fail(errc::overloaded, "more bytes than a link may carry");
+    return fail(errc::overloaded, "the peer sends too many bytes a second");
   }
   if (auto put = reader.put(bytes); !put) return put;
   while (reader.has_frame() && !closing) {
@@ -160,7 +160,7 @@ Result<> State::take_bytes(std::string_view bytes) {
   return {};
 }
 
-// Goes on after the end, without looking: a socket that is closed with something unread takes back what it sent last.
+// Continues after the end, but discards the bytes: closing a socket with unread bytes may discard the last sent bytes.
 Task<void> State::read(std::shared_ptr<State> self) {
   std::array<char, kReadBytes> space;
   while (true) {
@@ -229,7 +229,7 @@ Task<void> State::say_why(std::shared_ptr<State> self) {
   self->done.set();
 }
 
-// Waits until the peer has read it and closed its end.
+// Waits until the peer has read the reason and closed its end.
 Task<bool> State::farewell(std::shared_ptr<State> self) {
   co_await self->writer_gone.wait();
   const auto bytes = encode(Frame{FrameKind::close, encode(self->closing->reason, self->closing->text)});
@@ -263,10 +263,10 @@ class StreamLink final : public Link {
   static Result<> offer_over(State& state, const Frame& frame) {
     if (frame.payload.size() > max_bytes(frame.kind)) {
       return fail(errc::too_large,
-                  fmt::format("a frame with {} bytes; {} is the most", frame.payload.size(), max_bytes(frame.kind)));
+                  fmt::format("a frame has {} bytes (max {})", frame.payload.size(), most_bytes(frame.kind)));
     }
     if (state.closing) return closed_error(*state.closing);
-    if (!state.has_room(frame)) return fail(errc::overloaded, "the peer takes frames too slowly");
+    if (!state.has_room(frame)) return fail(errc::overloaded, "the peer reads frames too slowly");
     auto bytes = encode(frame);
     state.outbox_bytes += bytes.size();
     state.outbox.push_back(std::move(bytes));
@@ -313,11 +313,11 @@ Task<Result<Hello>> exchange_hellos(Stream& stream, FrameReader& reader, const H
   const auto first = co_await read_frame(stream, reader);
   if (!first) co_return std::unexpected(first.error());
   if (first->kind == FrameKind::close) co_return closed_error(decode_closing(first->payload));
-  if (first->kind != FrameKind::hello) co_return fail(errc::malformed, "a link that doesn't begin with a hello");
+  if (first->kind != FrameKind::hello) co_return fail(errc::malformed, "the peer's first frame is not a hello");
   auto theirs = decode_hello(first->payload);
   if (!theirs) co_return theirs;
   if (auto fits = check(*theirs, ours, stream.peer()); !fits) co_return std::unexpected(fits.error());
-  // Of what the peer heard of us only our own signatures are of use.
+  // Use the peer's claim of our epoch only if we signed it.
   if (theirs->heard && (theirs->heard->author != ours.claim.author || !is_genuine(*theirs->heard)))
     theirs->heard.reset();
   co_return theirs;
@@ -338,7 +338,7 @@ Task<Result<std::unique_ptr<Link>>> open_link(std::unique_ptr<Stream> stream, Li
   auto theirs = co_await async::with_timeout(timers, options.handshake, std::move(exchange));
   if (!theirs) {
     co_return fail(errc::timed_out,
-                   fmt::format("{} said no hello within {} ms", stream->peer().address, options.handshake.count()));
+                   fmt::format("{} sent no hello within {} ms", stream->peer().address, options.handshake.count()));
   }
   if (!*theirs) {
     auto error = theirs->error();

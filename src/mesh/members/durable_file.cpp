@@ -33,8 +33,8 @@ struct DurableFile::State {
 
 namespace {
 
-// Whatever it throws: a caller waits for the result.
-Result<> write(const std::filesystem::path& file, std::string_view text, Durability what) {
+// Turns exceptions into errors, because a caller waits for the result.
+Result<> write(const std::filesystem::path& file, std::string_view text, Survives what) {
   try {
     return write_state_file(file, text, what);
   } catch (const std::exception& failure) {

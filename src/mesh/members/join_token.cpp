@@ -29,7 +29,7 @@ std::string to_base64(std::string_view bytes) {
   return text;
 }
 
-// None for a character outside the alphabet, or bits left over that no encoder leaves.
+// None for a character outside the alphabet, or for leftover bits that no encoder makes.
 std::optional<std::string> from_base64(std::string_view text) {
   std::string bytes;
   std::uint32_t bits = 0;
@@ -52,15 +52,16 @@ std::string checksum(std::string_view payload) {
 }
 
 std::unexpected<Error> mistyped(std::string_view what) {
-  return fail(errc::token_mistyped,
-              fmt::format("the token has a wrong, missing or additional character ({}); copy it again, whole", what));
+  return fail(
+      errc::token_mistyped,
+      fmt::format("the token has a wrong, missing or additional character ({}); copy the whole token again", what));
 }
 
 Result<JoinToken> read_payload(std::string_view payload) {
   ByteReader in(payload);
   const auto version = in.number<std::uint8_t>();
   if (version != kVersion) {
-    return fail(errc::unsupported_version, fmt::format("the token is of format {}; this version of corral reads {}. "
+    return fail(errc::unsupported_version, fmt::format("the token has format {}; this version of corral reads {}. "
                                                        "Update corral on this machine",
                                                        version, kVersion));
   }
@@ -78,8 +79,7 @@ Result<JoinToken> read_payload(std::string_view payload) {
     sound = address.has_value();
     if (address) token.seeds.push_back(std::move(*address));
   }
-  if (!sound || !in.done())
-    return fail(errc::token_malformed, "the token was made by no corral: its fields make no sense");
+  if (!sound || !in.done()) return fail(errc::token_malformed, "the token is invalid: its fields are malformed");
   return token;
 }
 
@@ -113,19 +113,19 @@ std::string to_text(const JoinToken& token) {
 }
 
 Result<JoinToken> parse_token(std::string_view text) {
-  if (text.size() > 2 * kLongestToken) return fail(errc::token_malformed, "this is no token: it is far too long");
+  if (text.size() > 2 * kLongestToken) return fail(errc::token_malformed, "this is not a token: it is too long");
   std::string bare;
   std::ranges::copy_if(text, std::back_inserter(bare), [](char c) { return c != ' ' && (c < '\t' || c > '\r'); });
   if (!bare.starts_with(kPrefix)) {
     return fail(
         errc::token_malformed,
-        fmt::format("this is no token of corral's: those begin with '{}' (corral mesh token makes one)", kPrefix));
+        fmt::format("this is not a corral token: tokens begin with '{}' (make one with corral mesh token)", kPrefix));
   }
   const auto bytes = from_base64(std::string_view(bare).substr(kPrefix.size()));
-  if (!bytes) return mistyped("a character that no token has, or an end in the middle");
+  if (!bytes) return mistyped("an invalid character, or a missing end");
   if (bytes->size() <= kChecksum) return mistyped("it is too short");
   const auto payload = std::string_view(*bytes).substr(0, bytes->size() - kChecksum);
-  if (checksum(payload) != bytes->substr(payload.size())) return mistyped("its checksum doesn't fit");
+  if (checksum(payload) != bytes->substr(payload.size())) return mistyped("its checksum is wrong");
   return read_payload(payload);
 }
 

@@ -1,9 +1,9 @@
-// An invitation to join a mesh: one line of text that an administrator of a member carries to the new node. It says
-// where to go, by which key to know the issuer, and holds a one-time secret. Whoever has the text may join once.
+// Join token: an invitation to a mesh, one line of text that an administrator of a member brings to the new node. It
+// has the issuer's addresses and id, and a one-time secret. One node with the text may join once.
 //
 // The secret is the seed of a key. Only that key's public half leaves the token: the issuer keeps a hash of it, and the
-// new node signs with it, over the connection itself (see TokenProof). So neither what the issuer stores nor what went
-// over a connection lets anybody join.
+// new node signs with the key, over the connection itself (see TokenProof). So neither the issuer's file nor a recorded
+// connection is enough to join.
 //
 // Pure; safe on every thread.
 #pragma once
@@ -31,10 +31,10 @@ struct JoinToken {
   using Secret = std::array<std::uint8_t, 16>;
 
   MeshId mesh;
-  std::vector<NodeId> pins;    // who may answer; the issuer first. 1 to kMaxPins
-  std::vector<Address> seeds;  // where. 1 to kMaxSeeds
+  std::vector<NodeId> pins;    // nodes that may answer; the issuer first. 1 to kMostPins
+  std::vector<Address> seeds;  // their addresses. 1 to kMostSeeds
   Secret secret{};
-  WallTime expires;  // by the issuer's clock, which alone decides; in seconds
+  WallTime expires;  // by the issuer's clock alone; in seconds
   friend bool operator==(const JoinToken&, const JoinToken&) = default;
 };
 
@@ -47,16 +47,16 @@ TokenId token_id(const PublicKey& token_key);
 
 // Letters, digits, '-' and '_', on one line. The last bytes are a checksum.
 std::string to_text(const JoinToken& token);
-// Spaces and line ends that a mail or a terminal put in don't matter. Errors: token_malformed (no token at all),
-// token_mistyped (one that a character is wrong in, or missing), unsupported_version.
+// Ignores spaces and line ends, which mail programs and terminals insert. Errors: token_malformed (no token at all),
+// token_mistyped (a wrong or missing character), unsupported_version.
 Result<JoinToken> parse_token(std::string_view text);
 
-// "I hold this token, and I am `joiner`, on this connection": worth nothing on any other.
+// Proof that the node `joiner` has the token; valid on one connection only.
 struct TokenProof {
   PublicKey token;
   Signature signature;
 };
-// `binding`: what Stream::exporter gives for kJoinExporter, equal at both ends of one connection only.
+// `binding`: Stream::exporter(kJoinExporter), equal at both ends of one connection only.
 inline constexpr std::string_view kJoinExporter = "EXPORTER-corral-join";
 TokenProof make_proof(const JoinToken& token, const PublicKey& joiner, const Sha256& binding);
 // Costs 0.1 ms.

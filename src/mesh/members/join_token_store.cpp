@@ -72,13 +72,13 @@ std::size_t count_open(const std::vector<IssuedToken>& tokens, WallTime now) {
 
 Result<> may_use(const std::vector<IssuedToken>& tokens, const TokenId& id, const NodeId& joiner, WallTime now) {
   const auto found = std::ranges::find(tokens, id, &IssuedToken::id);
-  if (found == tokens.end()) return fail(errc::token_unknown, "this node issued no such token; ask for a new one");
+  if (found == tokens.end()) return fail(errc::token_unknown, "the issuer doesn't know this token; get a new one");
   if (found->state == TokenState::withdrawn)
-    return fail(errc::token_withdrawn, "the token was withdrawn; ask for a new one");
+    return fail(errc::token_withdrawn, "the token was withdrawn; get a new one");
   if (found->state == TokenState::used && found->used_by != joiner) {
-    return fail(errc::token_used, "the token was used by another node; each node needs one of its own");
+    return fail(errc::token_used, "another node used the token; each node needs its own");
   }
-  if (now >= found->expires) return fail(errc::token_expired, "the token has expired; ask for a new one");
+  if (now >= found->expires) return fail(errc::token_expired, "the token has expired; get a new one");
   return {};
 }
 
@@ -99,8 +99,8 @@ Result<JoinTokenStore> JoinTokenStore::open(const fs::path& folder) {
     store.state_->tokens = std::move(*tokens);
   } else {
     const auto aside = set_aside(file);
-    log::warning("mesh", "'{}' held no list of tokens and was moved to '{}'; tokens that were out are void",
-                 file.native(), aside.native());
+    log::warning("mesh", "'{}' has no valid list of tokens and was moved to '{}'; open tokens are void", file.native(),
+                 aside.native());
   }
   return store;
 }
@@ -126,16 +126,16 @@ Task<Result<JoinToken>> JoinTokenStore::issue(MeshId mesh, NodeId issuer, JoinTo
     co_return fail(errc::bad_address, fmt::format("a token needs 1 to {} addresses of this node", kMaxSeeds));
   }
   if (wishes.lifetime < std::chrono::seconds(1) || wishes.lifetime > kLongestLifetime) {
-    co_return fail(errc::malformed, "a token lives for a second to a week", "lifetime");
+    co_return fail(errc::malformed, "the lifetime of a token must be from a second to a week", "lifetime");
   }
   JoinToken token{mesh, {issuer}, std::move(wishes.seeds), random_bytes<16>(), whole_seconds(now + wishes.lifetime)};
   Edit add = [made = issued_token(token, now), now](Tokens& tokens) -> Result<bool> {
-    if (count_open(tokens, now) >= kMaxOpen) {
-      return fail(errc::too_many, fmt::format("{} tokens are out already; withdraw some", kMaxOpen));
+    if (count_open(tokens, now) >= kMostOpen) {
+      return fail(errc::too_many, fmt::format("{} tokens are open already; withdraw some", kMostOpen));
     }
     tokens.push_back(made);
-    // What is over goes first, the oldest of it; what is open never does.
-    while (tokens.size() > kMaxKept) {
+    // Removes the oldest used or expired tokens; open ones never.
+    while (tokens.size() > kMostKept) {
       tokens.erase(std::ranges::find_if(tokens, [&](const auto& one) { return !is_open(one, now); }));
     }
     return true;

@@ -1,7 +1,7 @@
-// The tokens that this node issued. Kept on disk as hashes: the file lets nobody join. Every change is on the disk
-// before it holds, so a token that was used once is used, whatever crashes. Belongs to one loop. A change blocks that
-// loop for the time of one small file, unless there is a thread for the disk (use_disk). Its tasks outlive the store:
-// they own what they use.
+// The tokens that this node issued. Kept on disk as hashes: the file is not enough to join. Every change is on the disk
+// before it is valid, so a used token remains used after any crash. Belongs to one loop. A change blocks that loop for
+// the write of one small file, unless there is a thread for the disk (use_disk). Its tasks may outlive the store: they
+// own what they use.
 #pragma once
 
 #include <filesystem>
@@ -26,46 +26,45 @@ struct IssuedToken {
   friend bool operator==(const IssuedToken&, const IssuedToken&) = default;
 };
 
-// As a store lists a token that was just made.
+// The store's entry of a new token.
 IssuedToken issued_token(const JoinToken& token, WallTime now);
 
 struct JoinTokenOptions {
   std::chrono::seconds lifetime = std::chrono::hours(1);  // up to kLongestLifetime
-  std::vector<Address> seeds;                             // where this node can be reached, 1 to kMaxSeeds
+  std::vector<Address> seeds;                             // addresses of this node, 1 to kMostSeeds
 };
 
 class JoinTokenStore {
  public:
-  static constexpr std::size_t kMaxOpen = 64;
-  static constexpr std::size_t kMaxKept = 256;  // with those that are over, which tell why they are refused
+  static constexpr std::size_t kMostOpen = 64;
+  static constexpr std::size_t kMostKept = 256;  // including used and expired ones, for the reason of a refusal
   static constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24 * 7);
 
-  // A file that can't be read is put aside: tokens in it are unknown then, and new ones can be made. Errors: the
-  // system's own.
+  // An unreadable file is renamed: its tokens are unknown then, and new ones can be made. Errors: the system's own.
   static Result<JoinTokenStore> open(const std::filesystem::path& folder);
 
   JoinTokenStore(JoinTokenStore&&) = default;
   JoinTokenStore& operator=(JoinTokenStore&&) = default;
 
-  // Files are written on that thread from now on, see DurableFile.
+  // Writes files on the thread of `disk` from now on, see DurableFile.
   void use_disk(async::Executor loop, async::ThreadPool& disk) { state_->file.use_disk(loop, disk); }
   // See DurableFile.
   async::Task<bool> finish(async::Timers& timers, Millis within) const { return state_->file.finish(timers, within); }
 
-  // The only time that the secret is seen. Errors: too_many, bad_address (no seed), malformed (lifetime), and the
+  // The only call that returns the secret. Errors: too_many, bad_address (no seed), malformed (lifetime), and the
   // system's own.
   async::Task<Result<JoinToken>> issue(MeshId mesh, NodeId issuer, JoinTokenOptions wishes, WallTime now);
 
   // The newest first.
   std::vector<IssuedToken> list() const;
-  // How many could be used now: while there are none, strangers have no business here.
+  // How many can be used now: while there are none, this node accepts no strangers.
   std::size_t open_count(WallTime now) const;
-  // By the digits of short_text(), or more of them. Errors: token_unknown (none or several begin so), token_used, and
-  // the system's own.
+  // `digits`: those of short_text(), or more. Errors: token_unknown (no or several tokens begin with them), token_used,
+  // and the system's own.
   async::Task<Result<>> withdraw(std::string digits);
 
   // Whether `joiner` may use the token, without using it. Errors: token_unknown, token_used, token_expired,
-  // token_withdrawn. The same joiner may come again with the same token: its answer may have been lost.
+  // token_withdrawn. The same joiner may use the same token again, because its answer may have been lost.
   Result<> check(const TokenId& id, const NodeId& joiner, WallTime now) const;
   // The use is on the disk when this returns. Errors: as check(), and the system's own.
   async::Task<Result<>> use(TokenId id, NodeId joiner, WallTime now);

@@ -84,21 +84,21 @@ void encode(const MemberRecord& record, std::string& text) {
 Result<MemberRecord> decode_record(ByteReader& in) {
   const auto kind = in.number<std::uint8_t>();
   if (in.ok() && kind != kAdmitKind && kind != kRevokeKind) {
-    return fail(errc::unsupported_version, "a record of members of a kind that this version doesn't know");
+    return fail(errc::unsupported_version, "a record of members has an unknown kind: update corral");
   }
   const PublicKey issuer{in.fixed<32>()}, subject{in.fixed<32>()};
   std::vector<PublicKey> keep;
   if (kind == kRevokeKind) {
     const auto count = in.number<std::uint16_t>();
-    if (count > kMaxKept) return fail(errc::malformed, "a revocation that keeps more members than it may");
+    if (count > kMostKept) return fail(errc::malformed, "a revocation keeps too many members");
     for (std::size_t i = 0; i < count && in.ok(); ++i) keep.push_back({in.fixed<32>()});
     if (!std::ranges::is_sorted(keep, std::ranges::less_equal())) {
-      return fail(errc::malformed, "a revocation whose kept members are out of order");
+      return fail(errc::malformed, "a revocation has unsorted kept members");
     }
   }
   const Signature signature{in.fixed<64>()};
   if (!in.ok()) return fail(errc::malformed, "a record of members is cut off");
-  if (kind == kAdmitKind && issuer == subject) return fail(errc::malformed, "a member that admits itself");
+  if (kind == kAdmitKind && issuer == subject) return fail(errc::malformed, "a member admits itself");
   if (kind == kAdmitKind) return Admit{issuer, subject, signature};
   return Revoke{issuer, subject, std::move(keep), signature};
 }

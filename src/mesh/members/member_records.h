@@ -1,5 +1,5 @@
-// What members sign about members. Records carry whole public keys, so each can be verified by itself, and nothing but
-// the keys, so the same statement is the same bytes wherever it was made. Pure; safe on every thread.
+// The records that members sign about members. A record contains whole public keys, so it can be verified alone, and
+// only the keys, so the same record has the same bytes everywhere. Pure; safe on every thread.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace corral::mesh {
 
-// Hash of the founding: who holds the id can check who the first member was.
+// Hash of the founding: with the id a node can check the first member.
 struct MeshId {
   Sha256 bytes{};
   friend auto operator<=>(const MeshId&, const MeshId&) = default;
@@ -29,7 +29,7 @@ struct Founding {
 Founding found_mesh(const PublicKey& founder);
 MeshId mesh_id(const Founding& founding);
 
-// `issuer` takes `subject` in.
+// `issuer` admits `subject`.
 struct Admit {
   PublicKey issuer;
   PublicKey subject;
@@ -37,7 +37,7 @@ struct Admit {
   friend auto operator<=>(const Admit&, const Admit&) = default;
 };
 
-// `issuer` throws `subject` out, for ever. Of those that the subject admitted, the ones in `keep` stay.
+// `issuer` revokes `subject`, permanently. Of the members that the subject admitted, those in `keep` stay.
 struct Revoke {
   PublicKey issuer;
   PublicKey subject;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kMagic = "corral-members";
 constexpr std::uint8_t kVersion = 1;
 
-// Who stays of those that the subject admitted, as far as that issuer goes.
+// The members admitted by the subject that all revokes of one issuer keep.
 std::vector<PublicKey> kept_by(const std::vector<Revoke>& revokes) {
   if (revokes.size() >= kMaxRevokesOfPair) return {};
   auto kept = revokes.front().keep;
@@ -26,7 +26,7 @@ std::vector<PublicKey> kept_by(const std::vector<Revoke>& revokes) {
   return kept;
 }
 
-// Everyone who can be reached from `start` over the admits that `counts` lets pass.
+// All keys that chains of admits from `start` reach, over admits that `counts` accepts.
 template <typename Admits, typename Counts>
 std::set<PublicKey> reach(const PublicKey& start, const Admits& admits, const Counts& counts) {
   std::set<PublicKey> reached{start};
@@ -51,7 +51,7 @@ MemberSet::MemberSet(const Founding& founding, MemberLimits limits)
 
 void MemberSet::derive() {
   ever_ = reach(founding_.founder, admits_, [](const auto&, const auto&) { return true; });
-  std::map<PublicKey, std::vector<PublicKey>> kept;  // by the revoked: whose admits stand
+  std::map<PublicKey, std::vector<PublicKey>> kept;  // by revoked key: the subjects of its valid admits
   for (const auto& [pair, revokes] : revokes_) {
     const auto keep = kept_by(revokes);
     const auto [entry, first] = kept.try_emplace(pair.second, keep);
@@ -115,14 +115,14 @@ Result<> MemberSet::check_limits() const {
     if (revokes[pair.first] > limits_.per_issuer) bytes = limits_.bytes + 1;
   }
   if (size() <= limits_.records && bytes <= limits_.bytes) return {};
-  return fail(errc::too_many, fmt::format("more records of members than a mesh may have: {} in all, {} of one member, "
+  return fail(errc::too_many, fmt::format("too many records of members: a mesh may have {} in all, {} of one member, "
                                           "{} bytes",
                                           limits_.records, limits_.per_issuer, limits_.bytes));
 }
 
 Result<bool> MemberSet::add(std::span<const MemberRecord> records) {
   if (records.size() > limits_.records) {
-    return fail(errc::too_many, "more records of members at once than a mesh may have");
+    return fail(errc::too_many, "too many records of members at once");
   }
   if (news_in(records) == 0) return false;
   MemberSet changed = *this;
@@ -132,18 +132,18 @@ Result<bool> MemberSet::add(std::span<const MemberRecord> records) {
     changed.put(record);
     news.push_back(&record);
   }
-  // What costs little goes first: bounds, then whether the issuers are anybody, then signatures.
+  // Cheap checks first: bounds, then issuers, then signatures.
   if (auto within = changed.check_limits(); !within) return std::unexpected(within.error());
   changed.derive();
   for (const auto* record : news) {
     if (changed.ever_.contains(issuer_of(*record))) continue;
-    return fail(errc::not_a_member, fmt::format("a record signed by {}, whom no member has admitted",
+    return fail(errc::not_a_member, fmt::format("a record is signed by {}, which no member has admitted",
                                                 short_text(node_id(issuer_of(*record)))));
   }
   for (const auto* record : news) {
     if (is_genuine(mesh_, *record)) continue;
-    return fail(errc::forged, fmt::format("a record that says it is from {} has a signature that doesn't fit",
-                                          short_text(node_id(issuer_of(*record)))));
+    return fail(errc::forged,
+                fmt::format("a record of {} has a wrong signature", short_text(node_id(issuer_of(*record)))));
   }
   *this = std::move(changed);
   return true;
@@ -192,7 +192,7 @@ std::vector<MemberRecord> MemberSet::records() const {
   return all;
 }
 
-// What the records say, without how it was signed.
+// The content of the records, without signatures.
 std::string MemberSet::meaning() const {
   std::string bytes;
   ByteWriter out(bytes);
@@ -201,8 +201,8 @@ std::string MemberSet::meaning() const {
   for (const auto& [pair, admit] : admits_) out.raw(pair.first.bytes).raw(pair.second.bytes);
   for (const auto& [pair, revokes] : revokes_) {
     out.raw(pair.first.bytes).raw(pair.second.bytes);
-    // Which ones came first of too many says nothing.
-    const bool too_many = revokes.size() >= kMaxRevokesOfPair;
+    // Of too many revokes the order of arrival must not matter.
+    const bool too_many = revokes.size() >= kMostRevokesOfPair;
     out.number<std::uint8_t>(too_many ? 0 : static_cast<std::uint8_t>(revokes.size()));
     if (too_many) continue;
     for (const auto& revoke : revokes) {
@@ -229,22 +229,23 @@ std::string encode(const MemberSet& set) {
 
 Result<MemberSet> decode_members(std::string_view bytes, MemberLimits limits) {
   ByteReader in(bytes);
-  if (in.take(kMagic.size()) != kMagic) return fail(errc::malformed, "no list of members");
+  if (in.take(kMagic.size()) != kMagic) return fail(errc::malformed, "this is not a list of members");
   const auto version = in.number<std::uint8_t>();
   if (version != kVersion) {
     return fail(errc::unsupported_version,
-                fmt::format("a list of members in format {}; this version reads {}", version, kVersion));
+                fmt::format("the list of members has format {}; this version of corral reads {}: update corral",
+                            version, kVersion));
   }
   const Founding founding{{in.fixed<32>()}, in.fixed<16>()};
   const auto count = in.number<std::uint32_t>();
-  if (count > limits.records) return fail(errc::too_many, "a list with more records of members than a mesh may have");
+  if (count > limits.records) return fail(errc::too_many, "the list of members has too many records");
   std::vector<MemberRecord> records;
   for (std::size_t i = 0; i < count; ++i) {
     auto record = decode_record(in);
     if (!record) return std::unexpected(record.error());
     records.push_back(std::move(*record));
   }
-  if (!in.done()) return fail(errc::malformed, "a list of members that is cut off, or has something behind its end");
+  if (!in.done()) return fail(errc::malformed, "the list of members is cut off, or has additional bytes");
   MemberSet set(founding, limits);
   if (auto added = set.add(records); !added) return std::unexpected(added.error());
   return set;

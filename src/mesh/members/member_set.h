@@ -1,15 +1,14 @@
-// Who is a member: a set of signed records that every node holds a copy of. Copies are merged by union, so nodes that
-// have seen the same records agree, in whatever order they came; nobody has to be asked.
+// The membership of a mesh: a set of signed records, with a copy at every node. Copies are merged by union, so nodes
+// with the same records agree, in whatever order they came, without an authority.
 //
-//   - The founder is a member. An admit counts when its issuer was itself admitted.
-//   - A revoke counts when its issuer was ever admitted, even if that one was thrown out itself: who throws out whom
-//     can't be ordered in time between nodes that were apart, and letting nobody in is the safe side. It counts for
-//     ever.
-//   - Of the admits of a revoked key those stand that every revoke of it keeps. Who is left without a chain of standing
-//     admits from the founder is no member either.
-//   - What is signed counts, not the signature: a dishonest issuer can sign the same in many ways, and the first one
-//     that came stays. Of several revokes of one subject by one issuer only what all of them keep stands, and of
-//     kMaxRevokesOfPair nothing. So no issuer has news for ever.
+//   - The founder is a member. An admit is valid if its issuer was itself admitted.
+//   - A revoke is valid if its issuer was ever admitted, even if the issuer was revoked itself: nodes that were
+//     disconnected can't order two revokes in time, and to admit neither key is the safe choice. It is permanent.
+//   - Of the admits of a revoked key only those remain valid that every revoke of it keeps. A key without a chain of
+//     valid admits from the founder is no member either.
+//   - Records are compared by content, not by signature: a dishonest issuer can sign the same content in many ways, and
+//     the first one stays. Of several revokes of one subject by one issuer only members that all of them keep remain,
+//     and of kMostRevokesOfPair revokes none. So no issuer can make news without end.
 //
 // A set is closed: each record's issuer has a chain of admits in it. Pure values, without I/O; not for several threads.
 #pragma once
@@ -26,7 +25,7 @@
 
 namespace corral::mesh {
 
-inline constexpr std::size_t kMaxRevokesOfPair = 4;  // that keep different members; more say nothing new
+inline constexpr std::size_t kMostRevokesOfPair = 4;  // with different kept members; more are ignored
 
 enum class MembershipStatus { unknown, member, revoked };
 
@@ -43,9 +42,9 @@ class MemberSet {
   const Founding& founding() const { return founding_; }
   const MeshId& mesh() const { return mesh_; }
 
-  // All of `records` or none of them; those that are known cost nothing. True when the set has changed. Verifies at
-  // most one signature more than there are good new ones. Errors: forged, not_a_member (an issuer without a chain of
-  // admits, as of another mesh), too_many.
+  // Adds all of `records` or none; known ones cost nothing. True if the set has changed. Verifies at most one signature
+  // more than there are valid new ones. Errors: forged, not_a_member (an issuer without a chain of admits, as of
+  // another mesh), too_many.
   Result<bool> add(std::span<const MemberRecord> records);
   // Of the same mesh, already verified. Errors: foreign_mesh, too_many.
   Result<bool> merge(const MemberSet& other);
@@ -54,18 +53,18 @@ class MemberSet {
   MembershipStatus standing(const NodeId& id) const;
   // Sorted by key.
   std::vector<PublicKey> members() const;
-  // Those that `issuer` admitted and that are members now: what a revoke of it would usually keep.
+  // The present members that `issuer` admitted: a revoke of it usually keeps them.
   std::vector<PublicKey> admitted_by(const PublicKey& issuer) const;
 
-  // How many of them the set doesn't know: what it costs to add them.
+  // How many records the set doesn't know: the cost of adding them.
   std::size_t news_in(std::span<const MemberRecord> records) const;
 
-  // Sorted: admits, then revokes. Equal sets give lists that say the same; signatures may differ.
+  // Sorted: admits, then revokes. Equal sets give lists with equal content; signatures may differ.
   std::vector<MemberRecord> records() const;
   std::size_t size() const;
   // Equal for equal sets.
   Sha256 digest() const;
-  // Whether both say the same.
+  // Whether both have the same content.
   bool operator==(const MemberSet& other) const;
 
  private:
@@ -81,17 +80,17 @@ class MemberSet {
   MeshId mesh_;
   MemberLimits limits_;
   std::map<Pair, Admit> admits_;
-  std::map<Pair, std::vector<Revoke>> revokes_;  // that keep different members, sorted
+  std::map<Pair, std::vector<Revoke>> revokes_;  // with different kept members, sorted
 
   // Derived from the above.
-  std::set<PublicKey> ever_;  // admitted at any time by a chain from the founder, whatever was revoked since
+  std::set<PublicKey> ever_;  // admitted at any time by a chain from the founder, including revoked keys
   std::set<PublicKey> members_;
   std::map<NodeId, MembershipStatus> by_id_;
 };
 
 // File and wire: see docs/modules/mesh.md.
 std::string encode(const MemberSet& set);
-// Everything is verified, the signatures too. Errors: malformed, unsupported_version, and those of add().
+// Verifies everything, including signatures. Errors: malformed, unsupported_version, and those of add().
 Result<MemberSet> decode_members(std::string_view bytes, MemberLimits limits = {});
 
 }  // namespace corral::mesh

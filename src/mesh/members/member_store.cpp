@@ -19,7 +19,7 @@ Result<> must_stand(const MemberSet& set, const PublicKey& own) {
     case MembershipStatus::member:
       return {};
     case MembershipStatus::revoked:
-      return fail(errc::revoked, "this node was thrown out of the mesh");
+      return fail(errc::revoked, "this node was revoked: it can only leave the mesh");
     case MembershipStatus::unknown:
       break;
   }
@@ -37,7 +37,7 @@ Result<std::optional<MemberStore>> MemberStore::open(const fs::path& folder) {
   if (!set) {
     auto error = set.error();
     error.message =
-        fmt::format("the members in '{}' can't be used: {}; bring the file back, or remove it and join again",
+        fmt::format("the list of members in '{}' is unusable: {}; restore the file, or remove it and join again",
                     file.native(), error.message);
     return std::unexpected(std::move(error));
   }
@@ -68,7 +68,7 @@ Task<Result<>> MemberStore::issue(StatePtr state, MakeRecord make) {
   DurableFile::Done done = [state, issued](const Result<>& written) {
     if (!written || !*issued) return;
     state->saved = state->saving;
-    // Others may have told more meanwhile.
+    // Peers may have sent records meanwhile.
     if (auto added = state->set.add({&**issued, 1}); !added) log::error("mesh", "{}", added.error().message);
   };
   co_return co_await state->file.changed(std::move(text), std::move(done));
@@ -79,8 +79,8 @@ Task<Result<>> MemberStore::admit(SigningKey own, PublicKey subject) {
     if (auto may = must_stand(set, own.public_key()); !may) return std::unexpected(may.error());
     const auto standing = set.standing(subject);
     if (standing == MembershipStatus::revoked) {
-      return fail(errc::revoked, fmt::format("{} was thrown out of the mesh; it comes back with a new key only",
-                                             short_text(node_id(subject))));
+      return fail(errc::revoked,
+                  fmt::format("{} was revoked: it can only join again with a new key", short_text(node_id(subject))));
     }
     if (standing == MembershipStatus::member) return std::nullopt;
     return sign_admit(own, set.mesh(), subject);
@@ -94,7 +94,7 @@ Task<Result<>> MemberStore::revoke(SigningKey own, PublicKey subject, std::vecto
         if (set.standing(subject) == MembershipStatus::unknown) {
           return fail(errc::not_a_member, fmt::format("{} isn't a member of the mesh", short_text(node_id(subject))));
         }
-        if (keep.size() > kMaxKept) return fail(errc::too_many, "a revocation can't keep so many members");
+        if (keep.size() > kMostKept) return fail(errc::too_many, "too many kept members in one revocation");
         return sign_revoke(own, set.mesh(), subject, keep);
       });
 }
@@ -105,7 +105,8 @@ Result<bool> MemberStore::learn(std::span<const MemberRecord> records) {
   ++state_->learnt;
   state_->file.change(text_of(state_), [state = state_](const Result<>& written) {
     if (written) state->saved = state->saving;
-    if (!written) log::error("mesh", "{}; the change of members holds until a restart", written.error().message);
+    if (!written)
+      log::error("mesh", "{}; a restart before the next save loses this change of members", written.error().message);
   });
   return true;
 }
@@ -116,7 +117,7 @@ Task<Result<>> MemberStore::save() {
   });
 }
 
-// What was learnt and is not on the disk. One write has all that was learnt before it.
+// For a write of learnt records. One write has all records that were learnt before it.
 DurableFile::MakeText MemberStore::text_of(StatePtr state) {
   return [state = std::move(state)]() -> Result<std::optional<std::string>> {
     state->saving = state->learnt;

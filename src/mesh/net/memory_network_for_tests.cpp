@@ -38,7 +38,7 @@ struct Pipe {
   std::size_t in_flight = 0;
   bool reader_left = false;
   bool writer_left = false;
-  async::Event readable;  // or something else that its reader wants to know
+  async::Event readable;  // or another event for its reader
   async::Event writable;
 };
 
@@ -150,7 +150,7 @@ Task<Result<std::size_t>> read_from(std::shared_ptr<End> end, std::span<char> sp
 Task<Result<>> write_to(std::shared_ptr<End> end, std::string bytes) {
   auto& pipe = *end->out;
   while (!bytes.empty()) {
-    // That the reader left is news that comes from there.
+    // The news that the reader left comes over the other direction.
     const bool left = pipe.reader_left && !end->air->is_cut(end->in->path);
     if (end->closed || pipe.writer_left || left) co_return broken();
     const auto room = end->air->options.max_in_flight - std::min(end->air->options.max_in_flight, pipe.in_flight);
@@ -198,7 +198,7 @@ class MemoryStream final : public Stream {
   std::shared_ptr<End> end_;
 };
 
-// A node; its network may be destroyed while somebody waits for a connection.
+// A node; its network may be destroyed while a task waits for a connection.
 struct Node {
   Node(std::shared_ptr<Air> in, const PublicKey& with, Address at, PeerAuthorizer keeper)
       : air(std::move(in)), key(with), address(std::move(at)), authorizer(std::move(keeper)), arrivals(air->executor) {}
@@ -225,7 +225,7 @@ Task<Result<std::unique_ptr<Stream>>> dial_from(std::shared_ptr<Node> self, Addr
   auto& air = *self->air;
   const auto found = air.nodes.find(address);
   if (found == air.nodes.end() || !found->second->authorizer) {
-    co_return fail(errc::unreachable, fmt::format("nobody answers at {}", to_text(address)));
+    co_return fail(errc::unreachable, fmt::format("no node answers at {}", to_text(address)));
   }
   const Path there(self->key, found->second->key), back(found->second->key, self->key);
   const auto limit = air.timers.now() + air.options.dial_limit;
@@ -237,14 +237,14 @@ Task<Result<std::unique_ptr<Stream>>> dial_from(std::shared_ptr<Node> self, Addr
   }
   const auto again = air.nodes.find(address);  // it may have gone meanwhile
   if (again == air.nodes.end())
-    co_return fail(errc::unreachable, fmt::format("nobody answers at {}", to_text(address)));
+    co_return fail(errc::unreachable, fmt::format("no node answers at {}", to_text(address)));
   auto& other = *again->second;
   if (std::ranges::find(pins, node_id(other.key)) == pins.end()) {
-    co_return fail(errc::wrong_peer, fmt::format("{} is {}, not the node that was expected", to_text(address),
+    co_return fail(errc::wrong_peer, fmt::format("{} is node {}, not the expected one", to_text(address),
                                                  short_text(node_id(other.key))));
   }
   if (auto may = other.authorizer(self->key, purpose); !may) {
-    if (may.error().code == errc::revoked) co_return fail(errc::revoked, "the peer says that this node was thrown out");
+    if (may.error().code == errc::revoked) co_return fail(errc::revoked, "the peer says that this node was revoked");
     co_return fail(errc::not_a_member, "the peer doesn't know this node");
   }
   const auto to = air.make_pipe(self->key, other.key), from = air.make_pipe(other.key, self->key);

@@ -12,8 +12,8 @@ namespace corral::mesh {
 class MemoryNetwork {
  public:
   struct Options {
-    Millis dial_limit{3000};                 // a dial into nowhere ends then
-    std::size_t max_in_flight = 256 * 1024;  // bytes, each way of each stream
+    Millis dial_limit{3000};                  // of a dial without an answer
+    std::size_t most_in_flight = 256 * 1024;  // bytes, each way of each stream
   };
 
   // `timers` outlives the network, the network its nodes and streams.
@@ -21,14 +21,14 @@ class MemoryNetwork {
   MemoryNetwork(async::Executor executor, async::Timers& timers, Options options);
   ~MemoryNetwork();
 
-  // A node with that key at that address. Without a doorkeeper it only dials. Destroying it breaks all its streams, as
+  // A node with that key at that address. Without an authorizer it only dials. Destroying it breaks all its streams, as
   // the end of a process does.
   std::unique_ptr<Network> add(const PublicKey& key, Address address, PeerAuthorizer authorizer);
 
-  // Nothing of `from` arrives at `to` any more; it is kept, and comes when the path is whole again.
+  // Holds back everything from `from` to `to`, until heal().
   void cut(const PublicKey& from, const PublicKey& to);
   void heal(const PublicKey& from, const PublicKey& to);
-  // What is sent from now on takes so long; later bytes never come before earlier ones.
+  // Delays bytes that are sent from now on; later bytes never overtake earlier ones.
   void delay(const PublicKey& from, const PublicKey& to, Millis delay);
 
   struct Air;

@@ -1,4 +1,4 @@
-// So many at once, and so many each second after. A plain value without a clock.
+// A rate limit with a burst. A plain value without a clock.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class TokenBucket {
  public:
   explicit TokenBucket(RateLimit pace) : pace_(pace), left_(pace.at_once) {}
 
-  // Takes `count` when they are there; nothing else.
+  // Takes `count` if there are so many, otherwise none.
   bool take(MonoTime now, double count = 1) {
     if (last_ != MonoTime()) left_ = std::min(pace_.at_once, left_ + seconds_between(last_, now) * pace_.each_second);
     last_ = now;

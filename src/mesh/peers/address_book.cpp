@@ -39,7 +39,7 @@ bool AddressBook::said(std::vector<Address> addresses) {
 
 bool AddressBook::told(const Address& address) { return put(told_, kMaxTold, address); }
 bool AddressBook::configured(const Address& address) {
-  // Also where somebody has told it before: it is the administrator's word now.
+  // Also if another source has it: the administrator is the more trusted source.
   if (std::ranges::find(configured_, address) != configured_.end()) return false;
   const bool news = !knows(address);
   if (configured_.size() >= kMaxConfigured) configured_.erase(configured_.begin());

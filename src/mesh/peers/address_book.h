@@ -1,5 +1,5 @@
-// Where one member may be dialled, by who said so. What others say costs dials only: the node's key is pinned. So each
-// source has a few places, and none takes another's. A plain value.
+// The addresses of one member, by source. A false address costs only dials, because the node's key is pinned. Each
+// source has its own few entries, and no source can replace those of another one. A plain value.
 #pragma once
 
 #include <optional>
@@ -11,31 +11,31 @@ namespace corral::mesh {
 
 class AddressBook {
  public:
-  static constexpr std::size_t kMaxSaid = 8;        // by the node itself
-  static constexpr std::size_t kMaxConfigured = 8;  // by this node's administrator
-  static constexpr std::size_t kMaxTold = 4;        // by other members
-  static constexpr std::size_t kMaxHints = 4;       // by anybody
+  static constexpr std::size_t kMostSaid = 8;        // from the node itself
+  static constexpr std::size_t kMostConfigured = 8;  // from this node's administrator
+  static constexpr std::size_t kMostTold = 4;        // from other members
+  static constexpr std::size_t kMostHints = 4;       // from discovery hints
 
-  // A connection came about there.
+  // A connection to it succeeded.
   void proved(const Address& address) { proven_ = address; }
-  // By the node itself: takes the place of what it said before. True when that is news.
+  // From the node itself: replaces its earlier addresses. True if that is news.
   bool said(std::vector<Address> addresses);
-  // The newest stay. True when the address wasn't known from anybody.
+  // The newest ones stay. True if no source had the address.
   bool told(const Address& address);
   bool configured(const Address& address);
   bool hinted(const Address& address);
-  // Another node answered there: what others said is dropped.
+  // Another node answered there: drops the address, unless it comes from the configuration or the node itself.
   void is_elsewhere(const Address& address);
 
   const std::optional<Address>& proven() const { return proven_; }
-  // Each once, the best first: where a connection came about, what was configured, what the node said, what others
-  // said.
+  // Each address once, the best first: the proven one, then those of the configuration, the node itself, other members,
+  // hints.
   std::vector<Address> all() const;
-  // Who says so whose word counts most. What the node says of itself is told, too.
+  // The most trusted source of the address. Addresses from the node itself rank like those from other members.
   Origin origin_of(const Address& address) const;
-  // Where a connection came about and what the node itself said: what is told to others.
+  // The proven address and those of the node itself: sent to other members.
   std::vector<Address> first_hand() const;
-  // Worth keeping over a restart: no hints.
+  // The addresses to keep over a restart: all but hints.
   std::vector<Address> lasting() const;
 
  private:

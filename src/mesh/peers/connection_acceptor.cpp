@@ -16,7 +16,7 @@ bool ConnectionAcceptor::is_named(const NodeId& id) const {
 
 Result<> ConnectionAcceptor::may_come(const PublicKey& key, Purpose purpose) const {
   if (parts_.peers.is_stopping()) return fail(errc::link_closed, "this node stops");
-  if (!parts_.members.is_member()) return fail(errc::not_a_member, "this node isn't a member itself any more");
+  if (!parts_.members.is_member()) return fail(errc::not_a_member, "this node itself is no longer a member");
   const auto now = parts_.peers.timers().wall_now();
   const bool may_join = parts_.tokens.open_count(now) > 0 || is_named(node_id(key));
   return may_enter(parts_.book.set(), may_join, key, purpose);
@@ -31,7 +31,7 @@ Task<void> ConnectionAcceptor::accept_all(Network& network) {
   }
 }
 
-// The doorkeeper has let it pass.
+// The stream is authorized.
 void ConnectionAcceptor::take(std::unique_ptr<Stream> stream) {
   const auto purpose = stream->purpose();
   if (purpose == Purpose::join) return parts_.peers.run("mesh peers: join", serve_joiner(std::move(stream)));
@@ -57,7 +57,7 @@ Task<void> ConnectionAcceptor::serve_joiner(std::unique_ptr<Stream> stream) {
   auto serving = serve_join(std::move(stream), std::move(desk));
   const auto admitted = co_await std::move(serving);
   if (admitted) log::info("mesh", "{} has joined", short_text(*admitted));
-  // It may be a member all the same: the answer came too late.
+  // After an error the node may be a member all the same, if only the answer was late.
   if (admitted || parts_.members.has_untold()) parts_.members.members_changed();
 }
 

@@ -1,5 +1,5 @@
-// Accepts connections from the network, authorises them, and passes each to the part that handles it.
-// Belongs to the mesh's loop.
+// Accepts connections from the network, authorizes them, and passes each to the part that handles it. Belongs to the
+// mesh's loop.
 #pragma once
 
 #include <vector>

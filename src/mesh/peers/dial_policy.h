@@ -1,4 +1,4 @@
-// When a member without a link is dialled, and where. Pure.
+// When a member without a link is dialled, and at which addresses. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 namespace corral::mesh {
 
 struct DialRules {
-  // A link that went lately (or a node that was heard of lately) is dialled often: a cut that heals is seen within a
-  // second. Dials overlap, for one whose first packet was lost would wait for a second by itself.
+  // A peer whose link ended recently (or with recent news) is dialled often, so that a healed cut is detected within a
+  // second. Dials overlap, because a lost first packet delays a dial by a second.
   Millis fresh_every{300};
   Millis fresh_for{60000};
   Millis fresh_limit{1500};
@@ -21,12 +21,12 @@ struct DialRules {
 };
 
 bool is_fresh(const DialRules& rules, Millis gone);
-// From one beat to the next, for a link that is gone for so long. `random`: 0 to 1.
+// Time to the next beat, for a link that has been gone for `gone`. `random`: 0 to 1.
 Millis next_beat(const DialRules& rules, Millis gone, double random);
-// How long a dial that begins now may take.
+// The time limit of a dial that begins now.
 Millis dial_limit(const DialRules& rules, Millis gone);
 
-// Which of so many addresses, the best first, are dialled at that beat: the best one every time, the others in turn.
+// The indexes of the addresses (best first) that are dialled at that beat: the best one every time, the others in turn.
 std::vector<std::size_t> dialled_at(std::uint64_t beat, std::size_t addresses);
 
 }  // namespace corral::mesh

@@ -17,10 +17,10 @@ bool EpochClaims::learn(PeerRecord& peer, const EpochClaim& said) {
 bool EpochClaims::learn_own(const EpochClaim& held) {
   const auto epoch = learn_epoch(own_.public_key(), boot_, {&held, 1});
   if (epoch == boot_.epoch || epoch >= kMaxEpoch) return false;
-  log::info("mesh", "a peer knows of a later life of this node: this is life {}, not {}", epoch, boot_.epoch);
+  log::info("mesh", "a peer knows a later epoch of this node: changed the epoch to {}, from {}", epoch, boot_.epoch);
   boot_.epoch = epoch;
   if (auto kept = keep_epoch(folder_, epoch); !kept) {
-    log::error("mesh", "{}; peers will tell again after the next start", kept.error().message);
+    log::error("mesh", "{}; this node learns its epoch from peers again after the next start", kept.error().message);
   }
   own_claim_ = make_claim(own_, boot_);
   return true;

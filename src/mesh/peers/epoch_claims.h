@@ -10,15 +10,15 @@ namespace corral::mesh {
 
 class EpochClaims {
  public:
-  // `folder`: of the file that holds the own count.
+  // `folder`: of the file with the own epoch.
   EpochClaims(const SigningKey& own, const Boot& boot, std::filesystem::path folder);
 
   const Boot& boot() const { return boot_; }
   const EpochClaim& own() const { return own_claim_; }
 
-  // What somebody holds of `peer`. True when it is genuine and newer than what is known.
+  // Takes a claim of `peer` from any node. True if it is genuine and newer than the known one.
   static bool learn(PeerRecord& peer, const EpochClaim& said);
-  // What a peer holds of this node. True when it is a later epoch than this one, which is the next from now on.
+  // Takes a peer's claim of this node. True if the claim requires a higher epoch, which this node has from now on.
   bool learn_own(const EpochClaim& held);
 
  private:

@@ -1,5 +1,5 @@
-// What one peer may send over its link, of frames that somebody takes; its bytes are the link's own business. Honest
-// nodes stay far below; who sends more costs the loop of the mesh no more than this, for the link ends. A plain value.
+// Rate limits for the frames of one peer; the link itself limits the bytes. Honest nodes stay far below. More frames
+// end the link, so that they can't overload the mesh's loop. A plain value.
 #pragma once
 
 #include "mesh/link/frame.h"
@@ -9,7 +9,7 @@ namespace corral::mesh {
 
 class FrameBudget {
  public:
-  // False when the frame is one too many.
+  // False if the frame exceeds a limit.
   bool take(const Frame& frame, MonoTime now);
 
  private:
@@ -17,9 +17,9 @@ class FrameBudget {
   TokenBucket members_{{20, 64}};
   TokenBucket whereabouts_{{8, 32}};
   TokenBucket dial_me_{{8, 64}};
-  // Of a host that has 32 groups over one node: an answer or an ask each 2.5 s, and all of them anew at once.
+  // Enough for a host with 32 groups over one node: an answer or an ask every 2.5 s, and all of them anew at once.
   TokenBucket grants_{{32, 256}};
-  TokenBucket orders_{{8, 64}};  // a node that gives some keeps to less (fleet/base/peer_questions.h)
+  TokenBucket orders_{{8, 64}};  // the sender's own limit is lower (fleet/base/peer_questions.h)
 };
 
 }  // namespace corral::mesh

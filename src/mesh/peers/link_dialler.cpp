@@ -24,7 +24,7 @@ class Flag {
   bool& flag_;
 };
 
-// Chance, but the same at both ends: in a mesh that isn't linked whole each pair wants its link from both sides.
+// Pseudorandom, but equal at both ends: so in a mesh with too many nodes both ends of a pair choose the same links.
 Sha256 lot_of(const NodeId& a, const NodeId& b) {
   return tagged_hash("link", std::string(as_text(std::min(a, b).bytes)).append(as_text(std::max(a, b).bytes)));
 }
@@ -97,8 +97,7 @@ Task<void> LinkDialler::keep_linked(PeerPtr peer) {
       }
       continue;
     }
-    // However often it is stirred: a peer that ends each link at once is dialled no faster than one that doesn't
-    // answer.
+    // Also after stir: a peer that ends each link at once is dialled no faster than one that doesn't answer.
     if (beat > 0 && timers.now() < last + rules_.fresh_every) {
       co_await timers.sleep_until(last + rules_.fresh_every);
       continue;
@@ -125,13 +124,13 @@ Task<void> LinkDialler::dial(PeerPtr peer, Address address, Millis limit) {
                              : fmt::format("{} didn't answer within {} ms", to_text(address), limit.count()));
     co_return;
   }
-  // Of dials that overlap one says hello: the other side never sees two.
+  // Only one of overlapping dials sends a hello, so the other side never sees two.
   if (!wants_link(*peer)) co_return;
   auto greeting = greet(peer, std::move(**stream), std::move(address));
   co_await std::move(greeting);
 }
 
-// An address of the configuration without an id: whoever of the members answers there.
+// An address of the configuration without an id: accepts any member that answers there.
 Task<void> LinkDialler::keep_dialling(Address unnamed) {
   const auto start = peers_.now();
   while (!peers_.is_stopping()) {
@@ -156,7 +155,7 @@ Task<void> LinkDialler::dial_unnamed(Address address, Millis limit) {
   const auto peer = stream && *stream ? peers_.find((**stream)->peer().id) : nullptr;
   if (!peer) co_return;
   peer->addresses.configured(address);
-  // With the peer's own tasks: its end is seen there.
+  // As a task of the peer, so that it is cancelled with the peer.
   if (wants_link(*peer)) peers_.run_for(*peer, "mesh peers: greet", greet(peer, std::move(**stream), address));
 }
 

@@ -1,4 +1,4 @@
-// Dials members that have no link: when, where and how often is dial_policy.h. Belongs to the mesh's loop.
+// Dials members without a link, by the rules of dial_policy.h. Belongs to the mesh's loop.
 #pragma once
 
 #include <random>
@@ -40,7 +40,7 @@ class LinkDialler {
   const std::vector<ConfiguredPeer> configured_;
   const std::size_t max_links_;
   std::mt19937_64 chance_;
-  std::set<NodeId> chosen_;  // whom we dial, in a mesh that is too large for all
+  std::set<NodeId> chosen_;  // the nodes to dial, in a mesh that is too large for all
 };
 
 }  // namespace corral::mesh

@@ -10,9 +10,9 @@ namespace {
 
 using async::Task;
 
-constexpr Millis kExchange{5000};       // of members
-constexpr Millis kReplaced{1000};       // for the link that takes the place of one that the peer ended as superseded
-constexpr std::size_t kMaxGreeted = 4;  // control streams of one peer that have no link yet
+constexpr Millis kExchange{5000};        // of members
+constexpr Millis kReplaced{1000};        // for the link that replaces one that the peer ended as superseded
+constexpr std::size_t kMostGreeted = 4;  // control streams of one peer that have no link yet
 
 Task<bool> until_replaced(PeerPtr peer, std::shared_ptr<Link> link) {
   while (peer->link.get() == link) co_await peer->link.changed().next();
@@ -35,7 +35,7 @@ Task<void> LinkManager::greet_caller(PeerPtr peer, std::unique_ptr<Stream> strea
   const Counted counted(peer->greeted);
   auto greeting = greet(peer, std::move(stream));
   const auto greeted = co_await std::move(greeting);
-  if (!greeted) log::debug("mesh", "{} called: {}", short_text(peer->id), greeted.error().message);
+  if (!greeted) log::debug("mesh", "a link dialled by {} failed: {}", short_text(peer->id), greeted.error().message);
 }
 
 Task<Result<>> LinkManager::greet(PeerPtr peer, std::unique_ptr<Stream> stream) {
@@ -57,9 +57,9 @@ Task<Result<>> LinkManager::greet(PeerPtr peer, std::unique_ptr<Stream> stream) 
   auto exchanging = exchange(peer, link, said);
   const auto learnt = co_await async::with_timeout(parts_.peers.timers(), kExchange, std::move(exchanging));
   if (!learnt || !*learnt) {
-    if (!learnt) link->close(CloseReason::malformed, "it didn't tell its members in time");
+    if (!learnt) link->close(CloseReason::malformed, "it didn't send its members in time");
     parts_.peers.hold_until_finished(link);
-    if (!learnt) co_return fail(errc::timed_out, "the peer didn't tell its members in time");
+    if (!learnt) co_return fail(errc::timed_out, "the peer didn't send its members in time");
     co_return std::unexpected(learnt->error());
   }
   if (**learnt) parts_.members.members_changed();
@@ -115,14 +115,14 @@ Task<void> LinkManager::serve(PeerPtr peer, std::shared_ptr<Link> link) {
   co_await std::move(taking);
   const auto& why = link->closing();
   if (why && why->by_peer && why->reason == CloseReason::superseded && peer->link.get() == link) {
-    // The one that stays is on its way: its hello came before this.
+    // The other link comes up soon: its hello came before this end.
     auto replaced = until_replaced(peer, link);
     co_await async::with_timeout(parts_.peers.timers(), kReplaced, std::move(replaced));
   }
   end_link(peer, link);
 }
 
-// Until the link ends, or another one takes its place.
+// Until the link ends, or another one replaces it.
 Task<void> LinkManager::take_frames(PeerPtr peer, std::shared_ptr<Link> link) {
   FrameBudget budget;
   PageCollector pages;
@@ -130,7 +130,7 @@ Task<void> LinkManager::take_frames(PeerPtr peer, std::shared_ptr<Link> link) {
     const auto frame = co_await link->receive();
     if (!frame || peer->link.get() != link) co_return;
     if (!budget.take(*frame, parts_.peers.now())) {
-      link->close(CloseReason::overrun, "more frames than a link may carry");
+      link->close(CloseReason::overrun, "too many frames a second");
       co_return;
     }
     const auto taken = take_frame(peer, pages, *frame);
@@ -172,7 +172,7 @@ void LinkManager::end_link(const PeerPtr& peer, const std::shared_ptr<Link>& lin
   if (peer->link.get() != link) return;
   const auto why = *link->closing();
   const auto now = parts_.peers.now();
-  // Who was told to stay away doesn't dial as if it were wanted.
+  // After `revoked` or `stopping` from the peer, don't dial it often.
   const bool unwanted = why.by_peer && (why.reason == CloseReason::revoked || why.reason == CloseReason::stopping);
   peer->link.end(why, now, unwanted ? now - dial_.fresh_for : now);
   peer->reaches.clear();

@@ -1,5 +1,4 @@
-// Makes a link of a control stream, keeps one link of each pair, and takes what comes over it. Belongs to the mesh's
-// loop.
+// Makes a link of a control stream, keeps one link of each pair, and handles its frames. Belongs to the mesh's loop.
 #pragma once
 
 #include "mesh/link/member_exchange.h"
@@ -13,7 +12,7 @@ namespace corral::mesh {
 
 class LinkManager {
  public:
-  // Those above it, see PeerManagerParts.
+  // The parts above it, see PeerManagerParts.
   struct Parts {
     PeerTable& peers;
     PeerListeners& listeners;
@@ -27,10 +26,10 @@ class LinkManager {
   };
   LinkManager(Parts parts, const DialRules& dial) : parts_(parts), dial_(dial) {}
 
-  // Hellos both ways over a control stream, and the same members on both sides; then the link is up, unless another one
-  // of the pair stays. Errors: those of open_link and exchange_members, timed_out.
+  // Exchanges hellos and members over a control stream; then the link is up, unless another one of the pair stays.
+  // Errors: those of open_link and exchange_members, timed_out.
   async::Task<Result<>> greet(PeerPtr peer, std::unique_ptr<Stream> stream);
-  // The same for a stream that the peer dialled; too many are closed.
+  // The same for a stream that the peer dialled; closes it if there are too many.
   void take_caller(const PeerPtr& peer, std::unique_ptr<Stream> stream);
 
  private:

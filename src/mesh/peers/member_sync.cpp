@@ -15,7 +15,7 @@ namespace {
 using async::Task;
 
 constexpr Millis kTellEvery{100};
-constexpr Millis kRefused{60'000};  // who forged records of members
+constexpr Millis kRefused{60'000};  // no link with a peer that forged records
 
 }  // namespace
 
@@ -32,11 +32,11 @@ MemberSync::MemberSync(PeerTable& peers, const PublicKey& own, MemberStore& book
 void MemberSync::members_changed() {
   bool revoked = !is_member();
   for (const auto& [id, peer] : peers_.all()) revoked |= book_.set().standing(id) != MembershipStatus::member;
-  // Who is revoked learns why, too: told before its link ends.
+  // Before the end of its link, so that a revoked node gets the record, too.
   if (revoked || peers_.now() - told_at_ >= kTellEvery) {
     tell_news();
   } else if (!std::exchange(due_, true)) {
-    peers_.run("mesh peers: tell of members", tell_news_later());
+    peers_.run("mesh peers: send members", tell_news_later());
   }
   sync_table();
   listeners_.tell([](PeerEvents& events) { events.members_changed(); });
@@ -65,7 +65,7 @@ void MemberSync::tell_all(PeerRecord& peer) const {
 }
 
 void MemberSync::sync_table() {
-  if (peers_.is_stopping()) return;  // one that leaves waits for its peers to end the links
+  if (peers_.is_stopping()) return;  // a node that leaves waits for its peers to end the links
   const bool inside = is_member();
   std::vector<PeerPtr> leave;
   for (const auto& [id, peer] : peers_.all()) {
@@ -85,7 +85,7 @@ void MemberSync::drop(const PeerPtr& peer) {
   if (std::exchange(peer->gone, true)) return;
   const bool revoked = book_.set().standing(peer->id) == MembershipStatus::revoked;
   const Closing why{is_member() ? CloseReason::revoked : CloseReason::stopping, false, {}};
-  log::info("mesh", "{} {}", short_text(peer->id), revoked ? "was thrown out" : "is no member any more");
+  log::info("mesh", "{} {}", short_text(peer->id), revoked ? "was revoked" : "is no longer a member");
   const auto link = peer->link.release();
   peer->streams.close_all();
   peers_.remove(peer);
@@ -104,14 +104,14 @@ Result<bool> MemberSync::learn(PeerRecord& peer, std::span<const MemberRecord> r
   const auto now = peers_.now();
   const auto news = book_.set().news_in(records);
   if (!peer.records.take(now, static_cast<double>(news))) {
-    return fail(errc::overloaded, fmt::format("{} new records of members at once are too many from one peer", news));
+    return fail(errc::overloaded, fmt::format("{} new member records at once exceed the limit of a peer", news));
   }
   auto learnt = book_.learn(records);
   if (!learnt && learnt.error().code == errc::forged) {
     peer.refused_until = now + kRefused;
-    log::warning("mesh", "{} tells {}: there will be no link to it for {} s", short_text(peer.id),
+    log::warning("mesh", "{} sent a forged member record ({}): no link to it for {} s", short_text(peer.id),
                  learnt.error().message, kRefused.count() / 1000);
-    // It may have forged them while another link was made: the one that stands ends as well.
+    // The records may have come over a link that isn't up yet: end the present one as well.
     if (const auto& link = peer.link.get()) link->close(CloseReason::malformed, learnt.error().message);
   }
   return learnt;

@@ -1,5 +1,5 @@
-// Keeps the list of members the same here and at all peers, and a record in the table for each member: what is learnt
-// reaches every link at once, and who was revoked loses everything at once. Belongs to the mesh's loop.
+// Keeps the list of members equal here and at all peers, and a record in the table for each member. New records go over
+// every link at once, and a revoked node loses its link and streams at once. Belongs to the mesh's loop.
 #pragma once
 
 #include <functional>
@@ -20,17 +20,17 @@ class MemberSync {
   MemberSync(PeerTable& peers, const PublicKey& own, MemberStore& book, PeerFileWriter& file, PeerListeners& listeners,
              Synced synced);
 
-  // This node.
+  // Whether this node is a member.
   bool is_member() const { return book_.set().standing(own_) == MembershipStatus::member; }
-  // The book has changed: tells peers and listeners, and syncs the table.
+  // The store has changed: sends the changes to peers, notifies listeners, and syncs the table.
   void members_changed();
-  // Peers weren't told of all that the book holds.
+  // Whether the store has records that weren't sent to peers.
   bool has_untold() const { return book_.set().digest() != told_.digest(); }
   void sync_table();
-  // What a peer tells of members. It pays for what has to be verified before that happens. True when something is new.
-  // Errors: overloaded, and those of MemberStore::learn.
+  // Takes member records of a peer. Checks the peer's limit for new records before it verifies any. True if something
+  // is new. Errors: overloaded, and those of MemberStore::learn.
   Result<bool> learn(PeerRecord& peer, std::span<const MemberRecord> records);
-  // The whole list, to one.
+  // Sends the whole list to one peer.
   void tell_all(PeerRecord& peer) const;
 
  private:
@@ -44,7 +44,7 @@ class MemberSync {
   PeerFileWriter& file_;
   PeerListeners& listeners_;
   const Synced synced_;
-  MemberSet told_;  // what every link was told
+  MemberSet told_;  // sent over every link
   bool due_ = false;
   MonoTime told_at_{};
 };

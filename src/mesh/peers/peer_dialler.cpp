@@ -14,7 +14,7 @@ using async::Task;
 constexpr Millis kMaxForStream{1500};
 constexpr std::size_t kMaxTried = 3;
 
-// A peer whose link is up answers soon, or not at that address.
+// A peer with a link answers soon, or isn't at that address.
 Millis stream_limit(const PeerRecord& peer) {
   const auto& link = peer.link.get();
   const auto trip = link ? link->round_trip().value_or(Millis(0)) : Millis(0);
@@ -33,8 +33,8 @@ Task<std::optional<StreamResult>> PeerDialler::dial(PeerPtr peer, Address addres
 }
 
 Task<StreamResult> PeerDialler::dial_any(PeerPtr peer, std::vector<Address> addresses, Purpose purpose) {
-  StreamResult last = fail(errc::unreachable, fmt::format("{} said no address", short_text(peer->id)));
-  if (addresses.size() > kMaxTried) addresses.resize(kMaxTried);
+  StreamResult last = fail(errc::unreachable, fmt::format("{} has published no address", short_text(peer->id)));
+  if (addresses.size() > kMostTried) addresses.resize(kMostTried);
   for (const auto& address : addresses) {
     if (peers_.is_stopping()) break;
     auto dialling = dial(peer, address, purpose, stream_limit(*peer));

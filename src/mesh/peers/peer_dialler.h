@@ -1,5 +1,5 @@
-// Dials addresses of peers, with the peer's key pinned, and learns from each dial where the peer is. Belongs to the
-// mesh's loop.
+// Dials addresses of peers, with the peer's key pinned, and notes in the peer's AddressBook which addresses are right.
+// Belongs to the mesh's loop.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class PeerDialler {
   async::Task<std::optional<StreamResult>> dial(PeerPtr peer, Address address, Purpose purpose, Millis limit);
   // One address after the other, 3 at most, until a dial succeeds. Errors: unreachable, those of Network::dial.
   async::Task<StreamResult> dial_any(PeerPtr peer, std::vector<Address> addresses, Purpose purpose);
-  // Whoever of `pins` answers at an address of the configuration.
+  // Any node of `pins` that answers at an address of the configuration.
   async::Task<std::optional<StreamResult>> dial_unnamed(Address address, std::vector<NodeId> pins, Millis limit);
 
  private:

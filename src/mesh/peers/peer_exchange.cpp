@@ -7,8 +7,8 @@
 namespace corral::mesh {
 namespace {
 
-// Earlier versions say 1, and offer to pass streams on to that node; what they say of its life stands behind the nodes
-// and is passed over.
+// Earlier versions send 1, and offer to relay streams to that node; their claims of its epoch are behind the nodes and
+// are skipped.
 constexpr std::uint8_t kLinked = 2, kLinkedBefore = 1;
 constexpr std::uint8_t kPurposeBefore = 5;
 constexpr std::size_t kLongestAddress = 253 + 2 + 1 + 5;  // with brackets and port
@@ -38,7 +38,7 @@ std::string encode(const PeerExchange& whereabouts) {
 Result<PeerExchange> decode_whereabouts(std::string_view bytes) {
   ByteReader in(bytes);
   const auto claim = decode_claim(in.take(kEpochClaimBytes));
-  if (!claim) return fail(errc::malformed, "whereabouts without a life");
+  if (!claim) return fail(errc::malformed, "a frame with addresses has no valid epoch");
   PeerExchange whereabouts{*claim, {}};
   const auto count = in.number<std::uint16_t>();
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
@@ -46,17 +46,17 @@ Result<PeerExchange> decode_whereabouts(std::string_view bytes) {
     node.id.bytes = in.fixed<32>();
     node.linked = (in.number<std::uint8_t>() & (kLinked | kLinkedBefore)) != 0;
     const auto addresses = in.number<std::uint8_t>();
-    if (addresses > kMaxAddressesOfNode) return fail(errc::malformed, "more addresses of a node than it may have");
+    if (addresses > kMostAddressesOfNode) return fail(errc::malformed, "a node has too many addresses");
     for (std::size_t j = 0; j < addresses; ++j) {
       const auto text = in.sized<std::uint16_t>();
-      if (text.size() > kLongestAddress) return fail(errc::malformed, "an address that is too long");
+      if (text.size() > kLongestAddress) return fail(errc::malformed, "an address is too long");
       auto address = parse_address(text);
-      if (!address) return fail(errc::malformed, "an address that is none");
+      if (!address) return fail(errc::malformed, "an address is invalid");
       node.addresses.push_back(std::move(*address));
     }
     whereabouts.nodes.push_back(std::move(node));
   }
-  if (!in.ok()) return fail(errc::malformed, "whereabouts that are cut off");
+  if (!in.ok()) return fail(errc::malformed, "a frame with addresses is cut off");
   return whereabouts;
 }
 
@@ -72,8 +72,7 @@ Result<std::optional<ReverseDialRequest>> decode_dial_me(std::string_view bytes)
   const auto said = in.number<std::uint8_t>();
   const auto purpose = static_cast<Purpose>(said);
   const bool may = purpose == Purpose::http || purpose == Purpose::copy || purpose == Purpose::rpc;
-  if (!in.ok() || (!may && said != kPurposeBefore))
-    return fail(errc::malformed, "a request to dial that makes no sense");
+  if (!in.ok() || (!may && said != kPurposeBefore)) return fail(errc::malformed, "a request to dial is malformed");
   return may ? std::optional(ReverseDialRequest{number, purpose}) : std::nullopt;
 }
 

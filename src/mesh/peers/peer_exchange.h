@@ -1,5 +1,5 @@
-// What a node tells over its links so that all find each other: its own life, and for members it knows, where they can
-// be dialled and whether it has a link to them. Sent whole when a link comes up and when something changes. Pure.
+// Peer exchange, by which all nodes find each other: a node sends its own epoch and, for the members that it knows,
+// their addresses and whether it has a link to them. Sent as a whole when a link comes up and after changes. Pure.
 #pragma once
 
 #include <optional>
@@ -28,19 +28,20 @@ struct PeerExchange {
 
 inline constexpr std::size_t kMaxAddressesOfNode = 8;
 
-// Nodes that a frame has no room for are left out, the last ones first.
+// Nodes that don't fit into a frame are left out, the last ones first.
 std::string encode(const PeerExchange& whereabouts);
-// Says nothing about signatures. Errors: malformed, also for more addresses of a node than it may have.
+// Doesn't check signatures. Errors: malformed, also for too many addresses of a node.
 Result<PeerExchange> decode_whereabouts(std::string_view bytes);
 
-// "Dial me, and say this number first: then the stream is mine, for that purpose."
+// A request to dial the sender. The first bytes of the dialled stream are this number; the sender uses it for
+// `purpose`.
 struct ReverseDialRequest {
   std::uint64_t number = 0;
   Purpose purpose{};
 };
 std::string encode(const ReverseDialRequest& ask);
-// Nothing: for purpose 5 of earlier versions, which is passed over. Errors: malformed, also for purposes that streams
-// aren't asked for.
+// Nothing for purpose 5 of earlier versions, which is skipped. Errors: malformed, also for purposes without reverse
+// dials.
 Result<std::optional<ReverseDialRequest>> decode_dial_me(std::string_view bytes);
 
 }  // namespace corral::mesh

@@ -13,8 +13,7 @@ void shorten(std::vector<Address>& addresses) {
   if (addresses.size() > kMaxAddressesOfNode) addresses.resize(kMaxAddressesOfNode);
 }
 
-// The host that a connection of the peer comes from, with the ports that it listens on: it need not know its own
-// address.
+// The host of the peer's connection, with the ports that it listens on: so a peer need not know its own address.
 std::vector<Address> seen_at(const Link& link, const std::vector<Address>& said) {
   std::vector<Address> seen;
   const auto from = parse_address(link.peer().address);
@@ -53,10 +52,10 @@ PeerExchange PeerExchanger::whereabouts() const {
 void PeerExchanger::tell() {
   if (peers_.is_stopping() || due_) return;
   auto payload = encode(whereabouts());
-  if (payload == told_) return;  // who came since was told all
+  if (payload == told_) return;  // newer links got all of it
   if (!pace_.take(peers_.now())) {
     due_ = true;
-    peers_.run("mesh peers: tell whereabouts", tell_later());
+    peers_.run("mesh peers: send addresses", tell_later());
     return;
   }
   for (const auto& [id, peer] : peers_.all()) peer->link.send({FrameKind::whereabouts, payload});
@@ -96,7 +95,7 @@ Result<> PeerExchanger::take(PeerRecord& peer, const Frame& frame) {
   return {};
 }
 
-// True when it is news.
+// True if it is news.
 bool PeerExchanger::take_own(PeerRecord& peer, const std::vector<Address>& told) {
   auto said = told;
   for (auto& seen : seen_at(*peer.link.get(), told)) {
@@ -107,10 +106,10 @@ bool PeerExchanger::take_own(PeerRecord& peer, const std::vector<Address>& told)
   return true;
 }
 
-// True when an address is news.
+// True if an address is news.
 bool PeerExchanger::take_other(const PeerRecord& teller, const PeerExchange::Node& entry) {
   auto& other = *peers_.find(entry.id);
-  // Somebody has just got a link to it: it lives, so it is worth dialling again.
+  // Another node has a new link to it, so it is alive: dial it often again.
   if (entry.linked && !teller.reaches.contains(entry.id) && !other.link.is_up() && other.hints.take(peers_.now())) {
     other.link.refresh(peers_.now());
     other.stir.raise();

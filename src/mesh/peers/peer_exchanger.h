@@ -14,11 +14,11 @@ class PeerExchanger {
  public:
   PeerExchanger(PeerTable& peers, const EpochClaims& claims, PeerFileWriter& file, std::vector<Address> own_addresses);
 
-  // Others are told.
+  // Sets this node's addresses, and sends them to all peers.
   void set_addresses(std::vector<Address> addresses);
-  // All peers, when there is news; a flood of it is told now and then.
+  // Sends to all peers after changes, with a rate limit.
   void tell();
-  // Whose link has just come up.
+  // Sends to a peer whose link has just come up.
   void tell_one(PeerRecord& peer);
   // Errors: malformed.
   Result<> take(PeerRecord& peer, const Frame& frame);
@@ -34,8 +34,8 @@ class PeerExchanger {
   PeerFileWriter& file_;
   std::vector<Address> own_addresses_;
   bool due_ = false;
-  TokenBucket pace_{{4, 16}};  // half of what a peer takes, see FrameBudget
-  std::string told_;           // to all; empty: not the same to all
+  TokenBucket pace_{{4, 16}};  // half of a peer's limit, see FrameBudget
+  std::string told_;           // sent to all; empty: not the same to all
 };
 
 }  // namespace corral::mesh

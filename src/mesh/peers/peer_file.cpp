@@ -33,17 +33,17 @@ std::string encode(const std::vector<KnownPeer>& peers) {
 
 Result<std::vector<KnownPeer>> decode_peers(std::string_view bytes) {
   ByteReader in(bytes);
-  if (in.take(kMagic.size()) != kMagic) return fail(errc::malformed, "no list of peers");
+  if (in.take(kMagic.size()) != kMagic) return fail(errc::malformed, "this is not a list of peers");
   if (in.number<std::uint8_t>() != kVersion)
-    return fail(errc::unsupported_version, "a list of peers of a newer corral");
+    return fail(errc::unsupported_version, "the list of peers has a newer format: update corral");
   const auto count = in.number<std::uint32_t>();
-  if (count > kMaxPeers) return fail(errc::too_many, "more peers than a mesh may have");
+  if (count > kMostPeers) return fail(errc::too_many, "the list of peers is too long");
   std::vector<KnownPeer> peers;
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     KnownPeer peer{{in.fixed<32>()}, {}, {}};
     if (in.number<std::uint8_t>() == 1) peer.claim = decode_claim(in.take(kEpochClaimBytes));
     const auto addresses = in.number<std::uint8_t>();
-    if (addresses > kMaxAddresses) return fail(errc::malformed, "more addresses of a peer than are kept");
+    if (addresses > kMostAddresses) return fail(errc::malformed, "a peer in the list has too many addresses");
     for (std::size_t j = 0; j < addresses; ++j) {
       auto address = parse_address(in.sized<std::uint16_t>());
       if (!address) return std::unexpected(address.error());
@@ -51,7 +51,7 @@ Result<std::vector<KnownPeer>> decode_peers(std::string_view bytes) {
     }
     peers.push_back(std::move(peer));
   }
-  if (!in.done()) return fail(errc::malformed, "a list of peers that is cut off, or has something behind its end");
+  if (!in.done()) return fail(errc::malformed, "the list of peers is cut off, or has additional bytes");
   return peers;
 }
 
@@ -62,7 +62,7 @@ std::vector<KnownPeer> read_peers(const std::filesystem::path& folder) {
   auto peers = bytes ? decode_peers(**bytes) : Result<std::vector<KnownPeer>>(std::unexpected(bytes.error()));
   if (peers) return std::move(*peers);
   const auto aside = set_aside(file);
-  log::warning("mesh", "the peers in '{}' can't be used ({}); they were put aside as '{}'", file.native(),
+  log::warning("mesh", "the list of peers in '{}' is unusable ({}) and was moved to '{}'", file.native(),
                peers.error().message, aside.native());
   return {};
 }

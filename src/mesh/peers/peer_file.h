@@ -1,5 +1,5 @@
-// What is known of peers, kept on disk: where they were, and their lives, which they may have forgotten themselves. A
-// plain value.
+// Known peers, kept on disk: their addresses, and their epochs, which they may have forgotten themselves. A plain
+// value.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ std::string encode(const std::vector<KnownPeer>& peers);
 // Errors: malformed, unsupported_version, too_many.
 Result<std::vector<KnownPeer>> decode_peers(std::string_view bytes);
 
-// Nothing when there is no file, or none that can be read, which is put aside then: peers are found again.
+// Empty if there is no file, or an unreadable one, which is renamed: peers are found again.
 std::vector<KnownPeer> read_peers(const std::filesystem::path& folder);
 
 }  // namespace corral::mesh

@@ -25,14 +25,14 @@ Task<void> PeerFileWriter::write_later() {
 }
 
 void PeerFileWriter::write() {
-  if (peers_.has_ended()) return;  // whoever was known is forgotten here, and mustn't be there
+  if (peers_.has_ended()) return;  // the table is empty then, and the file must keep the peers
   due_ = false;
   std::vector<KnownPeer> known;
   for (const auto& [id, peer] : peers_.all()) known.push_back({peer->key, peer->claim, peer->addresses.lasting()});
   file_.change([text = encode(known)] { return text; },
                [](const Result<>& written) {
                  if (written) return;
-                 log::warning("mesh", "{}; after a restart peers are looked for where they were before",
+                 log::warning("mesh", "{}; after a restart corral uses the addresses of peers from the last write",
                               written.error().message);
                });
 }

@@ -1,4 +1,4 @@
-// Keeps on disk what is known of peers (peer_file.h), a second after it changes. Belongs to the mesh's loop.
+// Writes known peers (peer_file.h) to the disk, a second after a change. Belongs to the mesh's loop.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ class PeerFileWriter {
   PeerFileWriter(PeerTable& peers, const std::filesystem::path& folder);
 
   void use_disk(async::ThreadPool& disk) { file_.use_disk(peers_.executor(), disk); }
-  // Something changed.
+  // After a change: writes a second later.
   void remember();
   void write();
   // Writes at once what remember() would write later.

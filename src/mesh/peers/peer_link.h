@@ -1,4 +1,4 @@
-// The link to one peer as it is now (up or not), and how the last ones went. Belongs to the mesh's loop.
+// The present link to one peer (up or not), and the results of the last ones. Belongs to the mesh's loop.
 #pragma once
 
 #include <memory>
@@ -17,29 +17,29 @@ class PeerLink {
   // nullptr: not up.
   const std::shared_ptr<Link>& get() const { return link_; }
   bool is_up() const { return link_ != nullptr; }
-  // Closes a link whose queue is full. Without a link nothing happens.
+  // Closes the link if its queue is full. Does nothing without a link.
   void send(Frame frame);
 
   // `link` is up from now on. Returns the one that it replaces, if there is one.
   std::shared_ptr<Link> replace(std::shared_ptr<Link> link, MonoTime now);
   // The link has ended. `fresh_since`: see below.
   void end(const Closing& why, MonoTime now, MonoTime fresh_since);
-  // For a peer that is no member any more: not up from now on, and nobody is told.
+  // For a former member: not up from now on; sends no notification.
   std::shared_ptr<Link> release() { return std::exchange(link_, nullptr); }
-  // Of dials; of several at a time others may have gone well.
+  // A dial failed; others of the same time may have succeeded.
   void failed(std::string why);
   // There is a reason to dial often again.
   void refresh(MonoTime now) { fresh_since_ = now; }
   // True if being up has changed since the last call.
   bool has_changed() { return std::exchange(told_up_, is_up()) != is_up(); }
-  // As has_changed() returned last.
+  // Whether the link was up at the last call of has_changed().
   bool was_up() const { return told_up_; }
   Signal& changed() { return changed_; }  // up, another one, down
 
-  MonoTime since() const { return since_; }              // of being up, or not
-  MonoTime fresh_since() const { return fresh_since_; }  // when there was last a reason to dial often
-  std::uint64_t count() const { return count_; }         // that came up since the start
-  std::uint16_t minor() const { return minor_; }         // of the protocol, as the peer said last
+  MonoTime since() const { return since_; }              // start of being up, or not up
+  MonoTime fresh_since() const { return fresh_since_; }  // time of the last reason to dial often
+  std::uint64_t count() const { return count_; }         // links that came up since the start
+  std::uint16_t minor() const { return minor_; }         // of the protocol, from the peer's last hello
   const std::optional<Closing>& last_end() const { return last_end_; }
   const std::string& last_failure() const { return last_failure_; }  // since the last link
 

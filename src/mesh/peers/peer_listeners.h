@@ -1,4 +1,4 @@
-// The listeners of changes of peers. Listeners may be added and removed during a notification. On the mesh's loop.
+// The listeners for changes of peers. Listeners may be added and removed during a notification. On the mesh's loop.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ class PeerListeners {
       if (std::ranges::find(listeners_, one) != listeners_.end()) call(*one);
     }
   }
-  // After a link came up or went: whether other peers are up than before. No stream is waited for any more that a peer
-  // without a link was asked to dial.
+  // After a link came up or ended: notifies listeners if other peers are up than before, and cancels requested streams
+  // of peers without a link.
   void tell_reach(const PeerTable& peers);
 
  private:

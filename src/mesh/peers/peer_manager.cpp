@@ -90,7 +90,7 @@ Task<Result<>> PeerManager::revoke(std::vector<NodeId> nodes) {
   for (const auto& id : nodes) {
     if (parts->peers.has_ended()) co_return fail(errc::link_closed, "this node stops");
     const auto peer = parts->peers.find(id);
-    if (!peer) co_return fail(errc::not_a_member, to_text(id) + " isn't another member of the mesh");
+    if (!peer) co_return fail(errc::not_a_member, to_text(id) + " isn't a known other member of the mesh");
     const auto key = peer->key;
     auto keep = parts->book.set().admitted_by(key);
     auto revoking = parts->book.revoke(parts->own, key, std::move(keep));
@@ -109,7 +109,7 @@ Task<Result<std::size_t>> PeerManager::leave() {
   auto revoking = parts->book.revoke(parts->own, key, std::move(keep));
   const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return std::unexpected(revoked.error());
-  // Peers that have learnt it end the link.
+  // Peers end the link after they have learnt the revoke.
   parts->peers.stop();
   parts->sync.members_changed();
   auto finishing = finish_all(links);

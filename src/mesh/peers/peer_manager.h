@@ -1,8 +1,8 @@
-// Peers over a real network (or one in memory): keeps a link to every member that can be reached, accepts what comes,
-// and keeps on disk where peers were.
+// Peers over a real network (or one in memory): keeps a link to every reachable member, accepts connections, and keeps
+// the addresses of peers on disk.
 //
-// A mesh of up to 32 nodes is linked whole; in a larger one each node dials 31 that chance chose, and takes all that
-// come. Belongs to the mesh's loop.
+// In a mesh of up to 32 nodes each node has links to all others; in a larger one each node dials 31 of them, chosen by
+// hash, and accepts all links. Belongs to the mesh's loop.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@
 
 namespace corral::mesh {
 
-// A peer that the configuration names, by address, and by id where that is known. With its id it may join without a
-// token (join_by_name), for the administrator has said who it is.
+// A peer in the configuration: an address, and the id if that is known. With its id it may join without a token
+// (join_by_name), because the administrator has identified it.
 struct ConfiguredPeer {
   std::optional<NodeId> id;
   Address address;
@@ -25,46 +25,46 @@ struct PeerManagerOptions {
   Boot boot;                     // see count_boot()
   std::filesystem::path folder;  // of the state: `peers`, `epoch`
   // One thread for the files of peers, members and tokens, so that heartbeats don't wait for the disk. Outlives the
-  // node. None: they do.
+  // node. nullptr: they wait.
   async::ThreadPool* disk = nullptr;
-  std::vector<Address> addresses;          // where others can dial this node, 8 at most; none: it can't be dialled
+  std::vector<Address> addresses;          // of this node for other nodes, 8 at most; none: it can't be dialled
   std::vector<ConfiguredPeer> configured;  // also the seeds of a token that was just used
   DialRules dial;
   std::size_t most_links = 32;
-  std::uint64_t seed = 0;  // of what is left to chance
+  std::uint64_t seed = 0;  // of random numbers
 };
 
 struct PeerManagerParts;
 
 class PeerManager final : public Peers {
  public:
-  // This node must be a member. What is referred to outlives this.
+  // This node must be a member. The references outlive this.
   PeerManager(async::Executor executor, async::Timers& timers, const SigningKey& own, MemberStore& book,
               JoinTokenStore& tokens, PeerManagerOptions options);
-  // Ends every link without a word. What runs is cancelled and unwinds on the loop soon after: without stop() or
-  // leave() before, what was given here must outlive that.
+  // Ends every link without a reason. Cancels all tasks, which unwind on the loop soon after: without stop() or leave()
+  // before, the arguments must outlive that.
   ~PeerManager() override;
   PeerManager(const PeerManager&) = delete;
   PeerManager& operator=(const PeerManager&) = delete;
 
-  // For Network::listen(). May outlive this; lets nobody in then.
+  // For Network::listen(). May outlive this; rejects all connections then.
   PeerAuthorizer authorizer() const;
   // Accepts and dials from now on. Once; the network outlives this.
   void start(Network& network);
-  // Tells all peers that this node stops, and waits until they know, for two seconds at most; then until all files are
-  // written, for three seconds at most. Then nothing refers any more to what was given here, but for the disk.
+  // Notifies all peers that this node stops, and waits for the end of the links, for two seconds at most; then until
+  // all files are written, for three seconds at most. Then no task uses the arguments, except `disk`.
   async::Task<void> stop();
 
-  // After others were told by another way (the own book has changed): spreads what is new, and drops who was thrown
-  // out.
+  // After a change of the store by another part: sends the changes to peers, and drops revoked nodes.
   void members_changed();
-  // Throws members out, for ever, one after another; those they admitted stay. Each loses its link and streams as soon
-  // as it is on the disk. May outlive this. Errors: link_closed (this node stops), those of MemberStore::revoke.
+  // Revokes members permanently, one after another; the members that they admitted stay. Each loses its link and
+  // streams as soon as the revoke is on the disk. The task may outlive this. Errors: link_closed (this node stops),
+  // not_a_member, those of MemberStore::revoke.
   async::Task<Result<>> revoke(std::vector<NodeId> nodes);
-  // This node leaves for good: revokes itself, tells all peers, and ends its links. How many peers took note; the
-  // others hear of it from them. At most 3 s. Errors: those of MemberStore::revoke.
+  // This node leaves permanently: revokes itself, sends the revoke to all peers, and ends its links. Returns how many
+  // peers confirmed it; the others get it from them. At most 3 s. Errors: those of MemberStore::revoke.
   async::Task<Result<std::size_t>> leave();
-  // Others are told.
+  // Sets this node's addresses, and sends them to all peers.
   void set_addresses(std::vector<Address> addresses);
 
   void listen(PeerEvents& events) override;

@@ -47,7 +47,7 @@ PeerManagerParts::PeerManagerParts(async::Executor executor, async::Timers& time
 
 void PeerManagerParts::start(Network& network) {
   dialler.start(network);
-  file.write();  // what the configuration or a token said: a crash must not lose it
+  file.write();  // a crash must not lose addresses of the configuration or a token
   acceptor.start(network);
   opener.start();
   link_dialler.start();
@@ -66,13 +66,13 @@ Task<void> PeerManagerParts::until_unwound(std::shared_ptr<PeerManagerParts> par
   auto& timers = parts->peers.timers();
   auto unwinding = parts->peers.until_unwound();
   co_await std::move(unwinding);
-  // The last of all: what ran may have ordered it.
+  // After all tasks, because they may have ordered writes.
   const auto until = timers.now() + kDisk;
   const auto left = [&] { return std::chrono::duration_cast<Millis>(until - timers.now()); };
   bool written = co_await parts->book.finish(timers, left());
   written = co_await parts->tokens.finish(timers, left()) && written;
   written = co_await parts->file.finish(left()) && written;
-  if (!written) log::error("mesh", "the disk does not answer: the last changes of the mesh may be lost");
+  if (!written) log::error("mesh", "the disk doesn't respond: the last changes of the mesh may be lost");
 }
 
 }  // namespace corral::mesh

@@ -1,5 +1,5 @@
-// The parts of PeerManager, put together. Each knows those above it that it was given, and none below. Tasks hold all
-// of them, so that they outlive PeerManager until the tasks have unwound.
+// The parts of PeerManager, put together. Each part uses only parts above it. Tasks hold all of them, so that the parts
+// outlive PeerManager until the tasks have unwound.
 #pragma once
 
 #include "mesh/peers/connection_acceptor.h"
@@ -8,16 +8,16 @@
 namespace corral::mesh {
 
 struct PeerManagerParts {
-  // What is referred to outlives this. Whoever makes it calls peers.own_by() then.
+  // The references outlive this. Its creator must call peers.own_by() next.
   PeerManagerParts(async::Executor executor, async::Timers& timers, const SigningKey& own_key, MemberStore& members,
                    JoinTokenStore& issued, PeerManagerOptions options);
   PeerManagerParts(const PeerManagerParts&) = delete;
   PeerManagerParts& operator=(const PeerManagerParts&) = delete;
 
   void start(Network& network);
-  // Cancels all; nothing begins any more. Once.
+  // Cancels all tasks, and starts no new ones. Once.
   void end();
-  // After end(): until nothing runs that could touch what this was given, and what was to be written is.
+  // After end(): waits until no task uses the arguments, and all files are written.
   static async::Task<void> until_unwound(std::shared_ptr<PeerManagerParts> parts);
 
   const SigningKey own;

@@ -1,5 +1,5 @@
-// What this node knows of one member, and its links, streams and dials. Belongs to the mesh's loop. Tasks hold it, so
-// that it outlives its place in the table until they have unwound.
+// One member, with its links, streams and dials. Belongs to the mesh's loop. Tasks hold the record, so that it outlives
+// its entry in the table until they have unwound.
 #pragma once
 
 #include <memory>
@@ -19,37 +19,37 @@ struct PeerRecord {
   PeerRecord(async::Executor executor, const PublicKey& of, MonoTime now);
 
   bool is_refused(MonoTime now) const { return now < refused_until; }
-  // It said new addresses of itself.
+  // The peer has published new addresses.
   void may_be_dialled();
 
   const PublicKey key;
   const NodeId id;
-  bool gone = false;  // no member any more, or all is at its end
+  bool gone = false;  // no longer a member, or this node has stopped
   AddressBook addresses;
   std::optional<EpochClaim> claim;  // the newest that is known
   PeerLink link;
-  std::set<NodeId> reaches;             // it says that it has links to them
-  std::multiset<InFlightId> in_flight;  // that we do for it, as heartbeats tell
+  std::set<NodeId> reaches;             // nodes that it reports links to
+  std::multiset<InFlightId> in_flight;  // its requests that we list in heartbeats
 
   // Making a link
-  Signal stir;               // for who dials
-  std::size_t dials = 0;     // under way
+  Signal stir;               // wakes the task that dials
+  std::size_t dials = 0;     // running
   bool greeting = false;     // over a stream that we dialled
-  std::size_t greeted = 0;   // control streams that came and have no link yet
+  std::size_t greeted = 0;   // incoming control streams without a link yet
   MonoTime refused_until{};  // it forged records
 
   // Making streams
   PeerStreams streams;
   ReverseDials reverse;
-  std::size_t answering = 0;  // tasks that dial what it asked for
+  std::size_t answering = 0;  // tasks that dial for its requests
   std::size_t refilling = 0;
   MonoTime refill_after{};
   MonoTime not_dialable_until{};
 
-  // What it may do
+  // Its limits
   TokenBucket hints{{1, 4}};
-  TokenBucket calls{{8, 32}};  // control streams that come
-  // Of members that aren't known yet: a signature each. A whole set of a mesh at once, twice.
+  TokenBucket calls{{8, 32}};  // incoming control streams
+  // Unknown member records, which cost a signature check each. Twice a whole set of a mesh at once.
   TokenBucket records{{64, 8192}};
   TokenBucket loads{{4.0 / 60, 4}};
 

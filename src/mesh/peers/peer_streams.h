@@ -1,5 +1,5 @@
-// The streams between this node and one peer: how many are in use, those that wait for their use, and all of them for
-// when the link ends. Belongs to the mesh's loop.
+// The streams between this node and one peer: counts streams in use, keeps spares that wait for their use, and closes
+// all when the link ends. Belongs to the mesh's loop.
 #pragma once
 
 #include <deque>
@@ -11,17 +11,17 @@
 
 namespace corral::mesh {
 
-inline constexpr std::size_t kMaxHttp = 32;  // streams in use, each way of each pair
-inline constexpr std::size_t kMaxCopies = 4;
-inline constexpr std::size_t kMaxRpc = 40;  // the connections of an engine, and some that wait for one
-// Streams that the peer opened and hasn't used: all at once, and spares.
-inline constexpr std::size_t kMaxParked = 48;
+inline constexpr std::size_t kMostHttp = 32;  // streams in use, each way of each pair
+inline constexpr std::size_t kMostCopies = 4;
+inline constexpr std::size_t kMostRpc = 40;  // the connections of an engine, and some spares
+// Streams that the peer opened and hasn't used yet: the most in use at once, and spares.
+inline constexpr std::size_t kMostParked = 48;
 
 class PeerStreams {
  public:
   explicit PeerStreams(async::Executor executor);
 
-  // Those in use, that we opened or that the peer opened; nullptr for purposes that have none.
+  // Slots for streams that we opened (to) and that the peer opened (from); nullptr for purposes without slots.
   std::shared_ptr<Slots> to(Purpose purpose) const;
   std::shared_ptr<Slots> from(Purpose purpose) const;
   std::size_t in_use_to() const;
@@ -32,7 +32,7 @@ class PeerStreams {
   BodyPtr track(std::unique_ptr<Stream> stream, Purpose purpose);
   void close_all();
 
-  // Streams for http that we opened and that wait for a request. nullptr: there is none that can be used.
+  // A stream for http that we opened and that waits for a request. nullptr: there is no usable one.
   BodyPtr take_spare();
   void add_spare(std::unique_ptr<Stream> stream);
   void drop_ended_spares();

@@ -1,7 +1,7 @@
 // The records of all other members, and the tasks that run for them. Belongs to the mesh's loop.
 //
-// Tasks hold the owner of the table and of all parts around it (own_by), so parts may refer to each other in them.
-// While `stopping` this node waits for its peers to end the links; once `ended` nothing begins any more.
+// Tasks hold the owner of the table and of all parts around it (own_by), so tasks may use references between parts.
+// While `stopping` this node waits for its peers to end the links; once `ended` no task starts.
 #pragma once
 
 #include <map>
@@ -31,21 +31,21 @@ class PeerTable {
   PeerPtr find(const NodeId& id) const;
   std::vector<std::shared_ptr<Link>> links() const;
   PeerPtr add(const PublicKey& key);
-  // Cancels what runs for it.
+  // Cancels the peer's tasks.
   void remove(const PeerPtr& peer);
 
   bool is_stopping() const { return stopping_; }
   void stop() { stopping_ = true; }
   bool has_ended() const { return ended_; }
-  // Removes all and cancels all. Once.
+  // Removes all peers and cancels all tasks. Once.
   void end();
-  // After end(): until nothing runs.
+  // After end(): waits until all tasks have ended.
   async::Task<void> until_unwound();
 
   void run(const char* name, async::Task<void> task);
-  // Ends when the peer is no member any more.
+  // The task is cancelled when the peer is no longer a member.
   void run_for(PeerRecord& peer, const char* name, async::Task<void> task);
-  // Holds a closed link until the peer is told, or can't be.
+  // Keeps a closed link until the reason is sent, or can't be.
   void hold_until_finished(std::shared_ptr<Link> link);
 
  private:
@@ -56,7 +56,7 @@ class PeerTable {
   bool stopping_ = false;
   bool ended_ = false;
   std::map<NodeId, PeerPtr> peers_;
-  std::vector<std::weak_ptr<PeerRecord>> removed_;  // whose tasks may still unwind
+  std::vector<std::weak_ptr<PeerRecord>> removed_;  // their tasks may still unwind
   async::TaskGroup tasks_;
 };
 

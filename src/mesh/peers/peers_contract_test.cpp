@@ -224,7 +224,7 @@ TEST_P(PeersContract, WhoHeardNothingOfItsOwnEndIsRefused) {
   EXPECT_THAT(c().peers->view(), SizeIs(2));
   EXPECT_FALSE(c().peers->is_up(id(a())));
   EXPECT_FALSE(c().peers->is_up(id(b())));
-  EXPECT_THAT(view(c(), a()).last_failure, testing::HasSubstr("thrown out"));
+  EXPECT_THAT(view(c(), a()).last_failure, testing::HasSubstr("revoked"));
 }
 
 TEST_P(PeersContract, AMemberThatLeavesIsGoneEverywhere) {

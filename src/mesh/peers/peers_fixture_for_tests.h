@@ -1,4 +1,4 @@
-// A mesh of several nodes in one process, on a network of either kind, with time that is turned by hand.
+// A mesh of several nodes in one process, on a network of either kind, with manual time.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace corral::mesh {
 
-// What a listener was told, in order.
+// The events of a listener, in order.
 struct Heard : PeerEvents {
   void link_up(const NodeId&, const Hello&) override { ++ups; }
   void link_down(const NodeId&, const Closing& why) override { downs.push_back(why); }
@@ -92,7 +92,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     settle();
   }
 
-  // So many members that know each other as such; `start` sets them going.
+  // Makes `count` members of one mesh; `start` runs them.
   void make_members(unsigned count) {
     const auto founder = test_key(1);
     MemberSet set({founder.public_key(), {}});
@@ -137,14 +137,14 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     member.network = std::make_unique<CountingNetwork>(std::move(network));
     member.peers->start(*member.network);
   }
-  // As kill -9 does: nothing is said.
+  // As kill -9: sends nothing.
   void kill(Member& member) {
     member.came.clear();
     member.peers.reset();
     member.network.reset();
     settle();
   }
-  // All members, each of which knows only where the first one is.
+  // Starts all members; each knows only the address of the first one.
   void start_all(unsigned count) {
     make_members(count);
     for (auto& member : members) {
@@ -168,7 +168,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
     return true;
   }
 
-  // Until nothing happens any more without time passing.
+  // Runs everything that needs no time to pass.
   void settle() { async::settle_sockets(loop); }
   void pass(Millis time, Millis step = Millis(100)) {
     for (Millis gone(0); gone < time; gone += step) {
@@ -213,7 +213,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
   static async::Task<void> open_into(std::shared_ptr<Opened> result, PeerManager& peers, NodeId to, Purpose purpose) {
     *result = co_await peers.open(to, purpose);
   }
-  // Nothing in the result while it takes.
+  // The result is empty until the open ends.
   std::shared_ptr<Opened> open(Member& from, const Member& to, Purpose purpose = Purpose::http) {
     auto result = std::make_shared<Opened>();
     group.spawn("open", open_into(result, *from.peers, to.key.id(), purpose));
@@ -250,7 +250,7 @@ class PeersFixture : public testing::TestWithParam<Kind> {
       read->text.append(space.data(), *got);
     }
   }
-  // Reads on and on.
+  // Reads until the end of the stream.
   std::shared_ptr<Read> read(Stream& stream) {
     auto result = std::make_shared<Read>();
     group.spawn("read", read_into(result, stream));

@@ -36,8 +36,9 @@ Task<StreamResult> ReverseDialler::ask(PeerPtr peer, Purpose purpose) {
   auto arriving = until_arrived(expected);
   const auto arrived = co_await async::with_timeout(peers_.timers(), kAsked, std::move(arriving));
   if (!arrived || !*arrived) {
-    co_return fail(errc::unreachable, fmt::format("{} can't be dialled from here, and didn't dial when it was asked",
-                                                  short_text(peer->id)));
+    co_return fail(
+        errc::unreachable,
+        fmt::format("{} can't be dialled from this node, and didn't dial this node on request", short_text(peer->id)));
   }
   co_return std::move(expected->stream);
 }
@@ -63,7 +64,7 @@ Result<> ReverseDialler::take_request(const PeerPtr& peer, const Frame& frame) {
   return {};
 }
 
-// One dial at a time, and only where that peer itself says it is, with its key pinned.
+// One dial at a time, and only to addresses of the peer's own, with its key pinned.
 Task<void> ReverseDialler::answer_all(PeerPtr peer) {
   const Counted answering(peer->answering);
   while (const auto request = peer->reverse.next()) {

@@ -1,5 +1,5 @@
-// Streams that come about the other way round: a peer that can't be dialled is asked over the link to dial this node,
-// and the same is done for peers that ask. Belongs to the mesh's loop.
+// Reverse dials: asks a peer that can't be dialled to dial this node, over the link, and dials peers that ask. Belongs
+// to the mesh's loop.
 #pragma once
 
 #include <random>
@@ -17,7 +17,7 @@ class ReverseDialler {
 
   // Asks the peer for a stream and waits until it comes. Errors: unreachable.
   async::Task<StreamResult> ask(PeerPtr peer, Purpose purpose);
-  // A stream that a peer dialled because it was asked: its first bytes say which one it is.
+  // A stream that a peer dialled on request: its first bytes are the number of the request.
   void take_stream(const PeerPtr& peer, std::unique_ptr<Stream> stream);
   // The peer asks to be dialled. Errors: malformed.
   Result<> take_request(const PeerPtr& peer, const Frame& frame);

@@ -1,4 +1,4 @@
-// Reverse dials of one pair: streams that the peer was asked to dial, and those that it asks for. Belongs to the mesh's
+// Reverse dials of one pair: streams that the peer was asked to dial, and requests of the peer. Belongs to the mesh's
 // loop.
 #pragma once
 
@@ -16,24 +16,24 @@ namespace corral::mesh {
 // A stream that a peer was asked to dial.
 struct ExpectedStream {
   explicit ExpectedStream(async::Executor executor) : arrived(executor) {}
-  Signal arrived;  // or given up
+  Signal arrived;  // or cancelled
   std::unique_ptr<Stream> stream;
-  bool given_up = false;  // who was asked to dial can't be reached any more
+  bool given_up = false;  // the peer can no longer be reached
 };
 
 class ReverseDials {
  public:
   explicit ReverseDials(async::Executor executor) : executor_(executor) {}
 
-  // Until forget().
+  // Expects a stream with that number until forget().
   std::shared_ptr<ExpectedStream> expect(std::uint64_t number);
   void forget(std::uint64_t number) { expected_.erase(number); }
-  // One with that number: closed when nobody expects it.
+  // A stream with that number arrived; closes it if no task expects it.
   void arrived(std::uint64_t number, std::unique_ptr<Stream> stream);
   // Ends all waits for streams.
   void give_up();
 
-  // What the peer asks for; too many are dropped.
+  // Adds a request of the peer; drops it if too many wait.
   void add(const ReverseDialRequest& request);
   std::optional<ReverseDialRequest> next();
 

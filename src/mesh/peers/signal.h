@@ -1,5 +1,5 @@
-// Waiting for the next time that something happens, by any number of tasks of one loop. Has no memory: look first, then
-// wait, without a turn of the loop in between.
+// Waits for the next event, by any number of tasks of one loop. Has no memory: check the condition first, then wait,
+// without a turn of the loop in between.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -16,7 +16,7 @@ class Signal {
     ++raised_;
     wake_.cancel();
   }
-  // The signal outlives those who wait.
+  // The signal must outlive the waiting tasks.
   async::Task<bool> next() {
     const auto before = raised_;
     while (raised_ == before) co_await wake_.async_wait(async::as_value);

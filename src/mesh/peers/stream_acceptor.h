@@ -1,4 +1,4 @@
-// Streams that peers opened: each waits for its first byte, and then goes to the handler of its purpose. Belongs to the
+// Streams that peers opened: each waits for its first byte, and then its purpose's handler gets it. Belongs to the
 // mesh's loop.
 #pragma once
 
@@ -15,7 +15,7 @@ class StreamAcceptor {
 
   void set_handler(Purpose purpose, Peers::StreamHandler handler) { handlers_[purpose] = std::move(handler); }
   void clear_handlers() { handlers_.clear(); }
-  // May come before its link is up. Too many of one peer are closed.
+  // The stream may come before its link is up. Closes it if the peer has too many.
   void take(const PeerPtr& peer, std::unique_ptr<Stream> stream, Purpose purpose);
 
  private:

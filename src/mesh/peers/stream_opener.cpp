@@ -13,15 +13,15 @@ using async::Task;
 
 constexpr Millis kOpen{5000};
 constexpr Millis kDial{1500};
-constexpr Millis kNotDialable{60000};  // a peer that never answered: it is asked to dial us instead
-constexpr Millis kNotNow{5000};        // one that has answered before
+constexpr Millis kNotDialable{60000};  // for a peer that never answered a dial: ask it to dial us instead
+constexpr Millis kNotNow{5000};        // for a peer that has answered before
 constexpr Millis kTidy{10000};
-constexpr Millis kRefillAfter{100};     // a handshake must not take the time of the request that has just begun
-constexpr std::size_t kSpare = 2;       // http streams that wait, for each peer
-constexpr std::size_t kMaxRefills = 4;  // at a time
+constexpr Millis kRefillAfter{100};      // so that the handshake doesn't delay a request that has just begun
+constexpr std::size_t kSpare = 2;        // http streams that wait, for each peer
+constexpr std::size_t kMostRefills = 4;  // at a time
 
 std::unexpected<Error> no_link(const PeerRecord& peer) {
-  auto text = fmt::format("there is no link to {}", short_text(peer.id));
+  auto text = fmt::format("no link to node {}", short_text(peer.id));
   if (const auto& failure = peer.link.last_failure(); !failure.empty()) text += fmt::format(" ({})", failure);
   return fail(errc::unreachable, std::move(text));
 }
@@ -34,13 +34,13 @@ Task<StreamResult> StreamOpener::open(NodeId id, Purpose purpose) {
   if (!peer || peers_.is_stopping()) {
     const bool revoked = book_.set().standing(id) == MembershipStatus::revoked;
     co_return fail(revoked ? errc::revoked : errc::unreachable,
-                   fmt::format("{} {}", short_text(id), revoked ? "was thrown out" : "isn't a member that is known"));
+                   fmt::format("{} {}", short_text(id), revoked ? "was revoked" : "isn't a known member"));
   }
   const auto slots = peer->streams.to(purpose);
-  if (!slots) co_return fail(errc::unreachable, "streams are opened for requests, copies and splits only");
+  if (!slots) co_return fail(errc::unreachable, "no streams of this purpose: only for requests, copies and splits");
   if (slots->full()) {
     co_return fail(errc::overloaded,
-                   fmt::format("{} streams to {} are in use, which is the most", slots->most, short_text(id)));
+                   fmt::format("all {} streams to {} are in use: try again", slots->most, short_text(id)));
   }
   auto slot = std::make_shared<Slot>(slots);
   auto body = purpose == Purpose::http ? peer->streams.take_spare() : nullptr;
@@ -48,7 +48,7 @@ Task<StreamResult> StreamOpener::open(NodeId id, Purpose purpose) {
     if (!peer->link.is_up()) co_return no_link(*peer);
     auto making = make(peer, purpose);
     auto made = co_await async::with_timeout(peers_.timers(), kOpen, std::move(making));
-    if (!made) co_return fail(errc::timed_out, fmt::format("no stream to {} came about in time", short_text(id)));
+    if (!made) co_return fail(errc::timed_out, fmt::format("no stream to {} within the time limit", short_text(id)));
     if (!*made) co_return std::unexpected(made->error());
     if (peer->gone || !peer->link.is_up()) co_return fail(errc::link_closed, "the link ended meanwhile");
     body = peer->streams.track(std::move(**made), purpose);

@@ -1,5 +1,5 @@
-// Opens streams to peers, and keeps some http streams to each peer waiting, so that a request need not wait for a
-// handshake. Belongs to the mesh's loop.
+// Opens streams to peers, and keeps spare http streams to each peer, so that a request waits for no handshake. Belongs
+// to the mesh's loop.
 #pragma once
 
 #include "mesh/members/member_store.h"

@@ -1,5 +1,5 @@
-// A stream that Peers gave out: it is counted, and Peers can close it when the link of the pair ends. Belongs to one
-// loop.
+// A stream from Peers::open() or a handler: it is counted, and Peers closes it when the link of the pair ends. Belongs
+// to one loop.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace corral::mesh {
 
-// How many may be in use at a time.
+// The limit of streams in use.
 struct Slots {
   Slots(async::Executor executor, std::size_t at_most) : most(at_most), freed(executor) {}
   bool full() const { return used >= most; }
@@ -20,7 +20,7 @@ struct Slots {
   Signal freed;
 };
 
-// One of them, for as long as it lives.
+// Holds one of the slots during its lifetime.
 class Slot {
  public:
   explicit Slot(std::shared_ptr<Slots> slots) : slots_(std::move(slots)) { ++slots_->used; }
@@ -40,7 +40,7 @@ struct ByteCounters {
   std::uint64_t out = 0;
 };
 
-// The stream itself, in use or waiting for it.
+// The stream itself, in use or waiting for its use.
 struct StreamBody {
   std::unique_ptr<Stream> inner;
   Purpose purpose{};

@@ -1,4 +1,4 @@
-// Certificates as carriers of keys: self-signed, valid from 1970 to 9999, and only the key in them counts. Pure.
+// Certificates that only carry a key: self-signed, valid from 1970 to 9999. Pure.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ struct x509_st;
 namespace corral::mesh {
 
 std::shared_ptr<x509_st> make_certificate(const SigningKey& key);
-// None unless the key is one of ours. Nothing else of the certificate is looked at.
+// The Ed25519 key of the certificate; none for another kind of key. Ignores the rest of the certificate.
 std::optional<PublicKey> key_of(x509_st* certificate);
 
 }  // namespace corral::mesh

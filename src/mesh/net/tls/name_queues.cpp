@@ -22,10 +22,10 @@ namespace asio = async::asio;
 using async::Task;
 using Tcp = asio::ip::tcp;
 
-constexpr std::size_t kMaxEndpoints = 8;  // of one name
-constexpr std::size_t kMaxSlow = 1024;    // names that are remembered
+constexpr std::size_t kMostEndpoints = 8;  // of one name
+constexpr std::size_t kMostSlow = 1024;    // remembered slow names
 
-// Of whoever waits; touched on its loop only, but for the flag.
+// The state of a waiting caller; used on its loop only, except the flag.
 struct Question {
   explicit Question(async::Executor executor) : done(executor) {}
   async::Event done;
@@ -33,7 +33,7 @@ struct Question {
   const std::shared_ptr<std::atomic<bool>> unwanted = std::make_shared<std::atomic<bool>>(false);
 };
 
-// Counts for as long as its job is in the queue, or under way.
+// Counts a job while it waits in the queue or runs.
 class Counted {
  public:
   explicit Counted(std::shared_ptr<std::atomic<std::size_t>> count) : count_(std::move(count)) { ++*count_; }
@@ -136,12 +136,12 @@ Task<Result<Endpoints>> find_endpoints(Place place, LookUp look_up) {
   };
   const Asked asked{std::make_shared<Question>(executor)};
   if (!queues.ask(place, std::move(look_up), asked.question, executor)) {
-    co_return fail(errc::unreachable, "too many names are being looked for");
+    co_return fail(errc::unreachable, "too many names are being resolved: try again");
   }
   co_await asked.question->done.wait();
   auto& found = asked.question->found;
   if (found.endpoints.empty()) {
-    co_return fail(errc::unreachable, fmt::format("no address of '{}': {}", place.address.host, found.problem));
+    co_return fail(errc::unreachable, fmt::format("can't resolve '{}': {}", place.address.host, found.problem));
   }
   co_return std::move(found.endpoints);
 }

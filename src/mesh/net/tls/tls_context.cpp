@@ -17,7 +17,7 @@ namespace {
 
 constexpr long kMaxCertificateBytes = 8 * 1024;
 
-// A socket, without the SIGPIPE that OpenSSL's own would bring.
+// A socket for OpenSSL, because OpenSSL's own type of socket raises SIGPIPE.
 int socket_of(BIO* bio) { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
 
 int bio_write(BIO* bio, const char* bytes, int size) {
@@ -46,12 +46,13 @@ const BIO_METHOD* bio_method() {
   return method;
 }
 
-// In place of any chain, name or date: whose key is it?
+// Checks only the key: no chain, name or date.
 int verify_certificate(X509_STORE_CTX* store, void*) {
   auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
   auto* judge = static_cast<CertificateVerifier*>(SSL_get_app_data(ssl));
   const auto key = key_of(X509_STORE_CTX_get0_cert(store));
-  const auto may = key ? judge->judge(*key) : Result<>(fail(errc::handshake_failed, "a key of another kind"));
+  const auto may =
+      key ? judge->judge(*key) : Result<>(fail(errc::handshake_failed, "the peer's certificate has no Ed25519 key"));
   if (may) {
     X509_STORE_CTX_set_error(store, X509_V_OK);
     return 1;
@@ -61,7 +62,7 @@ int verify_certificate(X509_STORE_CTX* store, void*) {
   return 0;
 }
 
-// The first name of the peer's list that we know.
+// Selects the first known name of the peer's list.
 int select_purpose(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,
                    unsigned int size, void*) {
   for (unsigned int at = 0; at < size && at + 1 + offered[at] <= size; at += 1 + offered[at]) {
@@ -144,13 +145,13 @@ Error take_tls_error() {
   if (code == 0) return error(errc::handshake_failed, "the peer closed the connection in the handshake");
   switch (ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0) {
     case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
-      return error(errc::revoked, "the peer says that this node was thrown out");
+      return error(errc::revoked, "the peer says that this node was revoked");
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       return error(errc::not_a_member, "the peer doesn't know this node");
     case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
-      return error(errc::unsupported_version, "the peer speaks another version of the protocol, or is no corral");
+      return error(errc::unsupported_version, "the peer has another version of the protocol, or isn't corral");
     case SSL_R_WRONG_VERSION_NUMBER:
-      return error(errc::handshake_failed, "the peer speaks no TLS");
+      return error(errc::handshake_failed, "the peer doesn't use TLS");
     default:
       break;
   }

@@ -26,7 +26,7 @@ using Session = std::shared_ptr<TlsSession>;
 
 constexpr std::size_t kMaxCallers = 1024;
 
-// Addresses of one customer of IPv6 count as one.
+// The unit of limits for one address: of IPv6 the first 64 bits.
 std::string network_of(const asio::ip::address& address) {
   if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
   const auto bytes = address.to_v6().to_bytes();
@@ -40,14 +40,14 @@ Task<Result<std::unique_ptr<TcpSocket>>> connect(Place place, LookUp look_up) {
   const auto endpoints = co_await std::move(finding);
   if (!endpoints) co_return std::unexpected(endpoints.error());
   const auto executor = co_await asio::this_coro::executor;
-  std::string why = "it has no address";
+  std::string why = "the name has no address";
   for (const auto& endpoint : *endpoints) {
     auto socket = std::make_unique<TcpSocket>(executor);
     const auto [error] = co_await socket->async_connect(endpoint, async::as_value);
     if (!error) co_return socket;
     why = error.message();
   }
-  co_return fail(errc::unreachable, fmt::format("nobody answers at {}: {}", shown, why));
+  co_return fail(errc::unreachable, fmt::format("no node answers at {}: {}", shown, why));
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ struct TlsNetwork::Impl {
     std::string network;
   };
   using Strangers = std::list<Stranger>;  // the oldest first
-  // One that connections came from lately.
+  // An address with recent connections.
   struct Caller {
     TokenBucket handshakes;
     bool member = false;
@@ -106,9 +106,9 @@ struct TlsNetwork::Impl {
 
 bool TlsNetwork::Impl::may_shake_hands(const std::string& network) {
   const auto now = timers.now();
-  // Of too many all but members begin anew.
-  if (callers.size() >= kMaxCallers) std::erase_if(callers, [](const auto& entry) { return !entry.second.member; });
-  if (callers.size() >= kMaxCallers) callers.clear();
+  // If there are too many, forgets all but those of members.
+  if (callers.size() >= kMostCallers) std::erase_if(callers, [](const auto& entry) { return !entry.second.member; });
+  if (callers.size() >= kMostCallers) callers.clear();
   auto& caller = callers.try_emplace(network, Caller{TokenBucket(options.handshakes_per_address)}).first->second;
   return caller.handshakes.take(now) && (caller.member ? of_members : handshakes).take(now);
 }
@@ -128,9 +128,9 @@ void TlsNetwork::Impl::make_room(const std::string& network) {
     leaves = std::ranges::find_if(strangers, stranger);
   }
   if (leaves == strangers.end()) return;
-  log::debug("mesh", "too many strangers at once: the oldest one goes");
+  log::debug("mesh", "too many strangers at once: closing the oldest one");
   if (const auto session = leaves->session.lock()) {
-    session->close();  // which takes it off the list
+    session->close();  // which removes it from the list
   } else {
     strangers.erase(leaves);
   }
@@ -144,7 +144,7 @@ void TlsNetwork::Impl::take(const std::shared_ptr<Impl>& self, TcpSocket socket)
   if (!may_shake_hands(network)) return;
   make_room(network);
   auto judge = [self](const PublicKey& key, std::optional<Purpose> purpose) -> Result<> {
-    if (!purpose) return fail(errc::handshake_failed, "the peer named no purpose of the connection");
+    if (!purpose) return fail(errc::handshake_failed, "the peer sent no purpose of the connection");
     if (self->stopped) return fail(errc::link_closed, "this node stops");
     return self->authorizer(key, *purpose);
   };
@@ -152,7 +152,7 @@ void TlsNetwork::Impl::take(const std::shared_ptr<Impl>& self, TcpSocket socket)
   auto session =
       std::make_shared<TlsSession>(std::move(socket), context, std::nullopt, std::move(judge), std::move(shown));
   const auto place = strangers.insert(strangers.end(), {session, network});
-  // Until the connection closes, or turns out to be a member's.
+  // Until the connection closes, or its peer is known as a member.
   session->held = std::shared_ptr<void>(nullptr, [weak = std::weak_ptr(self), place](void*) {
     if (const auto network_left = weak.lock()) network_left->strangers.erase(place);
   });
@@ -164,7 +164,7 @@ Task<void> TlsNetwork::Impl::listen(std::shared_ptr<Impl> self) {
     auto [error, socket] = co_await self->acceptor.async_accept(async::as_value);
     if (self->stopped || error == asio::error::operation_aborted) co_return;
     if (error) {
-      // Out of descriptors, most likely: waiting lets others finish.
+      // Probably no free descriptors: wait until other connections end.
       log::warning("mesh", "accept: {}", error.message());
       co_await self->timers.sleep_for(Millis(100));
       continue;
@@ -203,7 +203,7 @@ Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::dial(std::shared_ptr<Imp
   auto judge = [pins = std::move(pins), shown](const PublicKey& key, std::optional<Purpose>) -> Result<> {
     const auto id = node_id(key);
     if (std::ranges::find(pins, id) != pins.end()) return {};
-    return fail(errc::wrong_peer, fmt::format("{} is {}, not the node that was expected", shown, short_text(id)));
+    return fail(errc::wrong_peer, fmt::format("{} is node {}, not the expected one", shown, short_text(id)));
   };
   auto session = std::make_shared<TlsSession>(std::move(***socket), self->context, purpose, std::move(judge), shown);
   auto shaking = session->shake_hands();
@@ -250,7 +250,7 @@ TlsNetwork::~TlsNetwork() {
 Result<Address> TlsNetwork::listen(const Address& at, PeerAuthorizer authorizer) {
   boost::system::error_code error;
   const auto address = asio::ip::make_address(at.host, error);
-  if (error) return fail(errc::bad_address, fmt::format("can't listen on '{}': it is no address", at.host));
+  if (error) return fail(errc::bad_address, fmt::format("can't listen on '{}': it is not an address", at.host));
   const Tcp::endpoint endpoint(address, at.port);
   impl_->authorizer = std::move(authorizer);
   auto& acceptor = impl_->acceptor;

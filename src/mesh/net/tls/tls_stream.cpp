@@ -18,9 +18,9 @@ namespace {
 using async::Task;
 namespace asio = async::asio;
 
-constexpr int kUserTimeout = 2000;               // ms that sent bytes may stay unacknowledged
-constexpr int kKeepAlive = 30;                   // s of silence, then the kernel asks whether the other end is there
-constexpr int kTurnsInARow = 16;                 // before others of the loop have theirs
+constexpr int kUserTimeout = 2000;               // ms that sent bytes may stay without acknowledgement
+constexpr int kKeepAlive = 30;                   // s of silence until the kernel probes the other end
+constexpr int kTurnsInARow = 16;                 // before it yields to other work of the loop
 constexpr std::size_t kMuchBuffer = 256 * 1024;  // of files and weights, instead of a record at a time
 constexpr char kWelcome = 1;
 
@@ -40,14 +40,14 @@ void set_options(TcpSocket& socket) {
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   const int fd = socket.native_handle();
   ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeout, sizeof kUserTimeout);
-  // Streams wait for their use: firewalls between must not forget them meanwhile.
+  // Keeps streams that wait for their use open in firewalls.
   socket.set_option(asio::socket_base::keep_alive(true), ignored);
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &kKeepAlive, sizeof kKeepAlive);
 }
 
-// A stream of a split is silent for as long as its engine idles, and its end ends the engine. The kernel gives up at
-// the first probe that isn't answered once TCP_USER_TIMEOUT has passed: there must be time for some that get lost. When
-// the peer itself is gone, its link tells sooner.
+// A stream of a split is silent while its engine is idle, and the end of the stream ends the engine. After
+// TCP_USER_TIMEOUT the kernel closes the connection at the first unanswered probe, so the timeout must allow for some
+// lost probes. The link detects a dead peer sooner.
 void bear_silence(TcpSocket& socket) {
   constexpr int kIdle = 4, kEach = 1;  // s
   constexpr int kGiveUp = 10'000;      // ms
@@ -82,8 +82,8 @@ Result<> TlsSession::judge(const PublicKey& key) {
   return {};
 }
 
-// Repeats `operation` until it succeeds, waiting for the socket in between. An announced end is 0 bytes read: the
-// operation sees to it. Errors: link_closed.
+// Repeats `operation` until it succeeds, waiting for the socket in between. An announced end is 0 bytes read, which the
+// operation handles. Errors: link_closed.
 template <typename Operation>
 Task<Result<>> TlsSession::drive(Operation operation) {
   if (++busy_turns_ >= kTurnsInARow) {
@@ -166,7 +166,7 @@ Task<Result<>> TlsSession::write(std::string bytes) {
 }
 
 Task<void> TlsSession::finish() {
-  // 0: told, and the peer hasn't told us yet, which is what we want.
+  // 0: sent, and the peer hasn't announced its end yet; this is enough.
   auto telling = drive([](SSL* ssl) {
     const int result = SSL_shutdown(ssl);
     return result == 0 ? 1 : result;

@@ -23,8 +23,8 @@ class TlsSession final : public CertificateVerifier, public std::enable_shared_f
   TlsSession(TcpSocket socket, const TlsContext& context, std::optional<Purpose> purpose, Judge judge,
              std::string shown);
 
-  // To the point where both sides know that they take each other: who waited says so in a first byte. Errors: as
-  // Network::dial, without deadlines.
+  // Until both sides know that they accept each other: the accepting side sends a first byte. Errors: as Network::dial,
+  // without deadlines.
   async::Task<Result<>> shake_hands();
   async::Task<Result<std::size_t>> read_some(std::span<char> space);
   async::Task<Result<>> write(std::string bytes);
@@ -37,7 +37,7 @@ class TlsSession final : public CertificateVerifier, public std::enable_shared_f
   Purpose purpose() const { return purpose_; }
   Sha256 exporter(std::string_view label) const;
 
-  // Something that goes with the connection.
+  // Destroyed with the connection.
   std::shared_ptr<void> held;
 
  private:
