@@ -83,7 +83,7 @@ void add(const fs::path& card, std::string_view memory, MemoryPool pool, MemoryP
 
 Result<MemoryPools> AmdProbe::read() {
   const auto cards = cards_in(options_.root / "sys/class/drm");
-  if (cards.empty()) return fail(errc::absent, "no AMD GPU that tells its memory");
+  if (cards.empty()) return fail(errc::absent, "no AMD GPU whose driver reports its memory");
   MemoryPools pools;
   for (std::size_t index = 0; index < cards.size(); ++index) {
     const auto id = fmt::format("amdgpu{}", index);
@@ -93,7 +93,7 @@ Result<MemoryPools> AmdProbe::read() {
     add(cards[index], "vram", {.id = id, .name = name, .kind = PoolKind::gpu, .pci = pci}, pools);
     add(cards[index], "gtt", {.id = id + "-gtt", .name = name, .kind = PoolKind::shared, .pci = pci}, pools);
   }
-  if (pools.empty()) return fail(errc::malformed, "the memory of no AMD GPU can be read");
+  if (pools.empty()) return fail(errc::malformed, "can't read the memory of any AMD GPU");
   return pools;
 }
 

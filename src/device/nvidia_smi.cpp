@@ -113,10 +113,10 @@ Result<MemoryPools> parse_nvidia_smi(std::string_view output) {
   }
   // One GPU that is lost doesn't hide the others.
   if (answer.pools.empty() && !answer.trouble.empty())
-    return fail(errc::failed, fmt::format("doesn't tell the memory of a GPU: {}", answer.trouble));
+    return fail(errc::failed, fmt::format("can't read the memory of a GPU: {}", answer.trouble));
   if (answer.understood) return std::move(answer.pools);
   if (answer.strange.empty() || answer.strange.starts_with(kNoGpu)) return fail(errc::absent, "no NVIDIA GPU");
-  return fail(errc::malformed, fmt::format("an answer that isn't known: {}", answer.strange));
+  return fail(errc::malformed, fmt::format("unknown output: {}", answer.strange));
 }
 
 async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {

@@ -123,7 +123,7 @@ Result<MemoryPools> NvmlProbe::read() {
   };
   unsigned count = 0;
   if (const int status = library_->count(&count); status != kNvmlSuccess)
-    return give_up("doesn't count its GPUs", status);
+    return give_up("can't count the GPUs", status);
   if (count == 0) return fail(errc::absent, "no NVIDIA GPU");
   MemoryPools pools;
   int trouble = kNvmlSuccess;
@@ -140,7 +140,7 @@ Result<MemoryPools> NvmlProbe::read() {
     if (status != kNvmlSuccess && status != kNvmlNotSupported) trouble = status;
   }
   // One GPU that is lost doesn't hide the others.
-  if (pools.empty() && trouble != kNvmlSuccess) return give_up("doesn't tell the memory of a GPU", trouble);
+  if (pools.empty() && trouble != kNvmlSuccess) return give_up("can't read the memory of a GPU", trouble);
   return pools;
 }
 

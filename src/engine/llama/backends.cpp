@@ -51,9 +51,10 @@ Result<> load_once(std::string directory) {
   install_llama_log();
   const std::string_view built = built_for_llama_version(), running = running_llama_version();
   if (running != built && !running.starts_with(std::string(built) + "-")) {
-    return fail(errc::version_mismatch, fmt::format("this program was built for llama.cpp {}, but the library that was "
-                                                    "loaded is {}: install the matching one or build anew",
-                                                    built, running));
+    return fail(errc::version_mismatch,
+                fmt::format("this program was built for llama.cpp {}, but the loaded library is {}: "
+                            "install the matching version or rebuild",
+                            built, running));
   }
   if (directory.empty()) directory = backend_directory();
   const LogCapture log;

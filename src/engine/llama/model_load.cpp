@@ -38,7 +38,7 @@ std::string identity_of(const std::string& path) {
 Result<> Model::check_file(const std::string& path) {
   std::error_code unreadable;
   if (std::filesystem::is_regular_file(path, unreadable)) return {};
-  return std::unexpected(load_failed(errc::file_not_found, {path, "there is no such file"}));
+  return std::unexpected(load_failed(errc::file_not_found, {path, "the file does not exist"}));
 }
 
 Result<std::shared_ptr<Model>> Model::load(const EngineLoadOptions& options,
@@ -60,8 +60,7 @@ Result<std::shared_ptr<Model>> Model::load(const EngineLoadOptions& options,
   }
   auto model = open(options, params);
   if (!model) {
-    if (loading.cancelled)
-      return std::unexpected(load_failed(errc::load_cancelled, {options.path, "it was cancelled"}));
+    if (loading.cancelled) return std::unexpected(load_failed(errc::load_cancelled, {options.path, "cancelled"}));
     return model;
   }
   if (auto added = (*model)->add_adapters(options.loras); !added) return std::unexpected(added.error());
@@ -113,8 +112,8 @@ Result<> Model::add_adapters(const std::vector<LoraAdapter>& loras) {
     }
     if (llama_adapter_get_alora_n_invocation_tokens(adapter) > 0) {
       return fail(errc::unsupported,
-                  fmt::format("the LoRA adapter '{}' wants to be switched on by certain tokens of a prompt (aLoRA); "
-                              "adapters are on for everything here",
+                  fmt::format("the LoRA adapter '{}' applies only after certain tokens of a prompt (aLoRA), "
+                              "which is not supported",
                               lora.path),
                   "lora");
     }
@@ -231,7 +230,7 @@ Result<> Model::describe(const EngineLoadOptions& options) {
   if (facts_.kind != ModelKind::generative && facts_.pooling == Pooling::none) facts_.pooling = Pooling::mean;
   if (facts_.kind == ModelKind::generative && (!causal || llama_model_has_encoder(m) || llama_model_is_diffusion(m))) {
     return fail(errc::unsupported,
-                fmt::format("'{}' ({}) is no decoder-only text model", facts_.path, facts_.architecture), "purpose");
+                fmt::format("'{}' ({}) is not a decoder-only text model", facts_.path, facts_.architecture), "purpose");
   }
   read_default_sampling();
   return {};

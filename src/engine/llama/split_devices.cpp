@@ -31,7 +31,7 @@ Result<MachineShare> connect(const RemoteWorker& worker, const std::string& path
           : reinterpret_cast<Add>(ggml_backend_reg_get_proc_address(library, "ggml_backend_rpc_add_server"));
   if (add == nullptr) {
     return std::unexpected(load_failed(
-        errc::load_failed, {path, "this engine has no library for layers on other machines (libggml-rpc.so)"}));
+        errc::load_failed, {path, "this engine lacks the library for splits over machines (libggml-rpc.so)"}));
   }
   ggml_backend_reg_t const devices = add(worker.endpoint.c_str());
   if (devices == nullptr || ggml_backend_reg_dev_count(devices) == 0)

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kRetryAfter{20};
 
 void report(const char* failure) noexcept {
   try {
-    log::warning("engine", "a prompt beside the others isn't computed there: {}", failure);
+    log::warning("engine", "the prefill lane failed, the prompt is computed in the passes: {}", failure);
   } catch (...) {  // then nobody reads of it
   }
 }

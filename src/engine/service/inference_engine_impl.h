@@ -21,7 +21,7 @@ namespace corral::engine {
 inline std::unexpected<Error> going_away() { return fail(errc::worker_shutdown, "the model is being unloaded"); }
 
 inline std::unexpected<Error> no_weights() {
-  return fail(errc::no_weights, "nothing is wrong with this request, but this engine only checks requests");
+  return fail(errc::no_weights, "the request is valid, but this engine only checks requests");
 }
 
 // Of all requests for embeddings or scores that wait for a worker: 4 bytes each, and minutes of work.

@@ -97,7 +97,7 @@ void fit_to_free(EngineLoadOptions& options) {
   if (!fitted || !*fitted) return;
   options.n_gpu_layers = (*fitted)->gpu_layers;
   if (options.n_gpu_layers >= 0)
-    log::info("engine", "the GPUs have room for {} layers of '{}'", options.n_gpu_layers, options.path);
+    log::info("engine", "{} layers of '{}' fit into the memory of the GPUs", options.n_gpu_layers, options.path);
 }
 
 // Chunks of the lane: as cheap a token as larger ones, and soon over when it is to use more threads or fewer.
@@ -124,7 +124,7 @@ std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_
     // Memory is taken as it is written to: the lanes of all workers may see the same bytes free.
     const std::uint64_t lanes = worker_count(options);
     if (const HostMemory host = read_host_memory(); host.total != 0 && *bytes > host.available / (lanes + 1))
-      return fail(errc::out_of_memory, "too little memory is free to compute a prompt beside the others");
+      return fail(errc::out_of_memory, "too little free memory for the prefill lane");
     return Context::make(model, lane, abort);
   };
   return std::make_unique<PrefillThread>(std::move(make),
@@ -225,7 +225,7 @@ void InferenceEngine::Impl::take_facts(const Context& context) {
 Result<> InferenceEngine::check(const EngineLoadOptions& options) {
   if (options.workers && (*options.workers < 1 || *options.workers > kMaxWorkers)) {
     return fail(errc::invalid_worker_count,
-                fmt::format("{} workers asked for; 1 to {} are possible", *options.workers, kMaxWorkers), "workers");
+                fmt::format("workers is {}; 1 to {} are possible", *options.workers, kMaxWorkers), "workers");
   }
   if (options.max_sequences < 1 || options.max_sequences > kMaxSequences) {
     return fail(errc::invalid_argument,
@@ -246,7 +246,7 @@ Result<> InferenceEngine::check(const EngineLoadOptions& options) {
   }
   if (options.speculative.max_tokens > kMaxGuesses) {
     return fail(errc::invalid_argument,
-                fmt::format("{} guesses of a pass asked for; 0 to {} are possible", options.speculative.max_tokens,
+                fmt::format("max_tokens of speculation is {}; 0 to {} are possible", options.speculative.max_tokens,
                             kMaxGuesses),
                 "speculative");
   }
@@ -259,7 +259,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(EngineLoadOptions
   try {
     return load_all(std::move(options), std::move(progress), std::move(ids));
   } catch (const std::bad_alloc&) {
-    return std::unexpected(load_failed(errc::out_of_memory, {path, "there is no memory left"}));
+    return std::unexpected(load_failed(errc::out_of_memory, {path, "the system is out of memory"}));
   } catch (const std::exception& failure) {  // no thread to be had, for one
     return std::unexpected(load_failed(errc::load_failed, {path, failure.what()}));
   }

@@ -52,7 +52,7 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   if (tokens > kMostTokensOfOne) {
     const std::string name = job.scores ? "documents" : "input";
     return std::unexpected(
-        too_long(fmt::format("'{}' has {} tokens in all, at most {} are taken at once: send several requests", name,
+        too_long(fmt::format("'{}' has {} tokens in all, at most {} are allowed at once: send several requests", name,
                              tokens, kMostTokensOfOne),
                  name, tokens, kMostTokensOfOne));
   }

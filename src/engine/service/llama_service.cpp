@@ -146,7 +146,7 @@ Result<> LlamaService::reload(ReloadOptions options, Progress progress) {
     if (auto again = impl_->load(*former, {})) {
       impl_->replace(std::move(*again));
     } else {
-      log::error("engine", "the former model doesn't come back: {}", again.error().message);
+      log::error("engine", "the former model can't be loaded again: {}", again.error().message);
     }
   }
   return std::unexpected(std::move(next.error()));

@@ -19,7 +19,7 @@ Result<> check_vocabulary(const Model& draft, const Model& target) {
   const std::uint32_t ours = target.size(), theirs = draft.size();
   if (std::max(ours, theirs) - std::min(ours, theirs) > kMostPadding) {
     return fail(errc::invalid_argument,
-                fmt::format("'{}' can't guess for '{}': its vocabulary has {} tokens instead of {}", draft.facts().path,
+                fmt::format("'{}' can't draft for '{}': its vocabulary has {} tokens instead of {}", draft.facts().path,
                             target.facts().path, theirs, ours),
                 kDraftOption);
   }
@@ -28,7 +28,7 @@ Result<> check_vocabulary(const Model& draft, const Model& target) {
     const std::string_view should = llama_vocab_get_text(target.vocab(), token);
     if (is == should) continue;
     return fail(errc::invalid_argument,
-                fmt::format("'{}' can't guess for '{}': in its vocabulary, token {} is another text",
+                fmt::format("'{}' can't draft for '{}': in its vocabulary, token {} has another text",
                             draft.facts().path, target.facts().path, token),
                 kDraftOption);
   }
@@ -58,10 +58,9 @@ EngineLoadOptions draft_options(const EngineLoadOptions& options, std::uint32_t 
 
 Result<> check_draft(const Model& draft, const Model& target) {
   if (!draft.memory_rules().drafts) {
-    return fail(
-        errc::unsupported,
-        fmt::format("'{}' can't guess: wrong guesses can't be taken out of its memory again", draft.facts().path),
-        kDraftOption);
+    return fail(errc::unsupported,
+                fmt::format("'{}' can't draft: its KV memory can't remove rejected tokens", draft.facts().path),
+                kDraftOption);
   }
   return check_vocabulary(draft, target);
 }
