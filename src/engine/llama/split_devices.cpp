@@ -14,7 +14,7 @@
 namespace corral::engine {
 namespace {
 
-constexpr std::string_view kRemote = "RPC";  // as ggml calls its library
+constexpr std::string_view kRemote = "RPC";  // ggml's name of the library
 
 float memory_of(ggml_backend_dev_t device) {
   std::size_t free = 0, total = 0;
@@ -45,7 +45,7 @@ Result<MachineShare> connect(const RemoteWorker& worker, const std::string& path
   return machine;
 }
 
-// By the shares that were said for its GPUs, else by their memory.
+// By the shares of its GPUs (tensor_split), otherwise by their memory.
 MachineShare own_devices(const EngineLoadOptions& options, std::span<const FoundDevice> found,
                          std::span<const FoundDevice> gpus) {
   MachineShare machine{.share = options.own_share};

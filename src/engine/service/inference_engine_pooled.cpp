@@ -9,7 +9,7 @@
 namespace corral::engine {
 namespace {
 
-// Of one request: others find room beside it.
+// Limit per request, so that others fit beside it.
 constexpr std::uint64_t kMostTokensOfOne = kMostPooledTokens / 2;
 
 Error too_long(std::string message, const std::string& name, std::uint64_t tokens, std::uint64_t most) {
@@ -18,7 +18,7 @@ Error too_long(std::string message, const std::string& name, std::uint64_t token
   return error;
 }
 
-// `name`: what they are called in errors.
+// `name`: name of the inputs in errors.
 Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
   if (inputs.empty()) return fail(errc::invalid_argument, fmt::format("'{}' is empty: give at least one", name), name);
   const std::uint32_t most = std::min(model.facts().n_batch, model.facts().n_ctx);
@@ -57,7 +57,7 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
                  name, tokens, kMostTokensOfOne));
   }
   if (without_weights) return no_weights();
-  // Where there is least to do.
+  // The worker with the fewest tokens.
   const auto tokens_waiting = [](const auto& pooler) { return pooler->in_flight().weight(); };
   PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
   const std::uint32_t most = options.most_under_way();

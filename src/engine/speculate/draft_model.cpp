@@ -10,9 +10,9 @@
 namespace corral::engine {
 namespace {
 
-// Vocabularies of one family are filled up to different sizes with tokens that are never used.
+// Vocabularies of one family are padded to different sizes with unused tokens.
 constexpr std::uint32_t kMostPadding = 128;
-// Tokens of a history that are taken in beside one step of the target: running streams wait for them.
+// Tokens of a history to compute in one step of the target: running streams wait for them.
 constexpr std::uint32_t kPiece = 128;
 
 Result<> check_vocabulary(const Model& draft, const Model& target) {
@@ -43,12 +43,12 @@ EngineLoadOptions draft_options(const EngineLoadOptions& options, std::uint32_t 
   draft.purpose = ModelTask::generate;
   draft.pooling.reset();
   draft.loras.clear();
-  // Of a split it is the host's alone: over a network a guess would cost what a token does, and workers have granted
-  // nothing for it.
+  // The host computes the draft model of a split alone: over the network a draft token would cost as much as a token,
+  // and the grants of the workers don't include it.
   draft.remotes.clear();
   draft.own_share = 0;
   draft.n_ctx = n_ctx;
-  // The running ones, and some that pause between two turns.
+  // The running sessions, and two that pause between turns.
   draft.max_sequences =
       std::min({active_beside_draft_model(options.speculative), options.max_sequences, kMaxSequences / 2}) + 2;
   draft.n_batch = std::max(kPiece, draft.max_sequences);
