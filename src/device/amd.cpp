@@ -29,7 +29,7 @@ std::optional<std::uint64_t> number_in(const fs::path& path) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
-// The older driver "radeon" and kernels before 5.0 don't say.
+// The older driver "radeon" and kernels before 5.0 do not report memory.
 bool tells_memory(const fs::path& card) {
   std::error_code ignored;
   return fs::exists(card / "mem_info_vram_total", ignored);
@@ -45,7 +45,7 @@ std::optional<unsigned> card_number(const std::string& name) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
-// Where the kernel sees it: "PCI_SLOT_NAME=0000:03:00.0".
+// PCI address in the kernel's uevent file: "PCI_SLOT_NAME=0000:03:00.0".
 std::string pci_of(const fs::path& card) {
   constexpr std::string_view kKey = "PCI_SLOT_NAME=";
   std::ifstream file(card / "uevent");
