@@ -81,7 +81,7 @@ class Sum {
 
 bool maps_file(const llama_model* model, const EngineLoadOptions& options) {
   if (options.mmap != Toggle::automatic) return options.mmap == Toggle::on;
-  if (options.mlock) return true;  // model_params() asks for both then
+  if (options.mlock) return true;  // then model_params() sets both
   for (const ggml_backend_dev_t device : devices_of(model)) {
     ggml_backend_dev_props props;
     ggml_backend_dev_get_props(device, &props);

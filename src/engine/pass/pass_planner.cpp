@@ -28,7 +28,7 @@ void PassPlanner::plan(Pass& pass) {
   for (const BatchItem& item : plan_batch(views_, pass.limits))
     pass.items.push_back({.session = going_[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns(pass);
-  // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
+  // A split layout needs its sequences in order: each gap or step back would cost a pass of its own.
   std::ranges::sort(pass.items, {}, [](const PassItem& item) { return item.session->sequence; });
 }
 

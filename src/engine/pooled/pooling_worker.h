@@ -1,6 +1,6 @@
 // A worker of an embedding or reranking model: packs the inputs of all requests that wait into forward passes, in which
 // requests take turns (pooled_pass.h). One context, one thread. start() and stop() once each. An exception on the
-// thread fails the requests of the pass with worker_failed; the context is made anew.
+// thread fails the requests of the pass with worker_failed; the context is made again.
 #pragma once
 
 #include <functional>

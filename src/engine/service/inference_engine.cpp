@@ -161,7 +161,7 @@ AdapterScales InferenceEngine::adapter_scales() const {
 Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> tokens) {
   if (tokens.empty()) return {};
   SessionShared& shared = *entry.shared;
-  // Counted only if they fit: a generation that runs ends where the count says that the context is full.
+  // Count them only if they fit: a running generation ends when this count reaches the context.
   std::uint32_t before = shared.tokens;
   do {
     const std::uint64_t after = std::uint64_t{before} + tokens.size();

@@ -15,7 +15,7 @@ void report(const char* failure) noexcept {
   }
 }
 
-// The exception barrier of the thread. Also destroys the chore, whose captures may throw.
+// The exception barrier of the thread. The chore is destroyed here too, with everything that it holds.
 void carry_out(BackgroundExecutor::Chore chore) noexcept {
   try {
     chore();

@@ -25,7 +25,7 @@ enum class FinishReason {
   session_ended,  // end_session while it generated
   superseded,     // another generate_stream on the same session took over
   shutdown,       // the model was unloaded
-  error,          // Finish::error says why
+  error,          // see Finish::error
 };
 const char* to_string(FinishReason reason);
 
