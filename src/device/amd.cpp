@@ -29,7 +29,7 @@ std::optional<std::uint64_t> number_in(const fs::path& path) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
-// The older driver "radeon" and kernels before 5.0 don't say.
+// The older driver "radeon" and kernels before 5.0 do not report memory.
 bool tells_memory(const fs::path& card) {
   std::error_code ignored;
   return fs::exists(card / "mem_info_vram_total", ignored);
@@ -45,7 +45,7 @@ std::optional<unsigned> card_number(const std::string& name) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
-// Where the kernel sees it: "PCI_SLOT_NAME=0000:03:00.0".
+// PCI address in the kernel's uevent file: "PCI_SLOT_NAME=0000:03:00.0".
 std::string pci_of(const fs::path& card) {
   constexpr std::string_view kKey = "PCI_SLOT_NAME=";
   std::ifstream file(card / "uevent");
@@ -83,7 +83,7 @@ void add(const fs::path& card, std::string_view memory, MemoryPool pool, MemoryP
 
 Result<MemoryPools> AmdProbe::read() {
   const auto cards = cards_in(options_.root / "sys/class/drm");
-  if (cards.empty()) return fail(errc::absent, "no AMD GPU that tells its memory");
+  if (cards.empty()) return fail(errc::absent, "no AMD GPU whose driver reports its memory");
   MemoryPools pools;
   for (std::size_t index = 0; index < cards.size(); ++index) {
     const auto id = fmt::format("amdgpu{}", index);
@@ -93,7 +93,7 @@ Result<MemoryPools> AmdProbe::read() {
     add(cards[index], "vram", {.id = id, .name = name, .kind = PoolKind::gpu, .pci = pci}, pools);
     add(cards[index], "gtt", {.id = id + "-gtt", .name = name, .kind = PoolKind::shared, .pci = pci}, pools);
   }
-  if (pools.empty()) return fail(errc::malformed, "the memory of no AMD GPU can be read");
+  if (pools.empty()) return fail(errc::malformed, "can't read the memory of any AMD GPU");
   return pools;
 }
 

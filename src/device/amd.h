@@ -1,5 +1,4 @@
-// AMD GPUs through what their kernel driver says in /sys/class/drm. A GPU that is being reset may keep a reader
-// waiting.
+// AMD GPUs, by their kernel driver's files in /sys/class/drm. A read may block while a GPU is reset.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +15,7 @@ class AmdProbe final : public DriverProbe {
  public:
   explicit AmdProbe(AmdOptions options) : options_(std::move(options)) {}
 
-  // Errors: absent without a GPU whose driver tells its memory, malformed when that of none can be read.
+  // Errors: absent without a GPU whose driver reports its memory, malformed if no GPU's memory can be read.
   Result<MemoryPools> read() override;
 
  private:

@@ -108,22 +108,22 @@ TEST_F(AmdTest, AnswersOfRealDrivers) {
        "amdgpu0:1993240576/2147483648 amdgpu0-gtt:111649149696/111669149696"},
       {"FirePro W7000 with the older driver",
        {{"vendor", vendor}, {"uevent", "DRIVER=radeon\nPCI_CLASS=30000\n"}},
-       "no AMD GPU that tells its memory"},
+       "no AMD GPU whose driver reports its memory"},
       {"a part of an MI300X that was divided: no vendor, no memory of its own",
        {{"uevent", "DRIVER=amdgpu_xcp\n"}},
-       "no AMD GPU that tells its memory"},
+       "no AMD GPU whose driver reports its memory"},
       {"cut off",
        {{"vendor", vendor}, {"mem_info_vram_total", ""}, {"mem_info_vram_used", ""}},
-       "the memory of no AMD GPU can be read"},
+       "can't read the memory of any AMD GPU"},
       {"not a number",
        {{"vendor", vendor}, {"mem_info_vram_total", "-22\n"}, {"mem_info_vram_used", "0x10\n"}},
-       "the memory of no AMD GPU can be read"},
+       "can't read the memory of any AMD GPU"},
       {"no more than a number",
        {{"vendor", vendor}, {"mem_info_vram_total", "16 GB\n"}, {"mem_info_vram_used", "1\n"}},
-       "the memory of no AMD GPU can be read"},
+       "can't read the memory of any AMD GPU"},
       {"only half of it there",
        {{"vendor", vendor}, {"mem_info_vram_total", "17163091968\n"}},
-       "the memory of no AMD GPU can be read"},
+       "can't read the memory of any AMD GPU"},
   };
   for (const auto& now : cases) {
     std::filesystem::remove_all(root_);
@@ -138,7 +138,7 @@ TEST_F(AmdTest, AnswersOfRealDrivers) {
 TEST_F(AmdTest, CardWhoseFilesCannotBeRead) {
   write_card(0, {{"vendor", "0x1002\n"}, {"mem_info_vram_total", "8589934592\n"}});
   std::filesystem::create_directories(root_ / "sys/class/drm/card0/device/mem_info_vram_used");
-  EXPECT_EQ(told(), "the memory of no AMD GPU can be read");
+  EXPECT_EQ(told(), "can't read the memory of any AMD GPU");
 }
 
 // A driver that never answers: reading blocks, as in a deadlock of the kernel's.

@@ -1,4 +1,4 @@
-// A probe as a source: each reading happens on a DriverThread, with a deadline.
+// Wraps a probe as a source: each read runs on a DriverThread, with a deadline.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ struct DriverThread::State {
 
   const async::Executor home;
   std::mutex mutex;     // held for a few instructions
-  bool closed = false;  // the owner has gone, and the loop may have: nothing is posted any more
+  bool closed = false;  // the owner was destroyed, and perhaps the loop: post nothing
 };
 
 DriverThread::DriverThread(async::Executor home, async::Timers& timers)
@@ -32,7 +32,7 @@ async::Task<bool> DriverThread::call(std::move_only_function<void()> work) {
   const auto done = last_ = std::make_shared<async::Event>(state_->home);
   auto run = [state = state_, weak = std::weak_ptr(done), call = std::move(work)]() mutable {
     call();
-    call = nullptr;  // what it owns goes before anybody hears of the end
+    call = nullptr;  // destroy what it owns before the end is reported
     const std::scoped_lock lock(state->mutex);
     if (state->closed) return;
     async::asio::post(state->home, [weak = std::move(weak)] {

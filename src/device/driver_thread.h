@@ -1,5 +1,6 @@
-// Calls into a driver, beside the loop. A driver may take its time, or never return: a call that is late is left alone
-// on its thread, and until it returns no other begins. It is the one thing in the house that nobody can join.
+// Runs calls into a driver on a thread of its own. A driver may be slow or never return: a late call stays on its
+// thread, and no other call starts before it returns. The destructor does not join this thread, as the only one in the
+// program.
 //
 // Belongs to one loop; destroy it there, before the loop. One caller at a time.
 #pragma once
@@ -22,8 +23,8 @@ class DriverThread {
   DriverThread(const DriverThread&) = delete;
   DriverThread& operator=(const DriverThread&) = delete;
 
-  // The result of `work`, which must own what it uses and may not throw. Nothing when it, or a call before it, is still
-  // not back after `limit`. Cancelling leaves the call alone.
+  // The result of `work`, which must own what it uses and must not throw. None if `work`, or a call before it, has not
+  // returned after `limit`. Cancelling the task does not stop the call.
   template <typename Work, typename R = std::invoke_result_t<Work>>
   async::Task<std::optional<R>> run(Millis limit, Work work) {
     auto result = std::make_shared<std::optional<R>>();
@@ -37,12 +38,12 @@ class DriverThread {
 
  private:
   struct State;
-  // False when no thread can be had.
+  // False if no thread can be started.
   async::Task<bool> call(std::move_only_function<void()> work);
 
   async::Timers& timers_;
   const std::shared_ptr<State> state_;  // shared with the thread
-  std::shared_ptr<async::Event> last_;  // set when the latest call is back; kept by the loop only
+  std::shared_ptr<async::Event> last_;  // set when the latest call has returned; owned by the loop only
 };
 
 }  // namespace corral::device

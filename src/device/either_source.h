@@ -1,4 +1,4 @@
-// Two ways to ask for the same pools: the second is taken when the first fails.
+// Two sources of the same pools: uses the second if the first fails.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class EitherSource final : public PoolSource {
       : first_(std::move(first)), second_(std::move(second)) {}
 
   std::string_view name() const override { return first_->name(); }
-  // The first one's pools, else the second one's; the first one's error when the second has nothing.
+  // The first source's pools, otherwise the second's; the first's error if the second has no device either.
   async::Task<Result<MemoryPools>> sample() override;
 
  private:

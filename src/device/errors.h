@@ -1,4 +1,4 @@
-// Why the memory of a device can't be told. Inner causes: they are logged, never answered to a client.
+// Why the memory of a device can't be read. Internal causes: logged, never returned to a client.
 #pragma once
 
 #include "base/error.h"
@@ -6,9 +6,9 @@
 namespace corral::device {
 
 enum class errc {
-  absent = 1,  // no such driver, program or device on this machine: nothing is wrong
-  failed,      // the driver said no
-  malformed,   // an answer that can't be understood
+  absent = 1,  // no such driver, program or device on this machine: not a fault
+  failed,      // the driver returned an error
+  malformed,   // invalid output
   hangs,       // no answer within the deadline
 };
 

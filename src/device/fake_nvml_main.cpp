@@ -1,9 +1,9 @@
-// A stand-in for libnvidia-ml, loaded by nvml_test. CORRAL_FAKE_NVML says how it behaves, in words:
+// A stand-in for libnvidia-ml, loaded by nvml_test. CORRAL_FAKE_NVML sets its behavior:
 //   init=N, count=N        the status of nvmlInit_v2, of nvmlDeviceGetCount_v2
-//   gpus=N                 how many there are: 2 unless said, at most 2
-//   handle0=N, handle1=N   the status of asking for the first, second GPU
+//   gpus=N                 number of GPUs: default 2, at most 2
+//   handle0=N, handle1=N   the status of the call for the first, second GPU
 //   memory0=N, memory1=N   the status of the first, second GPU's memory
-//   mig                    the first GPU is divided, and only its parts tell their memory
+//   mig                    the first GPU is divided, and only its parts report memory
 //   wait=FD                reading memory first reads a byte from FD
 // Built a second time with one of the functions under another name, as a driver that lacks it.
 #include <cstdlib>
@@ -107,7 +107,7 @@ int nvmlDeviceGetMemoryInfo(NvmlDevice device, NvmlMemory* memory) {
   const auto index = index_of(device);
   if (index == 0 && divided()) return kNvmlNoPermission;
   if (const int status = number("memory" + std::to_string(index)); status != kNvmlSuccess) return status;
-  *memory = {80 * kGiB, 70 * kGiB, 9 * kGiB};  // what is reserved is neither free nor used
+  *memory = {80 * kGiB, 70 * kGiB, 9 * kGiB};  // reserved memory is neither free nor used
   return kNvmlSuccess;
 }
 

@@ -14,7 +14,7 @@
 namespace corral::device {
 namespace {
 
-// The first question wakes up a GPU that nobody uses, which takes seconds.
+// The first call wakes up an unused GPU, which takes seconds.
 constexpr Millis kDriverDeadline{10'000};
 
 std::string names_of(const MemoryPools& pools) {
@@ -71,7 +71,7 @@ void MemoryMonitor::ask_all() {
 }
 
 async::Task<void> MemoryMonitor::ask(Gpus* gpus) {
-  // However it ends, nobody waits for it any more.
+  // Clears `asked` on every exit.
   struct Asked {
     MemoryMonitor& self;
     Gpus& gpus;
@@ -120,7 +120,7 @@ void MemoryMonitor::unwatch() {
 }
 
 async::Task<void> MemoryMonitor::keep_sampling(Millis interval, OnSample on_sample) {
-  // A task that is cancelled from inside must have waited before.
+  // A task must have waited once before it can be cancelled from inside.
   co_await async::asio::post(async::use_task);
   for (;;) {
     const auto pools = co_await sample();

@@ -1,8 +1,7 @@
-// How much memory there is for models, on every device: asked once, or again and again while somebody watches.
+// Measures the memory for models on every device: once, or repeatedly while it is watched.
 //
-// RAM is read where it is asked for. GPUs are asked beside the loop: a driver that fails, or doesn't answer, is left
-// out of the samples with a line in the log, and asked again with growing pauses. While nobody asks and nobody watches,
-// nothing runs.
+// RAM is read on demand. GPUs are read outside of the loop: a driver that fails or does not respond is left out of the
+// samples, with a line in the log, and retried with growing pauses. Without a sample or watch nothing runs.
 //
 // Lives on one loop.
 #pragma once
@@ -22,17 +21,17 @@ namespace corral::device {
 
 struct MemoryMonitorOptions {
   RamOptions ram = {};
-  // A sample doesn't wait longer for GPUs; one that is late shows its last answer until it fails.
+  // Longest wait of a sample for GPUs; a late GPU keeps its last values until its own deadline.
   Millis patience{250};
-  // Pauses after a failure: the first, doubled each time up to the last. What isn't there at all is looked for after
-  // the last.
+  // Pauses after a failure: the first one, doubled each time up to the last. A missing driver or device is retried
+  // after the last one.
   Millis first_pause{1'000};
   Millis last_pause{300'000};
 };
 
 using PoolSources = std::vector<std::unique_ptr<PoolSource>>;
 
-// The GPUs of this machine: NVIDIA's by library or program, AMD's. `timers` and `spawner` must outlive them.
+// Sources for the GPUs of this machine: NVIDIA (library or program) and AMD. `timers` and `spawner` must outlive them.
 PoolSources gpu_sources(async::Executor home, async::Timers& timers, proc::Spawner& spawner);
 
 class MemoryMonitor {
@@ -42,7 +41,7 @@ class MemoryMonitor {
   // `timers` must outlive it.
   MemoryMonitor(async::Executor home, async::Timers& timers, MemoryMonitorOptions options, PoolSources gpus);
 
-  // At once, some ten microseconds.
+  // Takes some ten microseconds.
   MemoryPool ram() const { return read_ram(options_.ram); }
   // All pools, "ram" first.
   async::Task<MemoryPools> sample();
@@ -53,14 +52,14 @@ class MemoryMonitor {
   void unwatch();
   bool watching() const { return watching_; }
 
-  // Ends what runs. Once, before the loop ends.
+  // Ends running samples. Call once, before the loop ends.
   async::Task<void> stop();
 
  private:
   struct Gpus {
     explicit Gpus(std::unique_ptr<PoolSource> from) : source(std::move(from)) {}
     const std::unique_ptr<PoolSource> source;
-    MemoryPools pools;  // of the last answer; none after a failure
+    MemoryPools pools;  // of the last result; empty after a failure
     bool asked = false;
     unsigned failures = 0;  // in a row
     MonoTime next{};        // not asked before

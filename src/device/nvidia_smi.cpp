@@ -48,9 +48,9 @@ bool is_trouble(std::string_view text) { return text.starts_with('[') && !is_non
 
 struct Answer {
   MemoryPools pools;
-  bool understood = false;   // a line was of the kind that was asked for
-  std::string_view trouble;  // the first GPU's that has some
-  std::string_view strange;  // the first line of another kind
+  bool understood = false;   // a line had the requested format
+  std::string_view trouble;  // the first failing GPU's message
+  std::string_view strange;  // the first line of another format
 };
 
 // Takes the first field off `line`, if it is of that sort.
@@ -62,7 +62,7 @@ std::string take_first(std::string_view& line, bool (*is_sort)(std::string_view)
   return std::string(field);
 }
 
-// Takes a line with a GPU. False for a line of another kind.
+// Adds a line with a GPU. False for a line of another format.
 bool add_line(std::string_view line, Answer& answer) {
   std::array<std::string_view, 3> fields;  // free, used, total
   for (auto& field : fields) {
@@ -111,12 +111,12 @@ Result<MemoryPools> parse_nvidia_smi(std::string_view output) {
       answer.strange = line;
     }
   }
-  // One GPU that is lost doesn't hide the others.
+  // One lost GPU must not hide the others.
   if (answer.pools.empty() && !answer.trouble.empty())
-    return fail(errc::failed, fmt::format("doesn't tell the memory of a GPU: {}", answer.trouble));
+    return fail(errc::failed, fmt::format("can't read the memory of a GPU: {}", answer.trouble));
   if (answer.understood) return std::move(answer.pools);
   if (answer.strange.empty() || answer.strange.starts_with(kNoGpu)) return fail(errc::absent, "no NVIDIA GPU");
-  return fail(errc::malformed, fmt::format("an answer that isn't known: {}", answer.strange));
+  return fail(errc::malformed, fmt::format("unknown output: {}", answer.strange));
 }
 
 async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
@@ -126,7 +126,7 @@ async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
   spec.argv = {options_.program, "--query-gpu=index,pci.bus_id,uuid,name,memory.total,memory.used,memory.free",
                "--format=csv,noheader,nounits"};
   spec.on_line = [&output](const proc::LogLine& line) {
-    output.append(line.text).push_back('\n');  // which channel a complaint takes depends on the version
+    output.append(line.text).push_back('\n');  // stdout or stderr for errors depends on the version
   };
   const auto child = co_await spawner_.spawn(std::move(spec));
   if (!child) {
@@ -137,7 +137,7 @@ async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
   const auto status = co_await async::with_timeout(timers_, options_.deadline, std::move(end));
   if (!status) co_return fail(errc::hangs, fmt::format("no answer within {} ms", options_.deadline.count()));
   auto pools = parse_nvidia_smi(output);
-  // Where a GPU is lost, or none is there, the program says what it knows and fails.
+  // If a GPU is lost, or there is none, the program prints what it knows and fails.
   const bool tells = pools ? !pools->empty() : pools.error().code == errc::absent && output.contains(kNoGpu);
   if (tells || *status == proc::ExitStatus::exited(0)) co_return pools;
   co_return fail(errc::failed, fmt::format("{}: {}", status->describe(), (*child)->log().text(kCauseLines)));

@@ -1,5 +1,5 @@
-// NVIDIA GPUs through the driver's command-line program, for machines on which its library can't be used. A child for
-// each sample, some ten milliseconds; one that is late is killed.
+// NVIDIA GPUs through the driver's command-line program, for machines without a usable library. Each sample starts a
+// child process, which takes some ten milliseconds and is killed if it is late.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ struct NvidiaSmiOptions {
   Millis deadline{10'000};
 };
 
-// The program's answer, one GPU in each line: index, PCI address, UUID, name, total, used, free, in MiB. GPUs that
-// don't tell their memory are left out, other lines too. Errors: malformed when no line is such a line, absent for
-// none, failed when only GPUs in trouble are there.
+// Parses the program's output, one GPU per line: index, PCI address, UUID, name, total, used, free, in MiB. Leaves out
+// GPUs that do not report their memory, and other lines. Errors: malformed if no line has this format, absent for no
+// GPU, failed if only failing GPUs are listed.
 Result<MemoryPools> parse_nvidia_smi(std::string_view output);
 
 class NvidiaSmiSource final : public PoolSource {

@@ -53,13 +53,13 @@ TEST(NvidiaSmiOutput, GpuThatDoesNotTellItsMemoryIsLeftOut) {
       {"0, NVIDIA GB10, N/A, N/A, N/A"},
       {"0, NVIDIA A100-SXM4-80GB, 81920, [N/A], [N/A]"},
       {"0, NVIDIA A100-SXM4-80GB, [Insufficient Permissions], [Insufficient Permissions], [Insufficient Permissions]",
-       "doesn't tell the memory of a GPU: [Insufficient Permissions]"},
+       "can't read the memory of a GPU: [Insufficient Permissions]"},
       {"0, [GPU is lost], [GPU is lost], [GPU is lost], [GPU is lost]",
-       "doesn't tell the memory of a GPU: [GPU is lost]"},
+       "can't read the memory of a GPU: [GPU is lost]"},
       {"0, NVIDIA RTX A4000, [Unknown Error], [Unknown Error], [Unknown Error]",
-       "doesn't tell the memory of a GPU: [Unknown Error]"},
+       "can't read the memory of a GPU: [Unknown Error]"},
       {"0, NVIDIA H100 80GB HBM3, 81559, [GPU requires reset], [GPU requires reset]",
-       "doesn't tell the memory of a GPU: [GPU requires reset]"},
+       "can't read the memory of a GPU: [GPU requires reset]"},
   };
   for (const auto& now : kCases) {
     const auto alone = parse_nvidia_smi(now.line);

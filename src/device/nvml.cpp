@@ -55,7 +55,7 @@ struct NvmlProbe::Library {
     return uuid_text && uuid_text(device, uuid.data(), uuid.size() - 1) == kNvmlSuccess ? uuid.data() : "";
   }
 
-  // Of a GPU that is divided. From inside a container that was given a part the whole can't even be asked.
+  // Adds the parts of a divided GPU. Inside a container with one part, the whole GPU can't be queried.
   void add_parts(NvmlDevice device, const std::string& id, MemoryPools& pools) const {
     unsigned parts = 0;
     if (!part_count || !part_at || part_count(device, &parts) != kNvmlSuccess) return;
@@ -123,7 +123,7 @@ Result<MemoryPools> NvmlProbe::read() {
   };
   unsigned count = 0;
   if (const int status = library_->count(&count); status != kNvmlSuccess)
-    return give_up("doesn't count its GPUs", status);
+    return give_up("can't count the GPUs", status);
   if (count == 0) return fail(errc::absent, "no NVIDIA GPU");
   MemoryPools pools;
   int trouble = kNvmlSuccess;
@@ -139,8 +139,8 @@ Result<MemoryPools> NvmlProbe::read() {
     }
     if (status != kNvmlSuccess && status != kNvmlNotSupported) trouble = status;
   }
-  // One GPU that is lost doesn't hide the others.
-  if (pools.empty() && trouble != kNvmlSuccess) return give_up("doesn't tell the memory of a GPU", trouble);
+  // One lost GPU must not hide the others.
+  if (pools.empty() && trouble != kNvmlSuccess) return give_up("can't read the memory of a GPU", trouble);
   return pools;
 }
 

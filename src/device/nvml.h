@@ -1,7 +1,7 @@
-// NVIDIA GPUs through the driver's own library, which is loaded when it is first asked for: corral runs without it.
+// NVIDIA GPUs through the driver's own library, which is loaded at first use: corral runs without it.
 //
-// A GPU that has no memory of its own (one that shares the machine's: NVML says "not supported") has no pool, its
-// memory is "ram". A GPU that is divided (MIG) is seen as its parts.
+// A GPU without memory of its own (NVML reports "not supported") has no pool: its memory is "ram". A divided GPU (MIG)
+// appears as its parts.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class NvmlProbe final : public DriverProbe {
   NvmlProbe(const NvmlProbe&) = delete;
   NvmlProbe& operator=(const NvmlProbe&) = delete;
 
-  // After a failure the library is let go of; the next call begins anew. Errors: absent (library or GPU), failed.
+  // After a failure the library is unloaded; the next call loads it again. Errors: absent (library or GPU), failed.
   Result<MemoryPools> read() override;
 
  private:
@@ -31,7 +31,7 @@ class NvmlProbe final : public DriverProbe {
   Result<> open();
 
   const NvmlOptions options_;
-  std::unique_ptr<Library> library_;  // between a reading that worked and one that didn't
+  std::unique_ptr<Library> library_;  // loaded from the first success to the next failure
 };
 
 }  // namespace corral::device

@@ -63,7 +63,7 @@ TEST_F(NvmlTest, LostGpuHidesOnlyItself) {
   ASSERT_EQ(pools->size(), 1u);
   EXPECT_EQ(pools->front().id, "gpu1");
   behave("memory0=15,memory1=15");
-  EXPECT_EQ(probe_.read().error().message, "NVML doesn't tell the memory of a GPU: GPU is lost (15)");
+  EXPECT_EQ(probe_.read().error().message, "NVML can't read the memory of a GPU: GPU is lost (15)");
 }
 
 TEST_F(NvmlTest, GpuWithoutMemoryOfItsOwnHasNoPool) {
@@ -93,9 +93,9 @@ TEST_F(NvmlTest, AnswersOfRealDrivers) {
       {"one fell off the bus", "handle0=15", "gpu1"},
       {"one can't be reached", "handle1=999", "gpu0"},
       {"one needs a reset", "memory1=16", "gpu0"},
-      {"the only one is lost", "gpus=1,handle0=15", "", "NVML doesn't tell the memory of a GPU: GPU is lost (15)"},
+      {"the only one is lost", "gpus=1,handle0=15", "", "NVML can't read the memory of a GPU: GPU is lost (15)"},
       {"a divided GPU that nobody gave us a part of", "gpus=1,memory0=4", "",
-       "NVML doesn't tell the memory of a GPU: Insufficient Permissions (4)"},
+       "NVML can't read the memory of a GPU: Insufficient Permissions (4)"},
       {"a divided GPU in a container with two parts", "gpus=1,mig", "gpu0-mig0 gpu0-mig1"},
   };
   for (const auto& now : kCases) {

@@ -52,7 +52,7 @@ Numbered split(std::string_view name) {
 
 bool names(std::string_view wanted, const MemoryPool& pool) { return !wanted.empty() && pool.uuid.starts_with(wanted); }
 
-// Of the parts of one GPU: the one that may be used, else the one of that size.
+// Of the parts of one GPU: the visible one, otherwise the one of that size.
 const MemoryPool* choose(const std::vector<const MemoryPool*>& of, const DeviceMemory& device,
                          const VisibleDevices& visible) {
   if (of.size() <= 1) return of.empty() ? nullptr : of.front();
@@ -68,7 +68,7 @@ const MemoryPool* choose(const std::vector<const MemoryPool*>& of, const DeviceM
   return far(nearest) <= nearest->total / 10 ? nearest : nullptr;
 }
 
-// Numbers are the drivers' where the environment doesn't say otherwise.
+// Numbers are the drivers' unless the environment lists devices.
 const MemoryPool* by_number(std::string_view pools_are, std::size_t at, std::span<const MemoryPool> pools,
                             std::string_view visible) {
   const auto list = items(visible);
@@ -117,7 +117,7 @@ std::string pool_of(const DeviceMemory& device, std::span<const MemoryPool> pool
     for (const MemoryPool& pool : pools)
       if (pool.kind == PoolKind::gpu && pci_address(pool.pci) == pci) candidates.push_back(&pool);
     found = choose(candidates, device, visible);
-    // Drivers that don't say where their GPUs are: then a number is all there is.
+    // For drivers without PCI addresses, only a number is known.
     const bool told = std::ranges::any_of(pools, [](const MemoryPool& pool) { return !pool.pci.empty(); });
     if (found != nullptr || told) return found == nullptr ? std::string() : found->id;
   }

@@ -1,4 +1,4 @@
-// Where pools come from: one class for each way to ask.
+// Sources of memory pools: one class per interface.
 #pragma once
 
 #include <string_view>
@@ -10,18 +10,17 @@
 
 namespace corral::device {
 
-// On one loop, which no source ever blocks.
+// Lives on one loop and never blocks it.
 class PoolSource {
  public:
   virtual ~PoolSource() = default;
   virtual std::string_view name() const = 0;  // for logs
-  // The pools as they are now. Ends within the source's own deadline. Errors: those of device/errors.h; `absent` when
-  // there is nothing of this sort here.
+  // Reads the current pools. Ends within the source's own deadline. Errors: those of device/errors.h; `absent` if there
+  // is no such device.
   virtual async::Task<Result<MemoryPools>> sample() = 0;
 };
 
-// The way into a driver, which may block and even hang: called on a thread of its own (driver_source.h), never on two
-// at once.
+// Reads a driver, which may block or hang: called on a thread of its own (driver_source.h), never concurrently.
 class DriverProbe {
  public:
   virtual ~DriverProbe() = default;

@@ -1,4 +1,4 @@
-// What processes occupy, from /proc. A process that has ended occupies nothing. Safe on every thread.
+// Memory of processes, from /proc. A process that has ended uses none. Safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace corral::device {
 // Bytes.
 struct ProcessMemory {
   std::uint64_t resident = 0;  // RSS: pages of mapped files and memory shared with others included
-  std::uint64_t own = 0;       // of it what no file backs and nobody shares: gone for all others until it ends
+  std::uint64_t own = 0;       // of this, anonymous and not shared: not available to others until the process ends
 
   ProcessMemory& operator+=(const ProcessMemory& other) {
     resident += other.resident;
@@ -26,8 +26,8 @@ ProcessMemory process_memory(pid_t pid, const std::filesystem::path& root = "/")
 ProcessMemory tree_memory(pid_t pid, const std::filesystem::path& root = "/");
 // The first process that its first thread has started; 0: none. One file, microseconds.
 pid_t first_child(pid_t pid, const std::filesystem::path& root = "/");
-// The process's share of what it occupies (PSS): pages that several have mapped count in parts. The kernel walks all
-// its pages for that, milliseconds for each GiB; 0 when it can't be told.
+// Proportional set size (PSS): pages that several processes map count in parts. The kernel walks all pages, which takes
+// milliseconds per GiB; 0 if it can't be read.
 std::uint64_t proportional_bytes(pid_t pid, const std::filesystem::path& root = "/");
 
 }  // namespace corral::device

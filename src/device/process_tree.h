@@ -1,5 +1,5 @@
-// A process with all that belongs to it: its process group and the descendants of these. From /proc; safe on every
-// thread. `root` holds proc/; another one for tests.
+// A process family: a process, its process group, and their descendants. From /proc; safe on every thread. `root` holds
+// proc/; another one for tests.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace corral::device {
 
-// One file for each process of the machine: milliseconds. The leader comes first; none: it has gone.
+// Reads one file per process of the machine: milliseconds. The leader comes first; empty: it has ended.
 std::vector<pid_t> process_family(pid_t leader, const std::filesystem::path& root = "/");
 
-// Of all of them: the work they have done (process_work.h), and their proportional shares of memory (PSS; where that
-// can't be told, what is resident). The latter costs milliseconds for each GiB.
+// Sums over the family: work (process_work.h), and proportional memory (PSS; resident if that can't be read). The
+// latter takes milliseconds per GiB.
 std::uint64_t family_work(pid_t leader, const std::filesystem::path& root = "/");
 std::uint64_t family_bytes(pid_t leader, const std::filesystem::path& root = "/");
 

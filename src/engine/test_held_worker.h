@@ -31,7 +31,7 @@ class HeldWorker {
   }
   ~HeldWorker() { let_go(); }
 
-  // It goes on; once.
+  // Lets the worker continue; once.
   void let_go() {
     if (std::exchange(gone_, true)) return;
     views();
@@ -39,7 +39,7 @@ class HeldWorker {
     left_.acquire();
   }
 
-  // Waits until it stands; what was seen then.
+  // Waits until the worker is stopped; returns the views of that time.
   const Views& views() {
     if (!std::exchange(stands_, true)) held_.acquire();
     return views_;

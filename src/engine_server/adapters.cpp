@@ -1,4 +1,4 @@
-// lora-adapters, and what requests say of them.
+// Endpoint lora-adapters, and the `lora` field of requests.
 #include "engine_server/adapters.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// How strongly the adapters of a load apply. Internal to engine_server/.
+// Scales of a load's LoRA adapters. Internal to engine_server/.
 #pragma once
 
 #include <span>
@@ -10,7 +10,8 @@
 
 namespace corral::engine_server {
 
-// One for each adapter of the load: those that aren't named don't apply. Errors: bad_value, of the field `param`.
+// One scale per adapter of the load; adapters that `given` does not list get 0. Errors: bad_value, of the field
+// `param`.
 Result<engine::AdapterScales> adapter_scales(const engine::ModelFacts& facts, std::span<const protocol::Adapter> given,
                                              std::string_view param);
 

@@ -60,7 +60,7 @@ void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::du
 
 namespace {
 
-// There was no memory for more cells, or others have them: nothing of an answer came.
+// The answer is empty because there was no memory for more cells, or other sessions have them.
 Error no_cells(const engine::Finish& finish) {
   const auto* full = finish.error->fact<engine::ContextFull>();
   if (full == nullptr) return *finish.error;
@@ -136,7 +136,7 @@ void LogprobReader::read(std::vector<engine::TokenLogprob> tokens, std::vector<p
     out.token = std::move(token.piece);
     out.logprob = token.logprob;
     out.text_offset = text_offset_;
-    // Characters begin with every byte that doesn't continue one.
+    // Counts characters: all bytes that are no UTF-8 continuation bytes.
     text_offset_ += static_cast<std::uint32_t>(
         std::ranges::count_if(out.token, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
     for (auto& top : token.top) {
@@ -148,7 +148,7 @@ void LogprobReader::read(std::vector<engine::TokenLogprob> tokens, std::vector<p
 
 namespace {
 
-// Takes what is there; true at the end.
+// Reads what is available; true at the end.
 bool take(Generation& generation, Collected& all) {
   while (auto chunk = generation.stream().try_next()) {
     if (chunk->finish) {

@@ -1,4 +1,4 @@
-// Turning what the engine streams into the parts of answers; streamed answers are in answer_stream.h.
+// Converts engine streams to the parts of responses; answer_stream.h has streamed ones.
 #pragma once
 
 #include <functional>
@@ -16,15 +16,15 @@
 
 namespace corral::engine_server {
 
-// What a finished request cost; for whoever counts.
+// Costs of a finished request, for counters.
 struct RequestRecord {
   std::uint64_t input_tokens = 0;
   std::uint64_t cached_tokens = 0;  // of the input, not computed again
   std::uint64_t output_tokens = 0;
   double first_token_ms = 0;       // from the arrival of the request to the first token, waiting included
   double output_ms = 0;            // from the first token to the last
-  std::uint64_t output_steps = 0;  // output tokens that came in it: all but the first of each answer
-  // Of all answers together: time in prompts and from first tokens to last ones; and the tokens of the longest of them
+  std::uint64_t output_steps = 0;  // output tokens in output_ms: all but the first of each answer
+  // Sums over all answers: time in prompts, and time from first to last tokens. `longest`: tokens of the longest answer
   // with its prompt.
   double prompt_ms = 0, predicted_ms = 0;
   std::uint64_t longest = 0;
@@ -35,16 +35,16 @@ protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& 
 protocol::PromptProgress progress_of(const engine::PromptProgress& progress);
 // "stop" or "length"; an error for a generation that was cut off.
 Result<std::string_view> finish_reason_of(const engine::Finish& finish);
-// Which of the request's own stop strings ended it; empty: none (perhaps one of the chat template's).
+// The request's stop string that ended the answer; empty: none (perhaps one of the chat template's).
 std::string_view stopping_word(const engine::Finish& finish, std::span<const std::string> stops);
 
-// What the end of a choice with `native` facts says in llama-server's own shape; the text is the caller's. An error for
-// one that was cut off.
+// End of a choice with `native` facts, in llama-server's format; the caller adds the text. An error if the generation
+// was cut off.
 Result<protocol::NativeAnswer> native_end(const Choice& choice, const engine::Finish& finish);
-// As JSON, only the members that were asked for.
+// The answer as JSON, with the requested members only.
 std::string native_text(const NativeFacts& facts, const protocol::NativeAnswer& answer);
 
-// What the answers to one request add up to. Prompts count once, however many answers they have.
+// Sums over the answers of one request. Each prompt counts once, however many answers it has.
 struct Totals {
   protocol::Usage usage;
   protocol::Timings timings;
@@ -56,10 +56,10 @@ struct Totals {
   bool any_ = false;
 };
 
-// Makes the list of an answer's tokens, all but its end, which is no part of the text.
+// Builds the token list of an answer, without the end token, which is not part of the text.
 class LogprobReader {
  public:
-  // `shown`: so many alternatives of each.
+  // `shown`: alternatives per token.
   explicit LogprobReader(std::uint32_t shown) : shown_(shown) {}
   void read(std::vector<engine::TokenLogprob> tokens, std::vector<protocol::TokenLogprob>& to);
 
@@ -68,14 +68,15 @@ class LogprobReader {
   std::uint32_t text_offset_ = 0;
 };
 
-// Everything one generation gave.
+// Complete output of one generation.
 struct Collected {
   std::string text;
   std::vector<engine::Token> tokens;
   std::vector<engine::TokenLogprob> logprobs;
   engine::Finish finish;
 };
-// Waits for the ends of all. Cancelling the task cancels the generations. `signal` must be theirs alone.
+// Waits for the end of all choices. Cancelling the task cancels the generations. `signal` must be used by this call
+// only.
 async::Task<std::vector<Collected>> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal);
 
 }  // namespace corral::engine_server

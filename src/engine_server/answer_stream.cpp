@@ -7,7 +7,7 @@
 namespace corral::engine_server {
 namespace {
 
-// Marks a sign of life as due whenever nothing was sent for `after`.
+// Marks a ping as due whenever
 async::Task<void> ping(async::Timers& timers, std::shared_ptr<Signal> signal, MonoClock::duration after) {
   while (true) {
     co_await timers.sleep_until(signal->last_sent + after);
@@ -149,7 +149,7 @@ void AnswerStream::render_end(Part& part, const engine::Finish& finish) {
   if (part.native) {
     write_native_end(part, finish);
   } else {
-    if (!part.tokens.empty()) write_text(part, {}, nullptr);  // of which there was nothing to see
+    if (!part.tokens.empty()) write_text(part, {}, nullptr);  // tokens without text
     const auto word = stopping_word(finish, options_.stops);
     part.writer.finish(out_, *reason, part.logprobs, options_.include_usage ? nullptr : &timings, word);
   }

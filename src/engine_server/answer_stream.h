@@ -19,7 +19,7 @@ struct StreamOptions {
   bool include_usage = false;
   bool prompt_usage = false;            // in the first event of a chat
   bool return_progress = false;         // of the prompt, in events of their own
-  std::vector<std::string> stops = {};  // of the request: which one ended a chat is told
+  std::vector<std::string> stops = {};  // stop strings of the request; the end of a chat names the one that matched
   bool return_tokens = false;           // never of chats
   bool logprobs = false;
   protocol::LogprobShape logprob_shape = protocol::LogprobShape::content;
@@ -29,10 +29,10 @@ struct StreamOptions {
   RequestDone done;
 };
 
-// The answers to a request as a source of events: pulled by the connection, fed by the decode thread. Several come side
-// by side, each event with the index of its answer. Dropping the source cancels the generations. Comments (": ping")
-// come while nothing else does. Tokens that are there together go out together.
-// Errors after the start become one event, and no [DONE] follows. Belongs to one loop.
+// The answers to a request as a source of events: the connection pulls them, the decode thread fills them. Events of
+// several answers are interleaved, each with the index of its answer. Dropping the source cancels the generations.
+// Without other events, comments (": ping") are sent. Tokens that are ready together are sent together. An error after
+// the start becomes one event, and no [DONE] follows. Belongs to one loop.
 class AnswerStream final : public http::BodySource {
  public:
   // `timers` must outlive the source.
@@ -52,7 +52,7 @@ class AnswerStream final : public http::BodySource {
     std::optional<protocol::NativeWriter> native = std::nullopt;  // instead of `writer`
     std::vector<protocol::TokenLogprob> logprobs = {};            // not sent yet
     std::vector<std::int32_t> tokens = {};                        // not sent yet
-    std::optional<protocol::Usage> prompt = std::nullopt;         // what is known of it
+    std::optional<protocol::Usage> prompt = std::nullopt;         // usage of the prompt, once known
     bool started = false;
     bool calls_tools = false;
     bool has_new_line = false;
@@ -70,7 +70,7 @@ class AnswerStream final : public http::BodySource {
 
   async::Timers& timers_;
   StreamOptions options_;
-  std::string model_;  // told by answers of llama-server's own shape
+  std::string model_;  // for answers in llama-server's format
   std::vector<Part> parts_;
   std::shared_ptr<Signal> signal_;
   async::TaskGroup pinger_;

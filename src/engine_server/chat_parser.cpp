@@ -35,11 +35,11 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; 
 
 }  // namespace
 
-// The library reads the whole answer anew each time, which costs more with every token. Where the new text can only
-// continue what came last (no tool calls possible, no tag that could begin, nothing held back), it is taken as it is.
-// Elsewhere each new byte earns the reading of so many bytes, and an answer begins with some: short answers are read at
-// every piece, of one with 64 KiB each half KiB, and all that is read grows with the length of the answer, not its
-// square.
+// The library parses the whole answer again each time, which gets slower with every token. If new text can only
+// continue the last part (no tool calls possible, no tag that could begin, nothing held back), it is appended directly.
+// Otherwise each new byte adds a budget of so many parsed bytes, and an answer starts with a base budget. So short
+// answers are parsed at every piece, one of 64 KiB at each half KiB, and the total work is linear in the length of the
+// answer.
 constexpr std::uint64_t kReadForEach = 128;
 constexpr std::uint64_t kReadAtFirst = 4 << 20;
 
@@ -47,13 +47,13 @@ struct ChatParser::Impl {
   std::shared_ptr<const ParserSpec> spec;
   common_chat_parser_params params;
   std::string text;       // the answer so far
-  common_chat_msg known;  // what was made of it
+  common_chat_msg known;  // its parsed form
   std::uint64_t may_read = kReadAtFirst;
   std::uint64_t has_read = 0;
   std::vector<std::string> call_ids;
   protocol::ChatMessage message;
 
-  // Bytes in which the beginning of an end tag could hide.
+  // Bytes in which an end tag could begin.
   std::size_t tag_window() const {
     std::size_t longest = 1;
     for (const auto& tag : spec->end_tags) longest = std::max(longest, tag.size());
@@ -141,12 +141,12 @@ void ChatParser::push(std::string_view text, std::vector<protocol::ChatDelta>& d
   impl_->text.append(text);
   impl_->may_read += kReadForEach * text.size();
   if (impl_->push_fast(text, deltas)) return;
-  if (impl_->may_read < impl_->text.size()) return;  // later text brings it
+  if (impl_->may_read < impl_->text.size()) return;  // later text will parse it
   impl_->may_read -= impl_->text.size();
   try {
     impl_->parse(true, deltas);
   } catch (const std::exception&) {
-    // A beginning that fits no rule yet: later text decides, and finish() reports what stays unreadable.
+    // The text matches no rule yet: later text decides, and finish() reports what stays unreadable.
   }
 }
 

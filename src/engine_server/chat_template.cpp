@@ -53,7 +53,7 @@ common_chat_tool_choice to_choice(protocol::ToolChoice choice) {
   return COMMON_CHAT_TOOL_CHOICE_AUTO;
 }
 
-// The library writes to a log of its own: only its errors are let through.
+// The library has a log of its own: only its errors are shown.
 void quieten() {
   static const bool done = [] {
     common_log_set_verbosity_thold(LOG_LEVEL_ERROR);
@@ -83,7 +83,7 @@ std::size_t open_brackets_of(const std::vector<common_chat_msg>& messages) {
   return most;
 }
 
-// A conversation with so many calls and answers. Some templates want the user to have the last word, some forbid it.
+// A conversation with so many calls and results. Some templates require a user message at the end, some forbid it.
 common_chat_templates_inputs probe(std::size_t calls, bool user_last) {
   common_chat_templates_inputs inputs;
   common_chat_msg said, call, answer;
@@ -126,7 +126,7 @@ struct ChatTemplate::Impl {
   const llama_model* model;
   std::string given;  // instead of the model's own
   std::string source;
-  bool thinks = false;  // the template knows reasoning
+  bool thinks = false;  // the template supports reasoning
   bool parallel_calls = false;
   bool named = false;  // the format has a name and no template
   std::unique_ptr<TemplateFastPath> short_way;
@@ -141,8 +141,8 @@ struct ChatTemplate::Impl {
   common_chat_params apply_tools(common_chat_templates_inputs inputs, RequestSchemas& schemas) const;
   // Made when first needed.
   const common_chat_templates* library() const;
-  // How many calls and answers of tools a conversation may have; measured when one has many.
-  std::size_t max_calls() const;
+  // Most tool calls and results of a conversation; measured when one has many.
+  std::size_t most_calls() const;
 
  private:
   mutable std::once_flag measured_;
@@ -167,8 +167,8 @@ std::size_t ChatTemplate::Impl::max_calls() const {
         };
         max_calls_ = engine_server::max_calls(seconds_for, kCallsBudget);
         return;
-      } catch (const std::exception&) {  // it takes no such conversation
-        max_calls_ = kProbedCalls;
+      } catch (const std::exception&) {  // the template rejects such conversations
+        most_calls_ = kProbedCalls;
       }
     }
   });
@@ -213,7 +213,7 @@ std::optional<common_chat_params> ChatTemplate::Impl::apply_named_tools(const co
 
 common_chat_params ChatTemplate::Impl::apply_tools(common_chat_templates_inputs inputs, RequestSchemas& schemas) const {
   if (auto made = apply_named_tools(inputs, schemas)) return std::move(*made);
-  // The model sees the tools as they are. That none may be called has no effect on the prompt.
+  // The prompt has the original tools. That none may be called does not affect the prompt.
   auto shown = inputs;
   shown.tool_choice = COMMON_CHAT_TOOL_CHOICE_NONE;
   auto prompt = apply(shown).prompt;
@@ -278,7 +278,7 @@ common_chat_templates_inputs ChatTemplate::Impl::inputs_of(const protocol::ChatR
   inputs.grammar = request.grammar;
   inputs.parallel_tool_calls = request.parallel_tool_calls.value_or(parallel_calls);
   inputs.add_generation_prompt = request.add_generation_prompt.value_or(true);
-  if (!inputs.messages.empty() && inputs.messages.back().role == "assistant") {  // the answer was begun: go on with it
+  if (!inputs.messages.empty() && inputs.messages.back().role == "assistant") {  // the answer has begun: continue it
     inputs.continue_final_message = to_continuation(request.continuation);
     inputs.add_generation_prompt = false;
   }

@@ -34,7 +34,7 @@ ModelType type_of(engine::ModelKind kind) {
   return ModelType::llm;
 }
 
-// The same, with each request counted on its way.
+// Options that also count each request.
 EngineServerOptions counted(EngineServerOptions options, const std::shared_ptr<LlamaNumbers>& numbers) {
   options.request_done = [numbers, tell = std::move(options.request_done)](const RequestRecord& record) {
     numbers->add(record);

@@ -1,16 +1,15 @@
-// The HTTP face of an engine: one model, reached as an http::Handler. Runs in the engine's own process, behind a socket
+// HTTP interface of an engine with one model, as an http::Handler. Runs in the engine's own process, behind a socket
 // that only the router knows, or in any program that has an InferenceEngine.
 //
-//   POST chat/completions, chat/completions/input_tokens, completions, completion and infill (llama-server's own
-//   shape), embeddings, rerank (reranking, reranker), tokenize, detokenize, apply-template
+// POST chat/completions, chat/completions/input_tokens, completions, completion and infill (llama-server's own shape),
+// embeddings, rerank (reranking, reranker), tokenize, detokenize, apply-template
 //
-//   GET and POST lora-adapters; GET health, models, props, slots, stats, metrics
+// GET and POST lora-adapters; GET health, models, props, slots, stats, metrics
 //
 // Each with and without /v1.
 //
 // Handlers run on the loop of their connection; parsing, rendering, tokenising and starting generations go to the pool,
-// those of large requests to threads of their own (preparation.h).
-// Safe on several loops at once.
+// those of large requests to threads of their own (preparation.h). Safe on several loops at once.
 #pragma once
 
 #include <chrono>
@@ -31,17 +30,17 @@ namespace corral::engine_server {
 struct EngineServerOptions {
   std::string model_name;                      // named in answers to requests that name none
   std::string fingerprint = "corral";          // "system_fingerprint" of answers
-  std::string chat_template = {};              // instead of the model's; empty: that
-  std::chrono::milliseconds ping_after{1000};  // of silence in a stream whose request doesn't say
+  std::string chat_template = {};              // replaces the model's template; empty: the model's
+  std::chrono::milliseconds ping_after{1000};  // without an event in a stream; default for requests
   std::uint64_t max_body_bytes = 256ull << 20;
-  // Bodies above this are parsed and tokenised on the pool, which takes longer than a loop's other work may wait.
-  // What makes prompts, grammars or many texts runs there always.
+  // Larger bodies are parsed and tokenized on the pool, which takes too long for a loop. Work that builds prompts or
+  // grammars, or has many texts, always runs there.
   std::uint64_t offload_bytes = 1024;
-  std::uint64_t heavy_bytes = 64 * 1024;  // larger bodies keep away from the threads of small ones
+  std::uint64_t heavy_bytes = 64 * 1024;  // larger bodies use separate threads
   PreparationLimits preparation = {};
-  std::uint32_t max_answers = 1024 + 16;  // under way at a time, all workers'; shared between clients
+  std::uint32_t max_answers = 1024 + 16;  // running at a time, over all workers; with a quota per client
   RequestDone request_done;               // called on the connection's loop, for every finished inference request
-  // Called there once the text of a request was worked up and the model's turn comes.
+  // Called there when a request is prepared and its generation starts.
   std::function<void(const RequestId&)> prepared = [](const RequestId&) {};
 };
 

@@ -27,10 +27,10 @@ struct EngineServer::Impl {
 
   engine::InferenceEngine& service;
   async::Timers& timers;
-  // Answers that are still under way may outlive the server.
+  // Running answers may outlive the server.
   const std::shared_ptr<LlamaNumbers> numbers = std::make_shared<LlamaNumbers>();
   const EngineServerOptions options;
-  // Owns nothing: weak pointers to it know whether the server is still there.
+  // Owns nothing: weak pointers to it show whether the server still exists.
   const std::shared_ptr<engine::InferenceEngine> alive;
   // Jobs on the pool use the server: each holds `running`, and does nothing once `closed`.
   struct Jobs {
@@ -39,7 +39,7 @@ struct EngineServer::Impl {
   };
   const std::shared_ptr<Jobs> jobs = std::make_shared<Jobs>();
   const std::int64_t started;  // seconds since 1970
-  // Why there is no template is told to those who ask for a chat.
+  // The template, or the error that chat requests return.
   Result<std::unique_ptr<ChatTemplate>> chat_template;
   http::RouteTable routes;
 
@@ -77,7 +77,7 @@ struct EngineServer::Impl {
   protocol::AnswerHead head_of(const std::string& asked_model, std::string_view id_prefix) const;
   const std::string& shown_name(const std::string& asked) const { return asked.empty() ? options.model_name : asked; }
 
-  // Whose request it is (protocol/client_tag.h).
+  // The client of the request (protocol/client_tag.h).
   static std::string client_of(const http::Request& request) {
     return std::string(request.head.headers.get(protocol::kClientTag));
   }
@@ -86,9 +86,8 @@ struct EngineServer::Impl {
   }
   // Whether a small body's work may run on the connection's loop.
   enum class Parsing { by_size, heavy };
-  // Runs `work(body, stop)` where there is room for it, or here if the body is small. `work` must be callable on any
-  // thread.
-  template <typename Work, typename R = std::invoke_result_t<Work&, const std::string&, const CancelToken&>>
+  // Runs `work(body, stop)` on the pool, or here if the body is small. `work` must be callable on any thread.
+  template <typename Work, typename R = std::invoke_result_t<Work&, const std::string&, const Stop&>>
   async::Task<R> parse(std::string body, std::string client, Parsing parsing, Work work) {
     if (parsing == Parsing::by_size && body.size() <= options.offload_bytes) co_return work(body, CancelToken());
     Preparation::Cause cause{std::move(client), body.size()};
@@ -102,7 +101,7 @@ struct EngineServer::Impl {
   }
   Lane lane_of(std::uint64_t bytes) const { return bytes > options.heavy_bytes ? Lane::heavy : Lane::quick; }
 
-  // Reads a body and starts what it asks for. A small body whose request takes long moves to the other lane.
+  // Parses a body and starts its request. A small body whose request takes long moves to the heavy lane.
   template <typename Request, typename Read, typename Start,
             typename R = std::invoke_result_t<Start&, Request, const CancelToken&>>
   async::Task<R> make_ready(std::string body, std::string client, Read read, Start start) {
@@ -129,7 +128,7 @@ struct EngineServer::Impl {
     co_return co_await preparation.run(Lane::heavy, std::move(cause), std::move(job));
   }
 
-  // Room for the answers of a request, or queue_full.
+  // Reserves the answers of a request, or returns queue_full.
   Result<engine::ClientQuota::Held> enter(const std::string& client, std::uint64_t answers);
 
   engine::ClientQuota shares;

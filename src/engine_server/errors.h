@@ -1,4 +1,4 @@
-// What can go wrong between a request and the engine. Causes of the engine itself pass through under their own names.
+// Errors between a request and the engine. Errors of the engine keep their own codes.
 #pragma once
 
 #include "base/error.h"
@@ -10,7 +10,7 @@ enum class errc {
   render_failed,         // the template refuses these messages
   answer_unreadable,     // the answer breaks the format it should have
   no_media,              // a picture or sound for a model of text
-  no_infill,             // a gap to fill for a model that wasn't trained for it
+  no_infill,             // infill for a model that wasn't trained for it
 };
 
 }  // namespace corral::engine_server

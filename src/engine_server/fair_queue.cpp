@@ -3,7 +3,7 @@
 namespace corral::engine_server {
 namespace {
 
-// Of the heavy jobs of a client one that came later comes first only if it is smaller by more than this for each that
+// A later heavy job of a client overtakes an earlier one only if it is smaller by this, times the number of jobs that
 // came between.
 constexpr std::uint64_t kAgeing = 256 * 1024;
 

@@ -1,12 +1,10 @@
-// Who is made ready next, and who may wait: clients take turns, however much each of them asks. Pure, no thread of its
-// own.
+// Queue of requests to prepare: clients take turns, however many requests each has. Pure, no thread of its own.
 //
-// Each lane is a queue by itself. In it the clients that wait take turns, one job at a time; of one client's jobs the
-// one with the smallest rank comes first. A client is what its requests say (protocol/client_tag.h); those that say
-// nothing are one client.
+// Each lane is a separate queue. Its waiting clients take turns, one job at a time; of one client's jobs the one with
+// the smallest rank is first. Requests without a client tag (protocol/client_tag.h) count as one client.
 //
-// All lanes together hold at most so many jobs and bytes, those that run included. A client gets no more of either than
-// is still free: one alone half of all, each of two a third; so one that comes new finds room.
+// All lanes together hold a limited number of jobs and bytes, running ones included. A client may hold at most as many
+// of either as stay free: one alone half of all, each of two a third, so that a new client finds space.
 #pragma once
 
 #include <cstddef>
@@ -36,17 +34,17 @@ class FairQueue {
     std::uint64_t bytes = 0;
   };
   struct Full {
-    bool share = false;  // the client has its share; else there is no room for anybody
+    bool share = false;  // true: the client has reached its quota; false: the queue is full
     Numbers held;        // by the client, or by all
   };
 
   explicit FairQueue(Limits limits) : limits_(limits) {}
 
-  // The first job of all is always taken, however large.
+  // An empty queue accepts any job, however large.
   std::expected<Ticket, Full> enter(Lane lane, const std::string& client, std::uint64_t bytes);
-  // Whose turn it is; it runs from now on.
+  // The next job by turn; it runs from now on.
   std::optional<Ticket> next(Lane lane);
-  // It has run, or needn't any more. False: it had left already.
+  // The job has ended or is no longer needed. False: it was removed before.
   bool leave(Ticket ticket);
 
   const Numbers& numbers() const { return all_; }
@@ -72,7 +70,7 @@ class FairQueue {
   std::uint64_t entered_ = 0;
   std::unordered_map<Ticket, Job> jobs_;
   std::map<std::string, Client> clients_;  // that have jobs
-  std::deque<std::string> turns_[2];       // clients that wait in a lane; whose turn it is first, first
+  std::deque<std::string> turns_[2];       // waiting clients of a lane, by turn
 };
 
 }  // namespace corral::engine_server

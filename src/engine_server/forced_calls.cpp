@@ -7,7 +7,7 @@
 namespace corral::engine_server {
 namespace {
 
-// The words of a rule's body: names and literals with what repeats them, brackets, bars.
+// The elements of a rule's body: names and literals with their repetition, brackets, bars.
 std::vector<std::string_view> words_of(std::string_view body) {
   std::vector<std::string_view> words;
   std::size_t begin = 0;
@@ -32,7 +32,7 @@ bool is_text(std::string_view word) { return word.starts_with("until-"); }
 bool is_call(std::string_view word) {
   return !word.starts_with('"') && word.find("tool-call") != std::string_view::npos;
 }
-// What stands between text and call, and may be empty.
+// Optional space between text and call.
 bool is_gap(std::string_view word) { return word == "space" || (word.starts_with('"') && word.ends_with("\"?")); }
 
 bool stands_before_call(const std::vector<std::string_view>& words, std::size_t at) {

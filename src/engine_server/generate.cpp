@@ -14,7 +14,7 @@ using http::Response;
 
 namespace {
 
-// A request whose answers are under way.
+// A request with its running answers.
 template <typename Request>
 struct Begun {
   Request request;
@@ -23,7 +23,7 @@ struct Begun {
   Warnings warnings;
 };
 
-// Whose request it is, and what it holds of what there is for all.
+// The client of a request, and its part of the quota.
 struct Asker {
   std::string client;
   bool background = false;
@@ -45,7 +45,7 @@ Result<Begun<Request>> begin(const std::shared_ptr<engine::InferenceEngine>& ser
   return Begun<Request>{std::move(request), std::move(*choices), at, std::move(warnings)};
 }
 
-// In the head, too: streams and other dialects have no place for them before their end.
+// Also sent as a header: streams and other dialects have no field for them before their end.
 constexpr std::string_view kWarnings = "X-Corral-Warnings";
 constexpr std::size_t kMaxWarningBytes = 1000;
 
@@ -107,7 +107,7 @@ Result<protocol::ChatAnswer> chat_answer(const protocol::ChatRequest& request, c
   return answer;
 }
 
-// What a chat that was asked to be verbose says beside its answer; empty: nothing.
+// Extra fields of a verbose chat; empty: none.
 std::string verbose_of(const Begun<protocol::ChatRequest>& begun, const std::string& model,
                        std::span<const Collected> all) {
   const auto& choice = begun.choices.front();

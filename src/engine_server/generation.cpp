@@ -77,7 +77,7 @@ std::optional<Token> single_token(const InferenceEngine& service, std::string_vi
   return tokens && tokens->size() == 1 ? std::optional(tokens->front()) : std::nullopt;
 }
 
-// A pattern of the whole answer means what comes after any text and before any, so it is looked for like the others.
+// A pattern of the whole answer is treated like others: it matches between any texts.
 std::string without_frame(std::string pattern) {
   if (pattern.starts_with('^')) pattern.erase(0, 1);
   if (pattern.ends_with('$') && !pattern.ends_with("\\$")) pattern.pop_back();
@@ -116,7 +116,7 @@ void add_trigger(const InferenceEngine& service, const GrammarTrigger& trigger, 
   }
 }
 
-// What the request itself says of when its grammar begins to count.
+// Triggers of the request's own grammar.
 Result<> add_triggers(const InferenceEngine& service, const protocol::GenerationRequest& request,
                       engine::GrammarOptions& grammar) {
   static constexpr GrammarTrigger::Kind kKinds[] = {GrammarTrigger::Kind::token, GrammarTrigger::Kind::word,
@@ -244,7 +244,7 @@ Result<RenderedChat> render_chat(const ChatTemplate& chat_template, const protoc
   return chat_template.render(request);
 }
 
-// The grammar made once for all answers. `own`: the request wrote it; else it was made of `source`.
+// Builds the grammar once for all answers. `own`: the request contains it; otherwise it was made of `source`.
 Result<> share_grammar(const InferenceEngine& service, engine::GenerateOptions& options, bool own,
                        std::string_view source) {
   if (!options.grammar) return {};

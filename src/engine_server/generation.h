@@ -19,23 +19,23 @@
 
 namespace corral::engine_server {
 
-// What an answer in llama-server's own shape says of its request.
+// Facts of a request for answers in llama-server's format.
 struct NativeFacts {
   std::string prompt;                            // as the model sees it
-  std::shared_ptr<const SettingsText> settings;  // the same of all prompts of a request
+  std::shared_ptr<const SettingsText> settings;  // same for all prompts of a request
   std::vector<std::string> response_fields = {};
   bool with_timings = false;  // in each event
 };
 
-// A prompt and everything the engine needs to continue it. Made on any thread.
+// A prompt and everything that the engine needs to continue it. Made on any thread.
 struct Prepared {
   std::vector<engine::Token> prompt;
   engine::SessionOptions session;
   engine::GenerateOptions options;
-  std::string echo;                           // stands before the answer
+  std::string echo;                           // text before the answer
   std::shared_ptr<const ParserSpec> parser;   // for chats
-  Warnings warnings;                          // what of its schemas isn't enforced
-  std::shared_ptr<const NativeFacts> native;  // if its answer is to be of that shape, or a chat is to tell it beside
+  Warnings warnings;                          // parts of its schemas that aren't enforced
+  std::shared_ptr<const NativeFacts> native;  // for answers in that format, or for chats that include it
 };
 
 // Errors: no_media, and those of ChatTemplate::render.
@@ -46,13 +46,13 @@ Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& ch
                               const protocol::ChatRequest& request, const CancelToken& stop);
 // One per prompt.
 Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, const protocol::CompletionRequest& request,
-                                                 const CancelToken& stop);
-// Making it ready takes more than a few milliseconds.
+                                                 const Stop& stop);
+// Its preparation takes more than a few milliseconds.
 bool takes_long(const protocol::ChatRequest& request);
 bool takes_long(const protocol::CompletionRequest& request);
 bool takes_long(const protocol::RerankRequest& request);
 
-// A session with one generation under way; both end with their owner. Move-only. May outlive the service.
+// A session with one running generation; both end with their owner. Move-only. May outlive the service.
 class Generation {
  public:
   // Errors: those of the engine (queue_full, ...).
@@ -76,10 +76,10 @@ class Generation {
   engine::StreamHandle stream_;
 };
 
-// One of the answers to a request, under way. Move-only.
+// One running answer to a request. Move-only.
 struct Choice {
   Generation generation;
-  bool counts_prompt = true;  // in sums over all answers: false for the second and later ones to the same prompt
+  bool counts_prompt = true;  // for sums over all answers: false for the second and later ones to the same prompt
   std::string echo = {};
   std::shared_ptr<const ParserSpec> parser = {};
   std::shared_ptr<const NativeFacts> native = {};
@@ -87,8 +87,8 @@ struct Choice {
   engine::ClientQuota::Held share = {};    // of its client
 };
 
-// Starts n answers to each prompt, those of one prompt side by side; a given seed counts up. Builds grammars and
-// samplers, so not for loops. If one can't be started none is. Errors: those of the engine (queue_full, ...).
+// Starts n answers to each prompt, in the order of the prompts; a given seed is increased for each. Builds grammars and
+// samplers, so not for loops. If one can't be started, none is. Errors: those of the engine (queue_full, ...).
 Result<std::vector<Choice>> start_choices(const std::shared_ptr<engine::InferenceEngine>& service,
                                           std::vector<Prepared> prompts, std::uint32_t n, const CancelToken& stop);
 

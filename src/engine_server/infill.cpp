@@ -20,10 +20,10 @@ using Tokens = std::vector<Token>;
 constexpr std::size_t kWindow = 2048;
 // Left for the answer where other pieces fill the context.
 constexpr std::size_t kAnswer = 256;
-// Texts are cut before they are tokenised where they are so long that hardly any of their tokens could matter.
+// Long texts are cut before tokenizing if few of their tokens could be used.
 constexpr std::size_t kBytesPerToken = 8;
 constexpr std::size_t kLeastBytes = 64 * 1024;
-// Stands between pieces where the vocabulary has no token for it.
+// Separator of pieces if the vocabulary has no token for it.
 constexpr std::string_view kSnippet = "\n\n--- snippet ---\n\n";
 
 enum class Keep { beginning, end };
@@ -76,7 +76,7 @@ class Builder {
     return tokens_.plain(text, false, false, param);
   }
 
-  // What stands on one side of the gap.
+  // Text on one side of the gap.
   Result<Tokens> side(const protocol::Input& given, std::size_t most, Keep keep, const std::string& param) {
     const auto* const text = gap_.whole ? nullptr : std::get_if<std::string>(&given);
     const PromptTokens::Reading reading{.most = facts_.n_ctx, .add_special = false, .parse_special = false};
@@ -91,8 +91,8 @@ class Builder {
     return all;
   }
 
-  // The last `most` tokens of the other pieces, each with its name, as projects were shown to such models. From the
-  // last piece on, so that what doesn't fit costs nothing.
+  // The last `most` tokens of the other pieces, each with its name, in the training format of such models. Starts with
+  // the last piece, so that pieces that don't fit cost nothing.
   Result<Tokens> extra(std::size_t most) {
     Tokens all;
     const std::string param = "input_extra";

@@ -1,4 +1,4 @@
-// Prompts around a gap that is to be filled, made as llama-server makes them. Internal to engine_server/.
+// Prompts for infill, built as in llama-server. Internal to engine_server/.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,9 @@
 
 namespace corral::engine_server {
 
-// The gap's surroundings with the tokens that mark them. What has no end that is kept (a prefix, an extra piece) is cut
-// at its beginning, a suffix at its end; where `gap.whole` nothing is cut.
-// Errors: no_infill; those of tokenising; context_length_exceeded of one that is whole; remote_cancelled once `stop` is
-// wanted.
+// Prefix and suffix of the gap with their marker tokens. Long prefixes and extra pieces lose their beginning, long
+// suffixes their end; with `gap.whole` nothing is cut. Errors: no_infill; those of tokenizing; context_length_exceeded
+// for a whole gap; remote_cancelled once `stop` is wanted.
 Result<std::vector<engine::Token>> infill_tokens(const PromptTokens& tokens, const protocol::Infill& gap,
                                                  const CancelToken& stop);
 

@@ -1,5 +1,5 @@
-// What llama-server tells of itself at /metrics, under its names: for dashboards that were made for it. Beside the
-// engine's own families, which say more.
+// Metrics of llama-server's /metrics under their names, for dashboards that were made for it. The engine's own families
+// have more.
 #pragma once
 
 #include <mutex>
@@ -16,7 +16,7 @@ class LlamaNumbers {
  public:
   // A request that has ended.
   void add(const RequestRecord& record);
-  // All families, with the model's name as their label. Rates are of what ended since they were written last.
+  // Writes all families, with the model's name as label. Rates cover the requests that ended since the last call.
   void write(protocol::MetricsText& out, const std::string& model, const engine::WorkerStats& now);
 
  private:

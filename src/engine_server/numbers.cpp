@@ -1,4 +1,4 @@
-// What the engine counts and holds: stats, metrics, slots.
+// Endpoints stats, metrics and slots.
 #include <span>
 
 #include <fmt/format.h>

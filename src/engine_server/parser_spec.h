@@ -1,4 +1,4 @@
-// The one header of this folder that spells llama-common; for chat_template.cpp, chat_parser.cpp and their tests only.
+// The only header of this folder that includes llama-common; for chat_template.cpp, chat_parser.cpp and their tests.
 #pragma once
 
 #include <chat.h>

@@ -52,7 +52,7 @@ constexpr std::size_t kMaxValues = 1 << 24;
 // Of queries and documents: the query is read again with each document.
 constexpr std::size_t kMaxPairBytes = 16 << 20;
 
-// What is too long for a model has one code, with numbers, wherever that is found out.
+// Inputs that are too long for a model have one error code, with numbers, wherever they are detected.
 Error with_numbers(Error error) {
   const auto* found = error.fact<engine::ContextFull>();
   if (error.code != engine::errc::input_too_long || found == nullptr) return error;

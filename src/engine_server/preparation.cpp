@@ -44,7 +44,7 @@ Error queue_full(const FairQueue::Full& full) {
   return error;
 }
 
-// For threads whose work may take long: the others' comes first.
+// Lowers the priority of this thread, since its work may take long.
 void yield_to_others() {
   static thread_local const int done = ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 5);
   (void)done;
@@ -58,13 +58,13 @@ Preparation::Preparation(async::ThreadPool& quick, PreparationLimits limits)
 Preparation::~Preparation() {
   stop();
   heavy_.finish();
-  decltype(state_->jobs) never_run;  // they hold the state, and it them
+  decltype(state_->jobs) never_run;  // they and the state refer to each other
   const std::lock_guard lock(state_->mutex);
   never_run.swap(state_->jobs);
 }
 
 void Preparation::stop() {
-  std::vector<Call> dropped;  // let go outside the lock
+  std::vector<Call> dropped;  // destroyed outside the lock
   const std::lock_guard lock(state_->mutex);
   for (const auto& [ticket, job] : state_->jobs) {
     job->stop = true;
@@ -79,7 +79,7 @@ FairQueue::Numbers Preparation::numbers() const {
 
 Preparation::Place::~Place() {
   if (!job_) return;
-  Call dropped;  // what it holds is let go outside the lock
+  Call dropped;  // destroyed outside the lock
   auto& state = *job_->state;
   const std::lock_guard lock(state.mutex);
   job_->stop = true;
@@ -98,7 +98,7 @@ Result<Preparation::Place> Preparation::enter(Lane lane, const Cause& cause, Cal
     job->ticket = *ticket;
     state_->jobs.emplace(*ticket, job);
   }
-  // As many turns as jobs; one whose job has left takes none.
+  // One turn per job; a turn without a waiting job does nothing.
   auto take_turn = [state = state_, lane] {
     std::shared_ptr<Job> next;
     Call taken;
@@ -111,7 +111,7 @@ Result<Preparation::Place> Preparation::enter(Lane lane, const Cause& cause, Cal
       taken = std::exchange(next->call, nullptr);
     }
     if (lane == Lane::heavy) yield_to_others();
-    if (taken) taken(CancelToken(next->stop));  // else the server is going away
+    if (taken) taken(Stop(next->stop));  // otherwise the server is stopping
     taken = nullptr;
     bool trim = next->bytes >= state->limits.trim_bytes;
     {

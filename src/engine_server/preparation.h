@@ -1,10 +1,10 @@
-// Where requests are made ready: parsed, rendered, tokenised, their grammars built. Small ones have threads of their
-// own (the quick lane), so that none of them waits for a large one; large ones (the heavy lane) share a few threads of
-// lower priority. In both lanes clients take turns (fair_queue.h); of a client's large ones smaller and older ones come
+// Prepares requests: parses, renders, tokenizes, builds grammars. Small requests have their own threads (the quick
+// lane), so that none of them waits for a large one; large requests (the heavy lane) share a few threads of lower
+// priority. In both lanes clients take turns (fair_queue.h); of one client's large requests, smaller and older ones are
 // first.
 //
-// A job whose client has left doesn't start, and one that runs is told to stop (CancelToken). What waits is bounded, in
-// number and bytes, for all and for each client.
+// A job whose client has disconnected doesn't start, and a running one is stopped (Stop). The queue is limited in
+// number and bytes, in total and per client.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@
 
 namespace corral::engine_server {
 
-// Long work looks at this between its pieces.
-class CancelToken {
+// Long work checks this between its pieces.
+class Stop {
  public:
   CancelToken() = default;  // never
   explicit CancelToken(const std::atomic<bool>& flag) : flag_(&flag) {}
@@ -39,29 +39,28 @@ class CancelToken {
 };
 
 struct PreparationLimits {
-  FairQueue::Limits waiting = {};  // requests and bytes of their bodies, those that run included
+  FairQueue::Limits waiting = {};  // requests and bytes of their bodies, running ones included
   std::size_t heavy_threads = 2;
   std::uint64_t trim_bytes = 512 * 1024;  // after a body of this size free memory goes back to the system
 };
 
-// Safe on every thread. The destructor tells all jobs to stop and waits for those that run.
+// Safe on every thread. The destructor stops all jobs and waits for the running ones.
 class Preparation {
  public:
   // `quick` must outlive it, and runs the quick lane.
   explicit Preparation(async::ThreadPool& quick, PreparationLimits limits = {});
   ~Preparation();
-  // Drops what waits and tells what runs to stop, for good.
+  // Drops waiting jobs and stops running ones, permanently.
   void stop();
 
-  // Whose work it is, and how much of a body it is for.
+  // The client of a job, and the size of its body.
   struct Cause {
     std::string client;
     std::uint64_t bytes = 0;
   };
-  // Runs `work(stop)`, which returns a Result and owns what it uses, and gives its result on the caller's loop.
-  // Cancelling the task leaves the lane: work that hasn't begun is dropped at once. Errors: engine::errc::queue_full;
-  // those of `work`.
-  template <typename Work, typename R = std::invoke_result_t<Work&, const CancelToken&>>
+  // Runs `work(stop)`, which returns a Result and owns what it uses, and returns its result on the caller's loop.
+  // Cancelling the task drops the work if it has not begun. Errors: engine::errc::queue_full; those of `work`.
+  template <typename Work, typename R = std::invoke_result_t<Work&, const Stop&>>
   async::Task<R> run(Lane lane, Cause cause, Work work) {
     const auto executor = co_await async::asio::this_coro::executor;
     const auto signal = std::make_shared<Signal>(executor);
@@ -91,7 +90,7 @@ class Preparation {
   using Call = std::move_only_function<void(const CancelToken&)>;
   struct Job;
   struct State;
-  // Leaves the lane.
+  // Removes the job from its lane when destroyed.
   class Place {
    public:
     explicit Place(std::shared_ptr<Job> job) : job_(std::move(job)) {}

@@ -12,9 +12,9 @@ namespace {
 
 // Texts above this are counted in pieces of this size.
 constexpr std::size_t kPiece = 64 * 1024;
-// A cut may make a few more tokens than there would be.
+// A cut may add a few tokens.
 constexpr std::size_t kCutTokens = 16;
-// Below this many bytes for each token that fits nobody asks for the longest token.
+// With fewer bytes per available token, the longest token need not be known.
 constexpr std::size_t kUsualToken = 8;
 
 std::unexpected<Error> too_long(std::size_t bytes, std::size_t at_least, std::size_t limit, const std::string& param) {
@@ -27,7 +27,7 @@ std::unexpected<Error> too_long(std::size_t bytes, std::size_t at_least, std::si
       protocol::context_exceeded({.n_prompt_tokens = at_least, .n_ctx = limit}, std::move(text), param));
 }
 
-// The end of the piece that begins at `begin`: behind a space or a line if there is one near, never amid a character.
+// End of the piece that begins at `begin`: behind a space or line end if there is one near, never inside a character.
 std::size_t piece_end(std::string_view text, std::size_t begin) {
   if (text.size() - begin <= kPiece) return text.size();
   const auto end = begin + kPiece;
@@ -133,7 +133,7 @@ Result<std::vector<engine::Token>> PromptTokens::read(const protocol::Input& inp
 Result<std::vector<engine::Token>> PromptTokens::read_cut(const protocol::Input& input, std::size_t most,
                                                           const std::string& param, const CancelToken& stop) const {
   const auto* text = std::get_if<std::string>(&input);
-  // More bytes than these come to more tokens than fit.
+  // More bytes than this are more tokens than fit.
   const auto longest = text != nullptr && text->size() / kUsualToken > most ? most * longest_token() : 0;
   auto tokens =
       longest > 0 && longest < text->size()

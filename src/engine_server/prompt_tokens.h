@@ -1,6 +1,5 @@
-// Prompts as tokens, no longer than the context: a text that can't fit is refused by its length alone, one that hardly
-// can is counted in pieces first. Tokenising takes about 100 bytes of memory for each byte of a text, and can't be
-// stopped once it runs.
+// Tokenizes prompts up to the context length. A text that can't fit is refused by its length alone; one that hardly
+// fits is first counted in pieces. Tokenizing takes about 100 bytes of memory per byte of text, and can't be stopped.
 #pragma once
 
 #include <mutex>
@@ -34,18 +33,18 @@ class PromptTokens {
     bool add_special = true;
     bool parse_special = true;
   };
-  // What was given: tokens, which are checked, and texts, of which the first may get special tokens added if nothing
-  // stands before it. Errors: as tokenize; bad_value (a token that the vocabulary doesn't have).
+  // Reads an input: tokens, which are checked, and texts, of which the first may get special tokens if nothing precedes
+  // it. Errors: as tokenize; bad_value (a token that is not in the vocabulary).
   Result<std::vector<engine::Token>> read(const protocol::Input& input, const Reading& reading,
-                                          const std::string& param, const CancelToken& stop) const;
-  // The first `most` tokens of what was given; a special token at the end stays there. Errors: as read, but for
+                                          const std::string& param, const Stop& stop) const;
+  // The first `most` tokens of an input; a special token at the end stays. Errors: as read, except
   // context_length_exceeded.
   Result<std::vector<engine::Token>> read_cut(const protocol::Input& input, std::size_t most, const std::string& param,
-                                              const CancelToken& stop) const;
-  // How many there are, however many fit. A text above 128 KiB is counted in pieces, which may make a few more.
-  // Errors: those of Model::tokenize; remote_cancelled once `stop` is wanted.
-  Result<std::size_t> count(std::string_view text, const std::string& param, const CancelToken& stop) const;
-  // As they come, however many fit. Errors: those of Model::tokenize, which name `param`.
+                                              const Stop& stop) const;
+  // Number of tokens, even above the context. Texts above 128 KiB are counted in pieces, which may add a few. Errors:
+  // those of Model::tokenize; remote_cancelled once `stop` is wanted.
+  Result<std::size_t> count(std::string_view text, const std::string& param, const Stop& stop) const;
+  // Tokenizes without a limit. Errors: those of Model::tokenize, which name `param`.
   Result<std::vector<engine::Token>> plain(std::string_view text, bool add_special, bool parse_special,
                                            const std::string& param) const;
   const engine::InferenceEngine& service() const { return service_; }
@@ -62,7 +61,7 @@ class PromptTokens {
   mutable std::size_t longest_token_ = 1;
 };
 
-// What work that was told to stop answers; nobody reads it.
+// Result of stopped work, which no caller reads.
 std::unexpected<Error> stopped();
 
 }  // namespace corral::engine_server

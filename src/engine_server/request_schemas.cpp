@@ -16,7 +16,7 @@ namespace {
 using json::Object;
 using json::Value;
 
-// Numbers of 16 digits, which no template has a reason to write.
+// Numbers of 16 digits, which no template writes otherwise.
 constexpr std::uint64_t kFirstNumber = 9'007'190'000'000'000;
 constexpr std::size_t kDigits = 16;
 constexpr std::size_t kMaxWarnings = 16;
@@ -34,7 +34,7 @@ Result<> note(const json_schema::SchemaGrammar& grammar, const std::string& path
   return {};
 }
 
-// As the library names it: what may not stand in names is one '-'.
+// The library's name: invalid characters become one '-'.
 std::string rule_name(std::string_view tool) {
   std::string name;
   bool replaced = false;  // the character before
@@ -50,7 +50,7 @@ Value parameters_of(const Object& tool) {
   const auto* function = tool.if_contains("function");
   const auto* parameters =
       function && function->is_object() ? function->as_object().if_contains("parameters") : nullptr;
-  // As the library has it: no parameters are an object without any.
+  // As in the library: no parameters are an object without any.
   if (!parameters || parameters->is_null() || (parameters->is_object() && parameters->as_object().empty())) {
     return Object{{"type", "object"}, {"properties", Object()}};
   }

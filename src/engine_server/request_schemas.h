@@ -1,7 +1,7 @@
-// The schemas of one request, of its answer and of its tools, as rules of a grammar.
+// JSON schemas of one request (answer and tools) as grammar rules.
 //
-// The chat template library makes the grammar of a whole answer. It is given numbers in place of schemas, and where
-// these stand in its grammar they become the names of rules that json_schema makes.
+// The chat template library builds the grammar of a whole answer. It gets numbers in place of schemas, and these
+// numbers in its grammar are replaced by the names of rules of json_schema.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace corral::engine_server {
 
-// One sentence for each keyword that isn't enforced; some of them, if there are many.
+// One sentence for each keyword that isn't enforced, up to a limit.
 using Warnings = std::vector<std::string>;
 
 // The grammar of a schema alone. Errors: bad_value.
@@ -29,31 +29,31 @@ class RequestSchemas {
   // Errors: bad_value, naming the field and the place in its schema.
   static Result<RequestSchemas> read(const protocol::ChatRequest& request);
 
-  // Instead of the answer's schema; "" if there is none.
+  // Placeholder of the answer's schema; "" if there is none.
   std::string answer_placeholder() const;
-  // A template has shown that to the model.
+  // The placeholder is in the prompt.
   bool shown_in(std::string_view prompt) const;
-  // The request's tools, with a number for the parameters of each.
+  // The request's tools, with one number for all parameters of each.
   std::string whole_tools() const;
-  // With a number for each parameter, where parameters are written one by one; strings stay, they are written as they
-  // are.
+  // The request's tools with a number for each parameter, for formats that write parameters one by one; strings stay,
+  // since they are written literally.
   std::string tools_by_parameter();
 
-  // The library names a rule for each tool after it, if parameters are written as one object: rules of json_schema in
-  // place of these. False, and nothing is changed, if they aren't all there.
+  // If parameters are written as one object, the library has one rule per tool, named after it: replaces these by rules
+  // of json_schema. False, and nothing is changed, if one of them is missing.
   bool replace_tool_rules(std::string& grammar);
-  // Names of rules for numbers.
+  // Replaces numbers by names of rules.
   void fill(std::string& grammar);
-  // The rules that these names stand for.
+  // Appends the rules of these names.
   void append_rules(std::string& grammar) const;
   bool has_tools() const { return !tools_.empty(); }
   bool found_tools() const;
-  // After tools_by_parameter(): adds warnings of what the tools' format leaves no place for.
+  // After tools_by_parameter(): adds warnings for schemas that the format can't express.
   void warn_of_format();
   Warnings take_warnings() { return std::move(warnings_); }
 
  private:
-  struct Slot {  // a number, and what it stands for
+  struct Slot {  // a number and its schema
     json_schema::SchemaGrammar grammar;
     bool found = false;
   };

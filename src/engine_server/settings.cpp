@@ -89,7 +89,7 @@ SettingsText::SettingsText(const engine::GenerateOptions& options, const protoco
   for (const auto& adapter : request.adapters.value_or(std::vector<protocol::Adapter>()))
     out.begin_object().field("id", adapter.id).field("scale", adapter.scale).end_object();
   out.end_array().field("n_keep", request.n_keep).field("n_discard", request.n_discard).end_object();
-  after_.front() = ',';  // goes on with the object that `before_` begins
+  after_.front() = ',';  // continues the object that `before_` begins
 }
 
 std::string SettingsText::with_seed(std::optional<std::uint32_t> seed) const {

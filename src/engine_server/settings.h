@@ -1,4 +1,4 @@
-// What a request came to, as llama-server tells it: "generation_settings". Internal to engine_server/.
+// The effective settings of a request, as in llama-server's "generation_settings". Internal to engine_server/.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace corral::engine_server {
 
-// The settings as JSON text, but for the seed, in which the answers to one request differ. Immutable.
+// The settings as JSON text without the seed, in which the answers to one request differ. Immutable.
 class SettingsText {
  public:
-  // `n_ctx`, `end_tokens`: of the model. The seed of `options` doesn't count.
+  // `n_ctx`, `end_tokens`: of the model. Ignores the seed of `options`.
   SettingsText(const engine::GenerateOptions& options, const protocol::GenerationRequest& request, std::uint32_t n_ctx,
                std::span<const engine::Token> end_tokens);
 
@@ -23,7 +23,7 @@ class SettingsText {
   std::string with_seed(std::optional<std::uint32_t> seed) const;
 
  private:
-  std::string before_, after_;  // what stands around the seed
+  std::string before_, after_;  // text around the seed
 };
 
 }  // namespace corral::engine_server

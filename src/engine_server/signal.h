@@ -1,4 +1,4 @@
-// Carries "there is something to read" from a decode thread to a task on its loop.
+// Notifies a task on its loop, from a decode thread, that there is something to read.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,19 @@
 
 namespace corral::engine_server {
 
-// Lives on one loop; shared with whatever may still wake it. Wakers hold it weakly, so a late call finds nothing.
+// Lives on one loop. Wakers hold it weakly, so a late call finds nothing.
 struct Signal {
   explicit Signal(async::Executor on) : executor(on), event(on) {}
 
   async::Executor executor;
   async::Event event;
-  // For streams: when something was last sent, and whether a sign of life is due.
+  // For streams: time of the last event, and whether a ping is due.
   MonoTime last_sent{};
   bool ping_due = false;
 };
 
-// What a handle calls on any thread. The loop must outlive the engine: a call may be under way after the waiter left.
+// The waker of a handle, callable on any thread. The loop must outlive the engine: a call may still run after the
+// waiter has left.
 inline auto waker_of(const std::shared_ptr<Signal>& signal) {
   return [weak = std::weak_ptr(signal), executor = signal->executor] {
     async::asio::post(executor, [weak] {

@@ -1,4 +1,4 @@
-// A quicker way from an ordinary chat to its prompt. Internal to engine_server/; spells llama-common.
+// Fast path for the prompts of ordinary chats. Internal to engine_server/; includes llama-common.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@ struct llama_model;
 
 namespace corral::engine_server {
 
-// The library analyses a template anew for every request, which takes longer than the first token of a small model.
-// For requests without anything out of the ordinary the analysis is kept, and the prompt is rendered with it: the same
-// steps in the same order, so the same prompt (a test holds the two ways against each other). Immutable.
+// The library analyses a template again for every request, which takes longer than the first token of a small model.
+// For ordinary requests this class keeps the analysis and renders with it: the same steps in the same order, so the
+// same prompt (a test compares both). Immutable.
 class TemplateFastPath {
  public:
-  // Of the model's template, or of `given` instead. Null for a template that the library treats in a way of its own.
-  // Throws what the library throws.
+  // For the model's template, or for `given`. Null for a template with special treatment in the library. Throws what
+  // the library throws.
   static std::unique_ptr<TemplateFastPath> make(const llama_model* model, const std::string& given = {});
   // None for a request that isn't ordinary.
   std::optional<common_chat_params> apply(const common_chat_templates_inputs& inputs) const;

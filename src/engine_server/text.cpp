@@ -1,4 +1,4 @@
-// tokenize, detokenize, apply-template, and what the engine says about itself.
+// Endpoints tokenize, detokenize and apply-template, and information about the engine.
 #include <fmt/format.h>
 
 #include "engine_server/engine_server_impl.h"
@@ -25,7 +25,7 @@ std::string tokens_with_pieces(const engine::InferenceEngine& service, const std
     out.begin_object().field("id", token).key("piece");
     if (json::is_utf8(piece)) {
       out.value(piece);
-    } else {  // half a character: its bytes, as llama-server gives them
+    } else {  // incomplete character: its bytes, as in llama-server
       out.begin_array();
       for (const char c : piece) out.value(static_cast<unsigned>(static_cast<unsigned char>(c)));
       out.end_array();
@@ -83,7 +83,7 @@ async::Task<Response> EngineServer::Impl::detokenize(http::Request request) {
   co_return Response::json(200, std::move(*answer));
 }
 
-// The prompt that a chat request comes to.
+// The prompt of a chat request.
 async::Task<Response> EngineServer::Impl::apply_template(http::Request request) {
   if (auto fits = require(engine::ModelKind::generative, "apply-template"); !fits) {
     co_return error_response(fits.error());
@@ -108,7 +108,7 @@ async::Task<Response> EngineServer::Impl::apply_template(http::Request request) 
   co_return Response::json(200, std::move(*answer));
 }
 
-// How many tokens that prompt has, also where it doesn't fit the context: who counts wants to know by how much.
+// Number of tokens of that prompt, even if it doesn't fit the context, so that clients see by how much.
 async::Task<Response> EngineServer::Impl::chat_tokens(http::Request request) {
   if (auto fits = require(engine::ModelKind::generative, "chat/completions/input_tokens"); !fits) {
     co_return error_response(fits.error());

@@ -23,7 +23,7 @@ namespace corral::models {
 namespace fs = std::filesystem;
 namespace {
 
-// A model on its way: all its files, in the order of the shards.
+// A model under construction: all its files, in the order of the shards.
 struct Draft {
   std::vector<const KnownFile*> files;
   std::string stem;                  // of the file, without the shard's number
@@ -91,7 +91,7 @@ class Assembler {
   using SetKey = std::pair<fs::path, std::string>;  // directory, stem without number and with the count
   using Inode = std::pair<std::uint64_t, std::uint64_t>;
 
-  // Several paths may lead to one file. A real file goes before a link, then the first counts.
+  // Several paths may lead to one file. Prefers a real file to a link, then the first.
   void find_primaries() {
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::size_t> by_inode;
     for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -122,7 +122,7 @@ class Assembler {
            shard->number == (*known.facts)->shard + 1;
   }
 
-  // By its name, whatever other names the same file has.
+  // By its own name, ignoring other names of the same file.
   void add_to_set(const KnownFile& known) {
     const std::string stem = stem_of(known.file);
     const auto shard = parse_shard(stem);
@@ -133,7 +133,7 @@ class Assembler {
     if (std::ranges::none_of(members, is_it)) members.push_back(&known);  // it may have been found twice
   }
 
-  // Two sets of the same files are one model. The one whose names are no links goes before, then the first.
+  // Two sets of the same files are one model. Prefers the set whose names are no links, then the first.
   void join_sets() {
     std::map<std::vector<Inode>, std::vector<const KnownFile*>> whole;
     const auto links = [](const std::vector<const KnownFile*>& members) {
@@ -167,7 +167,7 @@ class Assembler {
       return;
     }
     const GgufFacts& facts = **known.facts;
-    if (facts.kind == FileKind::other && may_be_whisper(file.path)) return;  // nobody said that it is one
+    if (facts.kind == FileKind::other && may_be_whisper(file.path)) return;  // .bin files of other programs are ignored
     if (facts.kind != FileKind::model) {
       not_models_.push_back({ModelName(printable(stem)), file.path,
                              Error(make_error_code(errc::not_a_model),
@@ -200,7 +200,7 @@ class Assembler {
                             fmt::join(missing, ", "), count - members.size() > missing.size() ? ", ..." : ""));
   }
 
-  // Of the file that a model is loaded by.
+  // Adds names of links to the file that a model is loaded by.
   void add_link_names() {
     std::map<Inode, Draft*> by_inode;
     std::set<const KnownFile*> named;
@@ -312,7 +312,7 @@ class Assembler {
     std::map<std::string, ModelInfo*> chosen;
     for (std::size_t i = 0; i < models.size(); ++i) {
       const std::string& repo = drafts_[i].first().file.repo;
-      // Of Ollama's a name alone means a tag; of an address the model has no other name than its file.
+      // A name alone means a tag in Ollama's registry; a model from an address has only its file name.
       if (repo.empty() || repo.starts_with(kOllamaRepos) || address_host_of(repo)) continue;
       const auto [at, fresh] = chosen.try_emplace(repo, &models[i]);
       if (!fresh && rank(models[i]) < rank(*at->second)) at->second = &models[i];

@@ -1,5 +1,5 @@
-// Makes models of files: joins shards, attaches projectors, sets links aside as aliases, gives names and labels, and
-// says of every other file why it is no model. Pure: it sees paths and facts, no files.
+// Makes models of files: joins shards, attaches projectors, turns links into aliases, assigns names and labels, and
+// gives the reason for every other file. Pure: uses paths and facts, no files.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct BesideModel {
   std::filesystem::path adapter = {};
 };
 
-// A file and what its header says, or why that can't be said. What it points to outlives the call.
+// A file and its header's facts, or the error of reading them. Its pointers must outlive the call.
 struct KnownFile {
   FoundFile file;
   const Result<GgufFacts>* facts;

@@ -18,7 +18,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "GGUF values are copied in the byte order of the file");
 
-// Big enough that a vocabulary of some MB takes few reads, small enough that a tiny header doesn't read much in vain.
+// Large enough to read a vocabulary of some MB in few calls, and small enough for tiny headers.
 constexpr std::size_t kWindow = 128 * 1024;
 
 std::string system_text(int error) { return std::generic_category().message(error); }
@@ -69,7 +69,7 @@ class MemorySource final : public ByteSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_file(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a FIFO that nobody writes to must not wait.
+  // O_NONBLOCK: opening a FIFO without a writer must not block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     const int error = errno;

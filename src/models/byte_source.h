@@ -26,7 +26,7 @@ class ByteSource {
   virtual Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) = 0;
 };
 
-// errc::file_not_found, errc::unreadable (also for anything but a regular file: a FIFO would block for ever).
+// errc::file_not_found, errc::unreadable (also for anything but a regular file: a FIFO could block permanently).
 Result<std::unique_ptr<ByteSource>> open_file(const std::filesystem::path& path);
 // The bytes must outlive the source.
 std::unique_ptr<ByteSource> memory_source(std::span<const std::byte> bytes);

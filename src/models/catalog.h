@@ -1,5 +1,4 @@
-// One immutable picture of all models: made by a scan, shared by everybody, replaced as a whole by the next scan. Safe
-// on every thread.
+// Immutable snapshot of all models: made by a scan, shared by all threads, replaced as a whole by the next scan.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +15,8 @@
 
 namespace corral::models {
 
-// A file (or directory) that gives no model, and why. `name` is what it would be called, so that a request for it can
-// be answered with the cause.
+// A file (or directory) that gives no model, and why. `name` is its model name, so that a request for it can return the
+// cause.
 struct Problem {
   ModelName name;
   std::filesystem::path path;
@@ -39,12 +38,13 @@ class Catalog {
   // Sound files that aren't models on their own (adapters, draft models, vocabularies, unused projectors); by path.
   std::span<const Problem> not_models() const { return not_models_; }
 
-  // By name, then by alias; exact case first, then any case. A ":latest" at the end and one of kNamePrefixes are taken
-  // away when the name as given isn't there, then a ".gguf" with the number of a shard.
-  // Errors: errc::model_not_found with up to three close names in the message, or, when the name belongs to a problem
-  // or to something that is no model, that cause. Error::param is "model".
+  // By name, then by alias; exact case first, then any case. If the name is not found, ":latest" at the end and one of
+  // kNamePrefixes are removed, then a ".gguf" with the number of a shard.
+  //
+  // Errors: errc::model_not_found with up to three close names in the message, or the cause if the name belongs to a
+  // problem or to something that is not a model. Error::param is "model".
   Result<Model> find(std::string_view name) const;
-  // Up to `limit` names that a person may have meant, best first.
+  // Up to `limit` similar names, best first.
   std::vector<ModelName> close_names(std::string_view name, std::size_t limit = 3) const;
 
  private:

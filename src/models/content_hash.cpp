@@ -27,9 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kChunk = 1 << 20;
-// Linux 6.14: pages that this read brings in go again when it has them. Headers of Debian 12 don't know it.
+// Linux 6.14: drop the page cache of this read afterwards. The headers of Debian 12 lack the constant.
 constexpr int kDontCache = 0x80;
-// linux/ioprio.h: the calling thread, of the class that gets a disk when nobody else wants it.
+// linux/ioprio.h: the calling thread gets the idle class, which uses a disk only if no other process does.
 constexpr int kIoThread = 1, kIoIdle = 3 << 13;
 
 std::unexpected<Error> unreadable(const fs::path& file) {
@@ -51,7 +51,7 @@ ssize_t read_at(int fd, char* space, std::size_t size, off_t offset, bool& dont_
   }
 }
 
-// Whoever else wants a processor or the disk goes first.
+// Yields processor and disk to all other threads.
 void step_back() {
   const sched_param none{};
   if (::sched_setscheduler(0, SCHED_IDLE, &none) != 0) ::setpriority(PRIO_PROCESS, 0, 19);
@@ -87,8 +87,8 @@ Result<bool> read_pieces(const fs::path& file, const std::function<bool()>& go_o
   }
 }
 
-// Whoever has stepped back doesn't come forward again, and one who holds a lock would be waited for by those it let
-// pass. So that thread reads, and nothing else.
+// A thread can't raise its priority again, and a low-priority thread that holds a lock would delay others. So a
+// separate thread only reads.
 Result<std::optional<FileHash>> hash_file(const fs::path& file, const std::function<bool()>& go_on) {
   FileDigest digest;
   Result<bool> whole = false;
@@ -137,7 +137,7 @@ std::vector<fs::path> ContentHashes::paths_of(const ModelInfo& model) {
   return paths;
 }
 
-// A download, or a copy, that still goes on. A time in the future says nothing.
+// The file is still being downloaded or copied. A time in the future is ignored.
 bool ContentHashes::is_restless(const FileStamp& stamp) const {
   using std::chrono::nanoseconds;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -172,7 +172,7 @@ void ContentHashes::want(std::vector<Model> models) {
   try {
     ended_ = false;
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& failure) {  // then the next wish begins it
+  } catch (const std::system_error& failure) {  // the next request tries again
     ended_ = true;
     log::warning("models", "no thread for hashes of models: {}", failure.what());
   }
@@ -213,7 +213,7 @@ void ContentHashes::guarded(const Work& work) {
   } catch (const std::exception& failure) {
     try {
       log::warning("models", "hashes of models: {}", failure.what());
-    } catch (...) {  // no memory for words either
+    } catch (...) {  // no memory for the log line
     }
   } catch (...) {
   }

@@ -1,6 +1,6 @@
-// What a model is, by its bytes: nodes that have equal files know it, whatever they call them. SHA-256 over all parts
-// and the projector, computed once for each file, beside everything else, and kept on disk by path, size, time and
-// inode: hashing 40 GB again at each start would keep a disk busy for minutes.
+// Content hashes of models, so that nodes recognize equal files under different names. SHA-256 over all parts and the
+// projector, computed once per file in the background, and kept on disk by path, size, time and inode: hashing 40 GB
+// again at each start would keep a disk busy for minutes.
 #pragma once
 
 #include <atomic>
@@ -29,51 +29,51 @@ namespace corral::models {
 
 using ContentHash = Sha256;
 
-// Of a model with these files. One file or several, with or without a projector: never the same hash.
+// Hash of a model with these files. Differs for different numbers of parts, and with or without a projector.
 ContentHash content_of(std::span<const Sha256> parts, const std::optional<Sha256>& projector);
 
-// Gives the bytes of a file to `take`, piece by piece. Reads without driving out what the system has cached, where the
-// system can. `go_on` is asked once for each MiB; false when it said no. Errors: the system's own.
+// Passes the bytes of a file to `take`, piece by piece. Reads without evicting the system's page cache, if the system
+// supports that. Calls `go_on` once per MiB; false when it returned false. Errors: the system's own.
 Result<bool> read_pieces(const std::filesystem::path& file, const std::function<bool()>& go_on,
                          const std::function<void(std::string_view)>& take);
 
-// Of the bytes of a file. Reads on a thread that yields to everybody, where `go_on` is asked once for each MiB, and
-// waits for it; nothing when it said no. Throws std::system_error where there is no thread. Errors: the system's own.
+// Hash of a file. Reads on a low-priority thread that calls `go_on` once per MiB, and waits for it; none when `go_on`
+// returned false. Throws std::system_error if no thread can be started. Errors: the system's own.
 Result<std::optional<FileHash>> hash_file(const std::filesystem::path& file, const std::function<bool()>& go_on);
 
-// Hashes of the models that somebody wants to know about. Works on a thread of its own, which starts with the first
-// wish; what it reads takes no time and no disk from anybody who wants some. Safe on every thread.
+// Hashes of requested models. Works on its own thread, which starts with the first request; its reads yield processor
+// and disk to everything else. Safe on every thread.
 class ContentHashes {
  public:
   using Model = std::shared_ptr<const ModelInfo>;
   using Hasher = std::function<Result<std::optional<FileHash>>(const std::filesystem::path& file,
                                                                const std::function<bool()>& go_on)>;
 
-  // `file` keeps what is known; it is read by the thread. `on_change` is called on the thread whenever more is known.
+  // `file` stores the hashes; the thread reads it. `on_change` is called on the thread whenever a hash is added.
   ContentHashes(std::filesystem::path file, std::function<void()> on_change,
                 std::chrono::seconds rest = std::chrono::seconds(10), Hasher hasher = hash_file);
-  // Ends the thread, and waits for it: a disk that hangs keeps it, see finish_within().
+  // Ends the thread and waits for it. A hanging disk blocks this: see finish_within().
   ~ContentHashes();
   ContentHashes(const ContentHashes&) = delete;
   ContentHashes& operator=(const ContentHashes&) = delete;
 
-  // These and no others from now on, the smallest first. Cheap where they are the same as before; what is being read
-  // and still wanted goes on. Files that were written to less than `rest` ago wait until they do.
+  // Requests the hashes of these models only, the smallest first. Cheap if they are the same as before; a running read
+  // continues if it is still requested. Files that were written less than `rest` ago wait.
   void want(std::vector<Model> models);
-  // Nothing while it isn't known. Asks no disk: it is as of the latest want().
+  // None while it isn't known. Reads no disk: the state of the latest want().
   std::optional<ContentHash> find(const ModelInfo& model) const;
-  // Of the model's files, in the order of its paths, the projector last; empty while one isn't known.
+  // Hashes of the model's files, in the order of its paths, the projector last; empty while one isn't known.
   std::vector<FileHash> files_of(const ModelInfo& model) const;
-  // How many wanted ones aren't known yet, those that can't be read left out.
+  // Number of requested models without a hash, except unreadable ones.
   std::size_t missing() const;
 
-  // Gives up what runs, at once; false: the disk gives no answer. For those who end the whole process then.
+  // Aborts the running read; false: the disk does not respond. For use before the process ends.
   bool finish_within(std::chrono::milliseconds limit);
 
  private:
   struct KnownModel {
     std::vector<std::filesystem::path> paths;  // the projector last
-    std::vector<FileStamp> stamps;             // of the wish
+    std::vector<FileStamp> stamps;             // of the request
     std::vector<FileHash> files;
     ContentHash content{};
   };
@@ -85,7 +85,7 @@ class ContentHashes {
   bool wait_for_work();  // false at the end
   void look_at_all();
   void look_at(const Model& model);
-  // Nothing: it can't be read, isn't wanted any more, or doesn't rest.
+  // None: the file can't be read, is no longer requested, or is being written.
   std::optional<FileHash> hash_of(const std::filesystem::path& path);
   void read_file();
   void save();
@@ -104,18 +104,18 @@ class ContentHashes {
   const std::chrono::seconds rest_;
   const Hasher hasher_;
 
-  mutable std::mutex mutex_;  // of what follows; never held while a disk is asked, nor on a thread that yields
+  mutable std::mutex mutex_;  // guards what follows; never held during disk access, nor on a low-priority thread
   std::condition_variable changed_;
   std::vector<Model> wanted_;
-  bool news_ = false;  // wanted_ is another one
+  bool news_ = false;  // wanted_ has changed
   std::filesystem::path reading_;
   std::atomic<bool> go_on_ = false;  // reading_ is still wanted; read without the mutex
-  bool restless_ = false;            // a file was written to lately: look again soon
+  bool restless_ = false;            // a file was written recently: check again soon
   bool stop_ = false, ended_ = true;
   std::map<ModelName, KnownModel> known_;
   std::size_t missing_ = 0;
 
-  KeptHashes files_;  // of the thread
+  KeptHashes files_;  // used by the thread
   std::thread thread_;
 };
 

@@ -1,4 +1,4 @@
-// States between steps are to be had from the old interface only.
+// Only the deprecated interface gives intermediate states.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "models/digest.h"
 

@@ -1,7 +1,8 @@
-// SHA-256 of what comes piece by piece, by the processor's own instructions where it has them. Not for several threads.
+// Incremental SHA-256, with the processor's instructions if it has them. Not thread-safe.
 //
-// A hash has steps: its state behind each 16 MiB, and at the end the hash itself. Whoever has the steps checks each 16
-// MiB alone, and has checked the whole by the last one, for each goes on from the one before: a byte is hashed once.
+// A hash has steps: its state behind each 16 MiB, and finally the hash itself. With the steps, each 16 MiB can be
+// checked alone. Since each step continues from the one before, the last step completes the check of the whole, and
+// each byte is hashed once.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ inline constexpr std::uint64_t kStepBytes = 16ull << 20;
 class Digest {
  public:
   Digest();
-  // Goes on behind the first `step` steps; there are so many at least.
+  // Continues behind the first `step` steps; `steps` has at least so many.
   Digest(std::span<const Sha256> steps, std::size_t step);
 
   void add(std::string_view bytes);
@@ -45,7 +46,7 @@ struct FileHash {
 };
 constexpr std::uint64_t steps_of(std::uint64_t bytes) { return bytes / kStepBytes + (bytes % kStepBytes != 0 ? 1 : 0); }
 
-// Makes one of what comes piece by piece.
+// Computes a FileHash incrementally.
 class FileDigest {
  public:
   void add(std::string_view bytes);

@@ -1,5 +1,4 @@
-// Causes of failure in this folder. The message of the Error that carries one names the file or the model and the way
-// out.
+// Error codes of this folder. A message names the file or model and what to do.
 #pragma once
 
 #include "base/error.h"
@@ -17,7 +16,7 @@ enum class errc {
   not_a_model,          // a sound GGUF that can't be loaded on its own: adapter, projector, draft model, vocabulary
   limit_reached,        // a directory tree too deep or too full to be scanned to its end
   model_not_found,      // no model of that name; the message names close ones
-  name_in_use,          // of another file
+  name_in_use,          // by another file
 };
 
 }  // namespace corral::models

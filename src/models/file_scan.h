@@ -1,7 +1,7 @@
-// Walks the models directories and the hub cache and lists their GGUF files, and those
-// that may be whisper.cpp's (.bin). Opens none of them. Directories are
-// sorted, so that the same tree always gives the same list; each directory is entered once, however many links lead
-// there; real files come before links. Names that begin with a dot are passed over. Blocking file access.
+// Walks the models directories and the hub cache and lists their GGUF files, and those that may be whisper.cpp's
+// (.bin). Opens none of them. Directories are sorted, so that the same tree always gives the same list. Each directory
+// is entered once, even if several links lead to it; real files come before links. Names that begin with a dot are
+// ignored. Blocking file access.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ struct FoundFile {
   std::filesystem::path root;      // the models dir, or the hub's snapshot
   std::filesystem::path relative;  // below root
   std::string repo;                // "org/repo" when it lies in the hub's layout
-  std::string given = {};          // what its place calls it, whatever the file is called; empty: nothing
+  std::string given = {};          // name by its location (Ollama), instead of the file's name; empty: none
   FileStamp stamp;                 // of what the path leads to
   bool link = false;
 };

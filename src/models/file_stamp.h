@@ -1,4 +1,4 @@
-// Tells whether a file is still the one that was seen.
+// Identifies the state of a file, to detect changes.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ struct stat;
 namespace corral::models {
 
 struct FileStamp {
-  std::uint64_t device = 0;  // other numbers may lead to the same file after a restart of the machine
+  std::uint64_t device = 0;  // may change for the same file when the machine restarts
   std::uint64_t inode = 0;
   std::uint64_t size = 0;
   std::int64_t modified = 0;  // nanoseconds since the epoch

@@ -1,4 +1,4 @@
-// What a file would like to be called, by its place and its name. Pure.
+// Candidate names of a file, by its location and name. Pure.
 #pragma once
 
 #include <string>

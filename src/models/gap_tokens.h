@@ -1,5 +1,4 @@
-// Tokens that stand around a gap, by which a model fills in the middle. Their texts are those that llama.cpp looks for
-// (llama-vocab.cpp). Pure.
+// Tokens around a gap (infill). Their texts are those that llama.cpp searches for (llama-vocab.cpp). Pure.
 #pragma once
 
 #include <cstdint>

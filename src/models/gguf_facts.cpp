@@ -56,7 +56,7 @@ constexpr std::array<std::string_view, 4> kThinkingHints{"enable_thinking", "<th
 
 constexpr std::uint64_t kMaxShards = 10'000;
 
-// What the tensor infos tell.
+// Sums over the tensor infos.
 struct TensorSums {
   std::uint64_t elements = 0;
   bool overflow = false;

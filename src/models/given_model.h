@@ -1,5 +1,5 @@
-// One file that is served instead of all that a scan would find, under the names that somebody gave it. Pure but for
-// files_of_set(), which looks at no file.
+// One model file that is served instead of all scanned models, under given names. Pure; even files_of_set() opens no
+// file.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace corral::models {
 
 struct GivenModel {
   std::filesystem::path file;           // of a split set: its first
-  std::vector<std::string> names = {};  // the first one is its name, others find it too; none: as the file is called
+  std::vector<std::string> names = {};  // the first is its name, the others are aliases; none: the file's name
   std::optional<ModelType> type = {};   // none: what the file says
   friend bool operator==(const GivenModel&, const GivenModel&) = default;
 };

@@ -163,7 +163,7 @@ Result<ImportedModel> import_file(const ImportRequest& wish, const ImportProgres
                   fmt::format("another file '{}' already exists: choose another name", model.files.back().native()),
                   "name");
   }
-  // The first part last: who sees it sees all.
+  // The first part last: if it exists, the set is complete.
   for (std::size_t i = parts.size(); i-- > 0;) {
     if (is_same(model.files[i], sizes[i])) continue;
     if (auto brought = bring(parts[i], model.files[i], model.linked, copying); !brought)

@@ -1,4 +1,4 @@
-// Brings a model's file into a folder of models: by a hard link, which takes no room, or as a copy.
+// Imports a model's file into a folder of models: by a hard link, which needs no space, or as a copy.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace corral::models {
 
 struct ImportRequest {
   std::filesystem::path file = {};    // of a split set any part
-  std::filesystem::path folder = {};  // made if need be
-  std::string name = {};              // what the file is called there, without ".gguf"; empty: as it is
-  bool copy = false;                  // also where a link would go
+  std::filesystem::path folder = {};  // created if missing
+  std::string name = {};              // name of the file there, without ".gguf"; empty: unchanged
+  bool copy = false;                  // copy even if a link is possible
 };
 
 struct ImportedModel {
@@ -26,12 +26,12 @@ struct ImportedModel {
   std::uint64_t bytes = 0;
 };
 
-// How many bytes are copied, of how many; false ends it.
+// Copied bytes and total; returns false to cancel.
 using ImportProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
-// Blocks, for a copy as long as that takes. Nothing is there under its name before it is whole. Errors: those of
-// read_facts() for what is no model; missing_shard; name_in_use where the folder has another file of that name; the
-// system's own; operation_canceled.
-Result<ImportedModel> import_file(const ImportRequest& wish, const ImportProgress& progress = {});
+// Blocks until the copy is complete. No incomplete file appears under its final name. Errors: those of read_facts() for
+// a file that is not a model; missing_shard; name_in_use if the folder has another file of that name; the system's own;
+// operation_canceled.
+Result<ImportedModel> import_file(const ImportWish& wish, const ImportProgress& progress = {});
 
 }  // namespace corral::models

@@ -1,6 +1,6 @@
-// Whether files that came from somebody else are the parts of one model: their headers are read to the end, with the
-// bounds of gguf_metadata.h, and checked against each other. For a process that may break (proc/sandbox.h): the reader
-// is ours, the bytes are a stranger's. Blocking; one thread at a time.
+// Checks whether files from another node are the parts of one model: reads their headers completely, with the limits of
+// gguf_metadata.h, and compares them. For a sandboxed process that may crash (proc/sandbox.h): the files are untrusted.
+// Blocking; one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct SuspectFile {
 };
 
 // All parts in their order, the projector last if there is one. The sources are used up. Returns how many parts the
-// model has. Errors: those of GgufReader; malformed: other parts than the first one says, or something that is no
-// model. Messages name the file.
+// model has. Errors: those of GgufReader; malformed: other parts than the first one lists, or not a model. Messages
+// name the file.
 Result<std::size_t> inspect_files(std::span<SuspectFile> files);
 
 }  // namespace corral::models

@@ -76,7 +76,7 @@ std::vector<Sha256> read_steps(std::string_view text, std::uint64_t bytes, const
 
 }  // namespace
 
-// Only where there is no room for them: a disk may be unmounted for a while.
+// Entries of missing files stay as long as there is space: a disk may be unmounted for a while.
 void make_room(KeptHashes& hashes, const std::set<fs::path>& wanted) {
   for (auto at = hashes.begin(); at != hashes.end() && hashes.size() > kMaxKeptFiles;)
     at = wanted.contains(at->first) ? std::next(at) : hashes.erase(at);

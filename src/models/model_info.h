@@ -1,4 +1,4 @@
-// What the registry knows of a model. Plain values, immutable once in a Catalog; safe to share between threads.
+// Facts of a model. Plain values, immutable once in a Catalog; safe to share between threads.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct WeightBytes {
   friend bool operator==(const WeightBytes&, const WeightBytes&) = default;
 };
 
-// What a model file says of itself.
+// Facts from a model's file.
 struct ModelTraits {
   std::string architecture;                 // "llama", "qwen3", "bert"
   std::string title;                        // general.name; may be empty
-  std::string quantisation;                 // "Q4_K_M"; empty when neither the file type nor the tensors tell
+  std::string quantisation;                 // "Q4_K_M"; empty if neither file type nor tensors show it
   std::optional<std::uint64_t> parameters;  // elements of all tensors, all shards
   std::uint64_t context_length = 0;         // trained for, tokens; 0 = not said
   std::uint64_t embedding_length = 0;       // width of an output vector; 0 = not said
@@ -45,7 +45,7 @@ struct ModelTraits {
   bool audio = false;     // understands sound (with its projector)
 };
 
-// One of this machine's disk, unless it is of a type derived from it (fleet::RemoteModel).
+// A model on this machine's disk, unless it is of a derived type (fleet::RemoteModel).
 struct ModelInfo {
   ModelInfo() = default;
   ModelInfo(const ModelInfo&) = default;
@@ -66,7 +66,7 @@ struct ModelInfo {
   std::vector<FileStamp> stamps;  // of `paths`, and of the projector behind them
   WallTime created;               // modification time of the first file
   ModelTraits traits;
-  // Of a model of Ollama's registry: what a load takes if nobody says otherwise.
+  // For models of Ollama's registry: default parameters of a load.
   std::string parameters = {};         // a JSON object, as the registry has it; empty: none
   std::filesystem::path adapter = {};  // empty: none
 };

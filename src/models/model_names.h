@@ -1,4 +1,4 @@
-// How file names become model names: shards, quantisations, and names that several files would like to have. Pure.
+// Converts file names to model names: shards, quantizations, and names that several files would have. Pure.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace corral::models {
 
-// What other servers put before the names of models, to say where they come from: no part of the name here.
+// Prefixes of other servers for the source of a model: not part of the name here.
 inline constexpr std::array<std::string_view, 3> kNamePrefixes{"user.", "extra.", "builtin."};
 // The name without one of them, if it has one and something is left.
 std::string_view without_prefix(std::string_view name);
@@ -32,7 +32,7 @@ struct QuantisedName {
 };
 QuantisedName split_quantisation(std::string_view stem);
 
-// The names that one model would like, the shortest first. They get longer until they are its own.
+// Candidate names of one model, the shortest first. It gets the first that is unique.
 struct WantedNames {
   std::string brief;      // "tiny-llama", "org/repo:Q8_0"
   std::string exact;      // "chat/tiny-llama", "org/repo:file-stem"
@@ -41,9 +41,9 @@ struct WantedNames {
   std::optional<std::int64_t> since = {};
 };
 
-// One name per model, all different, in the same order. A brief name that only one wants is given to it; where several
-// want it, all of them take the exact one; what is still taken gets the explicit one, then a number. Models with
-// `since` come behind all others, the oldest first, and skip the exact name.
+// One name per model, all different, in the same order. A brief name that only one model has is used; if several have
+// it, all of them get the exact one; if that is taken, the explicit one, then a number. Models with `since` come last,
+// the oldest first, and skip the exact name.
 std::vector<std::string> assign_names(const std::vector<WantedNames>& wanted);
 
 }  // namespace corral::models

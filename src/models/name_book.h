@@ -1,5 +1,5 @@
-// Names that are given to models while the server runs: entries of user_models.json and aliases.json, changed in place.
-// What else stands in these files stays. The registry reads them with its next scan.
+// Changes names of models while the server runs: entries of user_models.json and aliases.json, changed in place. Other
+// entries in these files stay. The registry reads the files with its next scan.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace corral::models {
 
-// On any thread; each call blocks for reading and writing a small file. Errors: malformed, where somebody has written
-// something else into the file; the system's own.
+// On any thread; each call blocks for reading and writing a small file. Errors: malformed if the file has other
+// content; the system's own.
 class NameBook {
  public:
   NameBook(std::filesystem::path user_models, std::filesystem::path aliases)
@@ -30,7 +30,7 @@ class NameBook {
 
  private:
   const std::filesystem::path user_models_, aliases_;
-  std::mutex mutex_;  // who changes a file reads it first
+  std::mutex mutex_;  // held from reading a file to writing it
 };
 
 }  // namespace corral::models

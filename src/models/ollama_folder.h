@@ -20,7 +20,7 @@ struct OllamaModel {
   std::vector<std::filesystem::path> others;  // projectors, adapters
 };
 
-// Sorted by name. `most`: entries of folders that are looked at. What can't be read is passed over.
+// Sorted by name. `most`: limit of directory entries. Skips unreadable files.
 std::vector<OllamaModel> ollama_models(const std::filesystem::path& folder, std::size_t most);
 
 // The files that a manifest lists; weights are empty where it lists none. Pure.

@@ -1,4 +1,4 @@
-// Which projector (mmproj) belongs to which model. The files don't say, so their places and names have to. Pure.
+// Matches projectors (mmproj) to models by location and name, since the files don't say. Pure.
 #pragma once
 
 #include <cstddef>

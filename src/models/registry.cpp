@@ -49,7 +49,7 @@ BesideModel beside(const FoundFile& file) {
   return beside;
 }
 
-// A file that couldn't be opened may be readable the next time without having changed.
+// A file that could not be opened may become readable without a change.
 bool may_heal(const Result<GgufFacts>& facts) {
   return !facts && (facts.error().code == errc::unreadable || facts.error().code == errc::file_not_found);
 }

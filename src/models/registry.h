@@ -28,7 +28,7 @@ struct RegistryOptions {
   std::filesystem::path user_models = {};               // user_models.json; empty or absent: none
   std::filesystem::path aliases = {};                   // aliases.json; empty or absent: none
   Aliases known_names = {};                             // short names of models, here or not; weaker than all others
-  std::optional<GivenModel> given = {};                 // only this one: the places above don't count
+  std::optional<GivenModel> given = {};                 // only this one: the sources above are ignored
   std::size_t max_depth = 16;                           // of directories below a models dir
   std::size_t max_files = 100'000;                      // directory entries looked at in one scan
 
@@ -58,7 +58,7 @@ class Registry {
 
   std::shared_ptr<const Catalog> catalog() const;
   std::shared_ptr<const Catalog> rescan();
-  // For the scans that begin from now on.
+  // Sets the options of further scans.
   void look_at(RegistryOptions options);
   ScanStats last_stats() const;
 

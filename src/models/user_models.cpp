@@ -51,7 +51,7 @@ void add_labels(ModelInfo& info, const UserModel& user) {
   }
 }
 
-// A model of another recipe, of which nothing is known but what the entry says.
+// A model of another recipe: only the facts of its entry are known.
 ModelInfo foreign(const UserModel& user) {
   const Recipe& recipe = *find_recipe(user.recipe);
   ModelInfo info;
@@ -94,7 +94,7 @@ class Merger {
   void add(const UserModel& entry) {
     ModelInfo info;
     const bool own = entry.recipe == kOwnRecipe;
-    // Others may know GGUF files as well, and other names of models.
+    // Other recipes may use GGUF files too, and other names of models.
     const bool gguf = own || (takes_gguf(entry.recipe) && !entry.checkpoint.empty());
     const auto original = gguf ? find(entry) : std::unexpected(Error(make_error_code(errc::model_not_found), ""));
     if (own || original) {
@@ -104,7 +104,7 @@ class Merger {
       }
       info = **original;
       info.recipe = entry.recipe;
-      // Who comes second is another model of the same file, as is what another recipe makes of it.
+      // A second entry is another model of the same file, as is one of another recipe.
       if (own && taken_.insert(original->get()).second) {
         info.aliases.push_back(info.name);
       } else {

@@ -1,19 +1,18 @@
 // Models that the user has named: user_models.json, an object of one entry per model.
 //
-//   {"my-chat": {"checkpoint": "/srv/models/chat.gguf"},
-//    "npu-chat": {"checkpoint": "llama3.2:1b", "recipe": "flm", "labels": ["tool-calling"]}}
+// {"my-chat": {"checkpoint": "/srv/models/chat.gguf"}, "npu-chat": {"checkpoint": "llama3.2:1b", "recipe": "flm",
+// "labels": ["tool-calling"]}}
 //
 // A name may have the prefix "user.", as other servers write it; it is no part of it.
 //
-//   checkpoint   or "checkpoints": {"main": ...}: a GGUF file, the name of a model that was found or of
-//                its file ("org/repo:FILE.gguf"), or, for other recipes, whatever their program understands
-//   recipe       which backend serves it (base/recipe.h); llamacpp when missing
-//   aliases      other names that find it
-//   fetched      true: a pull made the entry, and its files go when the name is deleted
-//   labels       those that stand for a type ("embeddings", "reranking", "image", ...) decide it
+// checkpoint or "checkpoints": {"main": ...}: a GGUF file, the name of a model that was found or of its file
+// ("org/repo:FILE.gguf"), or, for other recipes, whatever their program understands recipe which backend serves it
+// (base/recipe.h); llamacpp when missing aliases other names that find it fetched true: a pull made the entry, and its
+// files go when the name is deleted labels those that stand for a type ("embeddings", "reranking", "image", ...) decide
+// it
 //
-// The user's names come first: a model that was found keeps its file name as an alias when the user calls it otherwise,
-// and one that merely has the same name isn't listed.
+// The user's names take precedence: a found model keeps its file name as an alias when the user renames it, and another
+// model with the same name isn't listed.
 #pragma once
 
 #include <filesystem>
@@ -43,14 +42,14 @@ struct UserModels {
   std::vector<Problem> problems;  // the file, or single entries of it
 };
 
-// Models that the configuration names (backends/external/known_backends.h) go before those of the file, in every scan
-// from now on. Once, at the start, before anybody scans.
+// Sets models from the configuration (backends/external/known_backends.h), which precede those of the file in every
+// scan. Call once at the start, before the first scan.
 void set_configured(std::vector<UserModel> models);
 // `user` with them in front.
 UserModels with_configured(UserModels user);
 // A missing file has no models; a broken one is a problem. Blocks for reading it.
 UserModels read_user_models(const std::filesystem::path& file);
-// Files that the entries name and that a scan must look at.
+// Files of the entries that a scan must read.
 std::vector<std::filesystem::path> files_of(const UserModels& user);
 // `found` with the user's entries worked in. Pure.
 Catalog add_user_models(Catalog found, const UserModels& user);

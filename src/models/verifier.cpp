@@ -98,7 +98,7 @@ std::optional<FileCheck> Verifier::check(const fs::path& file, const std::functi
   } else if (check.expected != check.hash) {
     check.verdict = promised || untouched ? Verdict::damaged : Verdict::changed;
   }
-  // Of a damaged one what it should be stays known, under its present stamp.
+  // For a damaged file, keeps the expected hash under its present stamp.
   if (check.verdict == Verdict::damaged) {
     seen_[file] = {*before, *check.expected, {}};
   } else {

@@ -1,10 +1,10 @@
-// Whether a model's files still hold the bytes that they should. What they should hold is known from
-//   the file's own name    blobs of the hub's cache and of Ollama's store are called by their SHA-256,
-//                          except files from addresses, whose hash no server tells
-//   an earlier look        kept in a file; it counts as long as size, time and inode of the file are the same
-// A file of which neither is known is only hashed, so that the next look has something to compare with.
+// Checks whether a model's files have the expected bytes. The expected hash is known from
+//   the file's own name    blobs of the hub's cache and of Ollama's store have their SHA-256 as name,
+//                          except files from addresses, for which no server publishes a hash
+//   an earlier check       kept in a file; valid as long as size, time and inode of the file are the same
+// A file with neither is only hashed, for comparison at the next check.
 //
-// Blocking; one thread at a time. Reads on a thread that yields to everybody (hash_file()).
+// Blocking; one thread at a time. Reads on a low-priority thread (hash_file()).
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@
 
 namespace corral::models {
 
-// What the name of the file that `path` leads to promises: 64 hexadecimal digits, or "sha256-" and these. Nothing for
-// other names. One look at the file system.
+// Hash in the name of the file that `path` leads to: 64 hexadecimal digits, or "sha256-" and these. None for other
+// names. One file system access.
 std::optional<Sha256> promised_hash(const std::filesystem::path& path);
 
 enum class Verdict : std::uint8_t {
   right,
-  damaged,     // other bytes, though nobody says to have written to it
-  changed,     // somebody wrote to it, or replaced it, since the last look
-  first_look,  // nothing was known to compare with
+  damaged,     // other bytes, but no sign of a write
+  changed,     // written or replaced since the last check
+  first_look,  // no hash to compare with
   unsettled,   // written to while it was read
   unreadable,
 };
@@ -41,10 +41,10 @@ struct FileCheck {
   std::filesystem::path path;
   Verdict verdict = Verdict::right;
   std::uint64_t bytes = 0;
-  std::optional<Sha256> hash;      // what it has
-  std::optional<Sha256> expected;  // what it should have
+  std::optional<Sha256> hash;      // actual hash
+  std::optional<Sha256> expected;  // expected hash
   std::string cause;               // of `unreadable`
-  std::filesystem::path moved_to;  // by quarantine(); empty: it lies where it lay
+  std::filesystem::path moved_to;  // by quarantine(); empty: not moved
 };
 
 class Verifier {
@@ -52,12 +52,12 @@ class Verifier {
   using Hasher = std::function<Result<std::optional<FileHash>>(const std::filesystem::path& file,
                                                                const std::function<bool()>& go_on)>;
 
-  // `record` keeps what was seen.
+  // `record`: file of earlier results.
   explicit Verifier(std::filesystem::path record, Hasher hasher);
 
-  // `go_on` is asked once for each MiB; nothing when it said no.
+  // Calls `go_on` once per MiB; none when it returned false.
   std::optional<FileCheck> check(const std::filesystem::path& file, const std::function<bool()>& go_on);
-  // Writes what was learnt. Errors: the system's own.
+  // Writes the results. Errors: the system's own.
   Result<> save();
 
  private:
@@ -69,9 +69,8 @@ class Verifier {
   KeptHashes seen_;
 };
 
-// Takes a damaged file out of what scans find: what `path` leads to gets a name that ends in ".damaged" beside the old
-// one (".damaged-2", ...), and `path` itself, where it is a link, goes. Nothing is deleted. Returns the new name.
-// Errors: the system's own.
+// Hides a damaged file from scans: renames the target of `path` to a name that ends in ".damaged" (".damaged-2", ...),
+// and removes `path` itself if it is a link. Deletes no data. Returns the new name. Errors: the system's own.
 Result<std::filesystem::path> quarantine(const std::filesystem::path& path);
 
 // All files of a model: its parts, then the projector.

@@ -36,13 +36,13 @@ Result<KvMemoryManager::Ensured> KvMemoryManager::ensure() {
     no_split_ = true;
     made = make_(shape_ = pool());
   }
-  // There was enough when it grew, but not any more.
+  // Growth succeeded earlier, but the memory no longer suffices.
   if (!made && shape_.cells != 0) made = make_(shape_ = {});
   if (!made) return refuse(std::move(made.error()));
   memory_ = std::move(*made);
   memory_->set_threads(threads_.n_threads, threads_.n_threads_batch);
   sequences_.bind(memory_.get());
-  // A part of a split layout says nothing of the pool.
+  // A part of a split layout does not show the size of a unified one.
   cells_ = shape_.cells == 0 ? first_cells_ : shape_.cells;
   const std::uint64_t kept = std::uint64_t{options_.prefix_cache_tokens} * cells_ / first_cells_;
   sequences_.limit_prefixes(
@@ -56,7 +56,7 @@ Result<KvMemoryManager::Ensured> KvMemoryManager::refuse(Error error) {
   const auto find_out = [refusal, shape = shape_, explain = explain_, wake = wake_] {
     try {
       refusal->error = explain(refusal->error, shape);
-    } catch (...) {  // then it is told as it is
+    } catch (...) {  // then the plain error is reported
     }
     refusal->explained = true;
     wake();

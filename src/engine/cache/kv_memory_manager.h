@@ -1,6 +1,5 @@
-// Owns the KV memory of a worker: shape, size, limit of growth. Allocates it when it is needed, and remembers a failed
-// allocation, so that it is not retried at once. Knows no sessions: the caller saves what a memory holds before it is
-// replaced. One thread.
+// Owns the KV memory of a worker: shape, size, limit of growth. Allocates it on demand, and does not retry a failed
+// allocation at once. Does not know sessions: the caller saves the contents before the memory is replaced. One thread.
 #pragma once
 
 #include <atomic>
@@ -20,9 +19,9 @@ namespace corral::engine {
 
 class KvMemoryManager {
  public:
-  // `memory` is what `make` made with the shape of one pool. `explain` says more of an out_of_memory of `make`; that
-  // takes a while, so it is a chore, and `wake` is called on its thread when it is done: without `chores` nobody asks.
-  // `growth`: needed where WorkerOptions::max_cells is.
+  // `memory` was made by `make` with a unified layout. `explain` finds the cause of an out_of_memory of `make`. That
+  // takes a while, so it runs on `executor`, which then calls `wake` on its thread; without `executor` no cause is
+  // sought. `growth` is required if WorkerOptions::most_cells is set.
   struct Parts {
     std::unique_ptr<KvMemory> memory;
     KvMaker make;
@@ -32,19 +31,19 @@ class KvMemoryManager {
     std::function<void()> wake = [] {};
     std::function<MonoTime()> clock = [] { return MonoClock::now(); };
   };
-  // `sequences` always have the memory that there is.
+  // `sequences` is always bound to the current memory.
   KvMemoryManager(Parts parts, const WorkerOptions& options, Sequences& sequences);
 
   bool there() const { return memory_ != nullptr; }
-  // Where it is there.
+  // Requires there().
   KvMemory& operator*() const { return *memory_; }
   KvMemory* operator->() const { return memory_.get(); }
-  KvShape shape() const { return shape_; }  // of the one there is, or of the one to make
-  // One for all sequences, with as many cells.
+  KvShape shape() const { return shape_; }  // of the current memory, or of the next one
+  // A unified layout with as many cells.
   KvShape pool() const { return {.streams = 0, .cells = shape_.cells}; }
-  std::uint32_t cells() const { return cells_; }  // of a pool, now or when it is made
-  bool grows() const { return options_.max_cells > first_cells_; }
-  // There may be memory for a layout in parts.
+  std::uint32_t cells() const { return cells_; }  // of a unified layout, current or next
+  bool grows() const { return options_.most_cells > first_cells_; }
+  // A split layout may be tried.
   bool may_split() const { return !no_split_; }
   bool may_fill() const { return there() && memory_->takes_padding(); }
   SetThreads threads() const { return threads_; }
@@ -52,42 +51,43 @@ class KvMemoryManager {
 
   enum class Ensured {
     there,
-    made,        // just now; it is empty
-    explaining,  // it can't be made, and it is being found out why: see take_refusal()
+    made,        // allocated by this call; it is empty
+    explaining,  // the allocation failed, and the cause is being sought: see take_refusal()
   };
-  // Makes it if there is none: in this shape, in one pool if that can't be, as large as it was at first if that can't
-  // be either. Errors: out_of_memory.
+  // Allocates the memory if there is none. Tries the current shape, then a unified layout, then the size of the first
+  // memory. Errors: out_of_memory.
   Result<Ensured> ensure();
-  // Why it couldn't be made: once, when that is known or has taken too long.
+  // The cause of the failed allocation: once, when it is known or the search has taken too long.
   std::optional<Error> take_refusal();
-  // Then it has taken too long.
+  // Deadline of that search.
   std::optional<MonoTime> explained_until() const;
 
-  // So many cells a larger pool would have, with room for `needed`. Nothing: there can be none, as far as is known.
+  // Size of a larger unified memory that can hold `needed` cells. None: growth is not possible, as far as is known.
   std::optional<std::uint32_t> growth(std::uint32_t needed);
-  // One of so many couldn't be made.
+  // An allocation of so many cells failed.
   void growth_failed(std::uint32_t cells);
 
-  // The memory goes, and the next one has this shape.
+  // Frees the memory; the next one has this shape.
   void drop(KvShape next);
-  // It goes, the next one is the first one again, and what couldn't be had is tried again.
+  // Frees the memory; the next one has the first shape and size. Forgets failed allocations.
   void downsize();
-  // Something was left halfway: it goes with all that is known of its cells. The next one is the first one again.
+  // After an interrupted change: frees the memory and all records of its cells. The next one has the first shape and
+  // size.
   void start_over() noexcept;
 
  private:
-  // A larger pool wasn't to be had from so many cells on; what is true for a while.
+  // Growth to this many cells or more failed; valid for a while.
   struct NoGrowth {
     std::uint32_t from;
     MonoTime until;
   };
-  // A chore finds out what was missing.
+  // A failed allocation whose cause a background task seeks.
   struct Refusal {
     Refusal(Error cause, MonoTime end) : plain(cause), error(std::move(cause)), until(end) {}
     const Error plain;
     Error error;
-    const MonoTime until;                 // then it is told as it is
-    std::atomic<bool> explained = false;  // until then the chore's
+    const MonoTime until;                 // then the plain error is reported
+    std::atomic<bool> explained = false;  // until then only the background task uses `error`
   };
   Result<Ensured> refuse(Error error);
   bool in_vain(const std::optional<NoGrowth>& known, std::uint32_t cells) const;
@@ -106,8 +106,8 @@ class KvMemoryManager {
   std::uint32_t cells_;
   SetThreads threads_;
   bool no_split_ = false;
-  std::optional<NoGrowth> no_room_;    // there is too little memory for one that holds so many
-  std::optional<NoGrowth> no_growth_;  // one of so many couldn't be made
+  std::optional<NoGrowth> no_room_;    // free memory was too small for so many cells
+  std::optional<NoGrowth> no_growth_;  // an allocation of so many cells failed
   std::shared_ptr<Refusal> refusal_;
 };
 

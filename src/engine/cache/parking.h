@@ -1,5 +1,5 @@
-// What a worker parks in host memory and finds there again: of sessions that share for everybody, of the others for
-// themselves alone. Knows what is worth it, and counts. One thread; the store is that of all workers.
+// Parks KV of a worker's sessions and finds it again: for all sessions, or, for sessions that don't share, for the
+// session alone. Decides what is worth parking, and counts. One thread; all workers share the store.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,34 @@ class Parking {
   // nullptr: nothing is parked.
   explicit Parking(std::shared_ptr<ParkedStore> store) : store_(std::move(store)) {}
 
-  // Fewer tokens aren't worth a copy.
+  // Fewer tokens are not parked.
   static constexpr std::uint32_t kLeast = 32;
-  // A parked copy is put back whole and then cut: it must give at least one in so many of its tokens.
-  static constexpr std::uint32_t kMaxWaste = 8;
-  // Files that are read for a session until it gets cells: what was read may be gone again when its turn comes.
-  static constexpr std::uint32_t kMaxReads = 2;
+  // A parked copy is restored whole and then cut. It must have at most this many tokens per token that the session can
+  // use.
+  static constexpr std::uint32_t kMostWaste = 8;
+  // Most files that are read for a session before it gets cells: an entry may be evicted again before its turn.
+  static constexpr std::uint32_t kMostReads = 2;
 
   bool takes(std::size_t tokens) const { return store_ != nullptr && tokens >= kLeast; }
-  // It would be of use to nobody: there is one for these tokens.
+  // The store already has an entry for these tokens.
   bool covers(std::span<const Token> tokens) const { return store_->covers(tokens); }
-  // Of tokens that it takes; without bytes nothing happens.
+  // Requires takes(); does nothing if `bytes` is empty.
   void put(std::span<const Token> tokens, std::vector<std::uint8_t> bytes);
-  // The beginning of a session's history, for it alone.
+  // Parks the first `tokens` of a session's history for this session alone.
   void put_own(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
 
   struct Found {
     std::optional<ParkedStore::Hit> hit;
-    bool coming = false;  // from a file, which is being read
+    bool coming = false;  // a file with it is being read
   };
-  // What is parked of the beginning of these tokens, clearly longer than `least`. `may_read`: files count.
+  // A parked prefix of these tokens that is clearly longer than `least`. `may_read`: entries in files count too.
   Found find(Session& session, std::span<const Token> wanted, std::uint32_t least, bool may_read);
-  // What is parked of the session alone, in front of its last token.
+  // The session's own entry, without its last token.
   std::optional<ParkedStore::Hit> own(const Session& session);
   void forget_own(Session& session);
-  // It was of no use.
+  // Removes an entry that could not be used.
   void erase(const ParkedStore::Hit& hit) { store_->erase(hit.id); }
-  // It is in cells again.
+  // Counts a restore.
   void put_back(const ParkedStore::Hit& hit);
 
   struct Counters {

@@ -8,7 +8,7 @@
 namespace corral::engine {
 namespace {
 
-// Sessions and kept prefixes are owners in one index.
+// Sessions and cached prefixes are owners in one index.
 std::uint64_t owner_of(const Session& session) { return session.id() * 2; }
 std::uint64_t owner_of_prefix(std::uint64_t number) { return number * 2 + 1; }
 bool is_prefix(std::uint64_t owner) { return owner % 2 == 1; }
@@ -64,7 +64,7 @@ void Sequences::give_up(Session& session, Leave leave) {
   if (leave == Leave::prefix) {
     const bool worth = shares(session) && session.in_cache >= kLeastShared;
     if (worth && keep(session)) return;
-    leave = worth ? Leave::copy : Leave::nothing;  // one state can be found again by a history that goes on from it
+    leave = worth ? Leave::copy : Leave::nothing;  // a saved state serves a history that continues from it
   }
   if (leave == Leave::copy) park(session);
   free_id(session.sequence);
@@ -72,7 +72,7 @@ void Sequences::give_up(Session& session, Leave leave) {
   set_cached(session, 0);
 }
 
-// The cells become a prefix for others. False if they can't.
+// Turns the cells into a cached prefix. False if that is not possible.
 bool Sequences::keep(Session& session) {
   if (!memory_->divisible() || session.in_cache > max_prefix_tokens_) return false;
   const std::uint64_t owner = owner_of_prefix(next_prefix_++);
@@ -80,7 +80,7 @@ bool Sequences::keep(Session& session) {
                 session.sequence,
                 {session.history.begin(), session.history.begin() + session.in_cache},
                 session.shared->adapters};
-  // What is the beginning of this one is of no more use.
+  // Prefixes of this one are no longer needed.
   for (auto it = prefixes_.begin(); it != prefixes_.end();) {
     const auto old = it++;
     if (old->adapters == prefix.adapters && old->tokens.size() <= prefix.tokens.size() &&
@@ -150,7 +150,7 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
     restore_own(session);
     return Attach::done;
   }
-  // The last token is always computed: its logits are what the session is here for.
+  // The last token is always computed: the session needs its logits.
   const auto wanted = std::span<const Token>(session.history).first(session.history.size() - 1);
   bool being_computed = false;
   const Source source = memory_->divisible() ? best_source(session, wanted, being_computed) : Source{};
@@ -164,19 +164,20 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
   if (!room(demand)) return Attach::no_cells;
   auto [parked, coming] = find_parked(session, wanted, source.length, terms.may_read);
   if (coming) return Attach::reading;
-  // What is put back takes cells of its own, also where others have the same: then it is computed if that is little.
+  // Restored KV needs cells of its own, even if other sessions have the same tokens. If there are too few, compute the
+  // rest if it is short.
   if (parked && !room({.cells = size + terms.behind})) {
     if (source.length * 2 < parked->length) return Attach::no_cells;
     parked.reset();
   }
   const bool from_prefix = source.length >= kLeastShared && source.session == nullptr;
   if (parked || !from_prefix || !adopt(session, source.prefix, source.length)) {
-    // The donor must not be the one that is taken back for the id.
+    // The source must not be the victim whose id is reclaimed.
     if (from_prefix) prefixes_.splice(prefixes_.end(), prefixes_, source.prefix);
     if (source.session != nullptr)
       source.session->last_used = session.last_used = std::max(source.session->last_used, session.last_used);
     if (!take_id(session)) return Attach::no_place;
-    // Each step may have taken others' cells: look again.
+    // Each step may have reclaimed cells of others: search again.
     if (!parked || !restore(session, *parked)) share(session, best_source(session, wanted, being_computed));
   }
   if (memory_->divisible()) index_.set(session.shared->adapters, owner_of(session), session.history);
@@ -185,7 +186,7 @@ Sequences::Attach Sequences::attach(Session& session, const Terms& terms) {
   return Attach::done;
 }
 
-// What others left, or what is its own alone.
+// Parked KV for all sessions, or of this session alone.
 Parking::Found Sequences::find_parked(Session& session, std::span<const Token> wanted, std::uint32_t least,
                                       bool may_read) {
   if (parks_for_all(session)) return parking_.find(session, wanted, least, may_read);
@@ -194,8 +195,8 @@ Parking::Found Sequences::find_parked(Session& session, std::span<const Token> w
   return {.hit = std::move(own)};
 }
 
-// A beginning that another session is on the way to. From the lane it comes with all the rest, or from the queue before
-// it: then much of that should be of use.
+// Whether to wait for a prefix that another session will have. A session in the lane, or one that waits for it, brings
+// its whole prompt at once: then much of that must be useful.
 bool Sequences::worth_waiting(const Session& other, std::uint32_t beginning) {
   switch (other.phase()) {
     case Phase::active:
@@ -209,7 +210,7 @@ bool Sequences::worth_waiting(const Session& other, std::uint32_t beginning) {
   }
 }
 
-// The sequence with the longest common beginning. `being_computed`: a running session will soon have a longer one.
+// The sequence with the longest common prefix. `being_computed`: another session will soon have a longer one.
 Sequences::Source Sequences::best_source(const Session& session, std::span<const Token> wanted, bool& being_computed) {
   Source best;
   std::uint32_t coming = 0;
@@ -246,7 +247,7 @@ void Sequences::share(Session& session, const Source& source) {
   session.borrowed = source.length;
 }
 
-// Takes a kept prefix over instead of sharing it, when little of it would be lost.
+// Takes a cached prefix over instead of sharing it, if little of it is lost.
 bool Sequences::adopt(Session& session, PrefixList::iterator prefix, std::uint32_t length) {
   const auto tokens = static_cast<std::uint32_t>(prefix->tokens.size());
   const bool cheap_to_share = memory_->shape().unified();
@@ -264,10 +265,10 @@ bool Sequences::adopt(Session& session, PrefixList::iterator prefix, std::uint32
 bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
   const Parked& parked = *hit.parked;
   const auto cells = static_cast<std::uint32_t>(parked.tokens.size());
-  // Without room nobody's cells are given up, and nothing is copied, in vain.
+  // Without enough free cells, no cells are reclaimed and nothing is copied.
   if (!free_up(cells, &session)) return false;
   if (!memory_->restore(session.sequence, parked.bytes)) {
-    if (ledger_.common()) parking_.erase(hit);  // the bytes are to blame
+    if (ledger_.common()) parking_.erase(hit);  // the saved bytes are invalid
     return false;
   }
   parking_.put_back(hit);
@@ -276,7 +277,7 @@ bool Sequences::restore(Session& session, const ParkedStore::Hit& hit) {
   return session.in_cache > 0;
 }
 
-// What was parked of a session that doesn't share is in its cells again, or of no more use: then the bytes go.
+// Restores the own entry of a session that doesn't share. Afterwards, or if the entry is of no use, forgets it.
 void Sequences::restore_own(Session& session) {
   const auto hit = parking_.own(session);
   if (!hit || restore(session, *hit)) parking_.forget_own(session);
@@ -351,7 +352,7 @@ void Sequences::resync(Session& session) {
   const std::uint32_t there = memory_->length(session.sequence);
   const auto most = static_cast<std::uint32_t>(session.history.size()) - 1;  // one must stay pending
   set_cached(session, there);
-  // A pass that stopped halfway leaves one state that no position tells anything about: compute it anew.
+  // After an interrupted pass the position of a state is unknown: compute it again.
   if (!memory_->divisible()) {
     trim(session, 0);
   } else if (there > most) {
@@ -382,7 +383,7 @@ void Sequences::settle(Session& session) {
                std::span<const Token>(session.history).first(session.in_cache));
 }
 
-// And of one more.
+// Sequences of the active sessions and of `spared`.
 std::vector<std::int32_t> Sequences::of_running(const Session* spared) const {
   std::vector<std::int32_t> running;
   running.reserve(sessions_.active().size() + 1);
@@ -403,7 +404,7 @@ bool Sequences::free_up(std::uint32_t cells, const Session* spared) {
   return true;
 }
 
-// Where cells are wanted, not from somebody who shares all of them: the next one has them for itself then.
+// For cells, prefers victims that have cells of their own: to take a sequence that shares all its cells frees nothing.
 bool Sequences::reclaim(Want want, const Session* spared) {
   const auto gives = [&](std::int32_t sequence) { return want == Want::id || ledger_.gain(sequence) > 0; };
   if (const auto prefix = std::ranges::find_if(prefixes_, gives, &Prefix::sequence); prefix != prefixes_.end()) {
@@ -424,7 +425,7 @@ bool Sequences::reclaim(Want want, const Session* spared) {
     give_up(*victim, Leave::copy);
     return true;
   }
-  // Several who don't run share with each other: one of them goes for nothing.
+  // Several idle sequences share all their cells with each other: evicting one frees nothing yet.
   if (!prefixes_.empty()) {
     evict(prefixes_.begin());
     return true;
@@ -449,7 +450,7 @@ void Sequences::compact() {
   for (std::int32_t low = 0; low < static_cast<std::int32_t>(running.size()); ++low) {
     Session& last = *running.back();
     if (running[static_cast<std::size_t>(low)]->sequence == low) continue;
-    // Whoever holds the place doesn't run.
+    // The sequence with this id belongs to no active session.
     if (const auto prefix = std::ranges::find(prefixes_, low, &Prefix::sequence); prefix != prefixes_.end())
       evict(prefix);
     for (Session& session : sessions_.all()) {

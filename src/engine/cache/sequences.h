@@ -1,12 +1,13 @@
-// Who holds which KV sequence: hands out ids, shares prefixes, parks what is taken away, restores it. One thread.
+// Assigns KV sequences to sessions: allocates ids, shares prefixes, parks cells that a session loses, restores them.
+// One thread.
 //
-// A session that needs KV gets the longest beginning of its history that exists already: in another sequence (shared,
-// or taken over from an ended session), or parked in host memory. What loses its cells is parked; a session always
-// keeps its tokens, so at the worst they are computed again. A session that doesn't share gets only what was parked of
-// itself, and nobody else finds that.
+// A session that needs KV gets the longest prefix of its history that exists: in another sequence (shared, or taken
+// over from an ended session), or parked. Cells that a session loses are parked. A session always keeps its tokens, so
+// in the worst case it computes them again. A session that doesn't share gets only its own parked KV, and no other
+// session finds that KV.
 //
-// Order of taking back: kept prefixes of ended sessions, then sessions that don't run (idle, paused), least recently
-// used first.
+// Order of reclaim: cached prefixes of ended sessions, then sessions that don't run (idle, paused), least recently used
+// first.
 #pragma once
 
 #include <algorithm>
@@ -27,15 +28,15 @@ namespace corral::engine {
 
 class Sequences {
  public:
-  // prefix_tokens: most tokens of ended sessions to keep in cells; 0: nothing is shared or kept.
-  // `store` (shared by the workers of a model) may be nullptr: then nothing is parked.
+  // prefix_tokens: most tokens of ended sessions to keep in cells; 0: sessions share and keep nothing. `store` (shared
+  // by the workers of a model) may be nullptr: then nothing is parked.
   Sequences(const SessionTable& sessions, std::shared_ptr<ParkedStore> store, std::uint32_t prefix_tokens);
 
-  // The memory to use from now on, empty; nullptr: none. Nothing may hold a sequence of the one before.
+  // Sets the memory, which is empty; nullptr: none. No session or prefix may hold a sequence of the previous memory.
   void bind(KvMemory* memory);
-  // Most tokens of ended sessions from now on; nothing changes where nothing was to be shared from the beginning.
-  void limit_prefixes(std::uint32_t tokens) { max_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
-  // Something was left halfway: no sequence and no memory from now on, whatever there was.
+  // Sets the limit for tokens of ended sessions; has no effect if sharing is off.
+  void limit_prefixes(std::uint32_t tokens) { most_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
+  // After an interrupted change: forgets all sequences and the memory.
   void forget_all() noexcept;
 
   // The session ends: its cells are kept as a prefix or freed.
@@ -44,97 +45,99 @@ class Sequences {
   enum class Attach {
     done,      // the session has a sequence
     no_place,  // every id belongs to a running session
-    no_cells,  // those that run have them, or will soon
-    later,     // another session is computing the same beginning right now: wait for it
-    reading,   // a beginning of it is being read from a file: wait for that, if may_read
+    no_cells,  // running sessions have them, or will soon
+    later,     // another session is computing the same prefix: wait for it
+    reading,   // a prefix is being read from a file: wait for it, if may_read
   };
   struct Terms {
-    const CellClaims* claims = nullptr;  // of those that run; nullptr: it is alone and needn't ask for cells
-    std::uint32_t behind = 0;            // cells that it will take behind its history
+    const CellClaims* claims = nullptr;  // of the running sessions; nullptr: the session is alone and needs no check
+    std::uint32_t behind = 0;            // cells that it will need beyond its history
     bool may_read = true;
   };
-  // Gives the session a sequence if it has none, with as many of its tokens in it as exist already; if there are cells
-  // for the rest.
+  // Gives the session a sequence if it has none, with the longest prefix that exists, if there are cells for the rest.
   Attach attach(Session& session, const Terms& terms);
 
-  // What becomes of cells that are given up.
+  // What happens to released cells.
   enum class Leave {
-    nothing,  // they hold nothing of value
-    claim,    // the session will have all of its history in cells again: others may wait for that
-    copy,     // parked, unless they aren't worth it
-    prefix,   // they stay for later sessions with the same beginning, if they are of use to anybody; else as `copy`
+    nothing,  // they are freed
+    claim,    // they are freed, but the session will compute its whole history again: others may wait for that
+    copy,     // they are parked, if that is worth it
+    prefix,   // they stay as a cached prefix if another session can use them; otherwise as `copy`
   };
-  // A copy of the session's cells; empty: there was none to be had.
+  // A copy of the session's cells; empty: they can't be saved.
   std::vector<std::uint8_t> save(const Session& session) {
     return session.moved ? std::vector<std::uint8_t>() : memory_->save(session.sequence);
   }
-  // The session has no sequence any more.
+  // Takes the sequence from the session.
   void give_up(Session& session, Leave leave);
-  // Gives a session without a sequence one with saved cells. False if that isn't possible: it has none then.
+  // Restores saved cells into a new sequence of a session that has none. False: not possible, the session still has
+  // none.
   bool put_back(Session& session, std::uint32_t tokens, std::span<const std::uint8_t> bytes);
-  // Parks what was saved of a session that has no sequence.
+  // Parks saved cells of a session that has no sequence.
   void park_saved(Session& session, std::uint32_t tokens, std::vector<std::uint8_t> bytes);
-  // The cache holds `tokens` of the session's history from now on, as libllama computed them.
+  // Records that the cells hold `tokens` of the session's history, as libllama computed them.
   void computed(Session& session, std::uint32_t tokens) {
     session.moved = false;
     set_cached(session, tokens);
   }
-  // Cuts the session's cells back to at most `tokens`; fewer where the memory can't do it exactly.
+  // Cuts the session's cells to at most `tokens`; to fewer if the memory can't cut there.
   void trim(Session& session, std::uint32_t tokens);
-  // Tokens go out of the middle of its history, and of its cells: those that it shared it has for itself then. Where
-  // there are no cells for that it has none, and computes again what is left. The session shares with nobody any more.
-  // False: the memory can't, and nothing changed.
+  // Removes tokens from the middle of the session's history and cells. Shared cells are copied first; if there are no
+  // free cells for that, the session loses its cells and computes the rest again. From then on it shares with no other
+  // session. False: the memory can't do it, and nothing has changed.
   bool shift(Session& session, const ContextCut& cut);
-  // Forgets cells behind what counts as cached: guesses that were wrong.
+  // Frees cells behind the cached tokens: rejected draft tokens.
   void discard_behind(Session& session);
-  // After a pass that ended halfway: asks the memory how many tokens there really are.
+  // After an interrupted pass: reads from the memory how many tokens are cached.
   void resync(Session& session);
-  // And before that: gives up what such a pass took from others (kv_memory.h).
+  // To be called before resync(): releases sequences that such a pass has emptied (kv_memory.h).
   void give_up_lost();
-  // Whether a pass of this session alone may end early: nobody else has anything that goes with it.
+  // Whether a pass of this session alone may be aborted: no other sequence would lose cells.
   bool may_be_cut(const Session& alone) const;
-  // The session's history is final up to its cells: later sessions may share all of it.
+  // The cached tokens of the session are final: later sessions may share all of them.
   void settle(Session& session);
 
-  // Cells that are free, at the cost of those who don't run, the spared one excepted. False: there aren't so many.
+  // Frees cells of sessions that don't run, except `spared`, until `cells` are free. False: there are not so many.
   bool free_up(std::uint32_t cells, const Session* spared = nullptr);
   const CellLedger& cells() const { return ledger_; }
-  // Parks everything and gives up every sequence; running sessions too.
+  // Parks all sequences, also those of running sessions, and releases them.
   void park_all();
-  // With a split layout, gives the running sessions the lowest ids, without gaps: each gap costs a pass of its own.
+  // In a split layout, moves the running sessions to the lowest ids without gaps: each gap costs a pass of its own.
   void compact();
 
-  // Of all sequences, shared ones for each of them.
+  // Sum over all sequences; shared cells count for each.
   std::uint32_t used_cells() const { return in_sessions_ + prefix_tokens_; }
-  // Cells of sessions and prefixes that don't run: every running session's attention passes over them.
+  // Cells of idle sessions and prefixes: the attention of every running session scans them.
   std::uint32_t idle_cells() const;
   std::size_t kept_prefixes() const { return prefixes_.size(); }
 
   const Parking::Counters& counters() const { return parking_.counters(); }
 
-  // Sharing fewer tokens than this isn't worth scanning the cells for.
+  // Shorter common prefixes are not worth a scan of the cells.
   static constexpr std::uint32_t kLeastShared = 8;
-  // A beginning this much longer than what exists is worth waiting for when somebody is computing it.
+  // If another session is computing a prefix that is this much longer than the available one, waiting for it is worth
+  // it.
   static constexpr std::uint32_t kWorthWaiting = 16;
 
  private:
   struct Prefix {
-    std::uint64_t owner;  // in the index
+    std::uint64_t owner;  // id in the index
     std::int32_t sequence;
     std::vector<Token> tokens;
-    AdapterScales adapters;  // that they were computed with
+    AdapterScales adapters;  // of the computation
   };
   using PrefixList = std::list<Prefix>;
 
   struct Source {
-    std::uint32_t length = 0;  // tokens it can give
+    std::uint32_t length = 0;  // tokens that can be shared
     Session* session = nullptr;
     PrefixList::iterator prefix;
   };
   Source best_source(const Session& session, std::span<const Token> wanted, bool& being_computed);
   static bool worth_waiting(const Session& other, std::uint32_t beginning);
   bool take_id(Session& session);
-  // At the cost of the first who doesn't run and isn't spared. False if nobody is left.
+  // Takes the sequence or cells of the first session or prefix that doesn't run, except `spared`. False if none is
+  // left.
   enum class Want { id, cells };
   bool reclaim(Want want, const Session* spared = nullptr);
   std::vector<std::int32_t> of_running(const Session* spared = nullptr) const;
@@ -152,7 +155,7 @@ class Sequences {
   bool sharing() const { return max_prefix_tokens_ > 0; }
   bool own_all_cells(Session& session);
   bool shares(const Session& session) const { return session.share && !session.shifted && sharing(); }
-  // What is parked for all was computed as the load says.
+  // Parked KV that all sessions share was computed with the adapter scales of the load.
   bool parks_for_all(const Session& session) const { return shares(session) && session.shared->adapters.empty(); }
   Parking::Found find_parked(Session& session, std::span<const Token> wanted, std::uint32_t least, bool may_read);
 
@@ -161,7 +164,7 @@ class Sequences {
   std::uint32_t max_prefix_tokens_;
   KvMemory* memory_ = nullptr;
   CellLedger ledger_;    // of memory_
-  AdapterIndex index_;   // histories that are in cells, or on their way there
+  AdapterIndex index_;   // histories that are in cells or being computed
   PrefixList prefixes_;  // least recently used first
   std::uint32_t prefix_tokens_ = 0;
   std::uint64_t next_prefix_ = 0;

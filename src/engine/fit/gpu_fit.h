@@ -1,6 +1,6 @@
-// How many layers of a model go on GPUs where nobody says: as many as there is room for, by dry runs (memory_pools.h).
-// What llama.cpp's programs do by `--fit` it isn't: that one swaps the process's logger, shortens the context first,
-// and can't be asked what would fit on the empty machine, which is what the router wants to know before it makes room.
+// Number of layers on GPUs if no option sets it: as many as fit, by dry runs (memory_pools.h). llama.cpp's own `--fit`
+// is not used: it changes the logger of the process, first reduces the context, and can't estimate for an empty
+// machine. The router needs that estimate before it evicts models.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,12 @@
 
 namespace corral::engine {
 
-// Of a load that leaves the number to the engine (EngineLoadOptions::fit, n_gpu_layers -1) and has GPUs; none: another
-// one, which loads as it says. `have`: what is free, for the load itself, or what there is altogether, for a machine on
-// which others would make room. Blocks for a dry run, or some. Errors: those of estimate_memory().
-Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, MemoryScope have);
+// For loads that leave the number to the engine (EngineLoadOptions::fit, n_gpu_layers -1) and have GPUs; none: any
+// other load. `have`: free memory, for the load itself, or total memory, for an estimate before an eviction. Blocks for
+// one or several dry runs. Errors: those of estimate_memory().
+Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, Have have);
 
-// estimate_memory() of the load as it will be where nothing else is in memory.
+// estimate_memory() of the load on a machine with nothing else in memory.
 Result<MemoryEstimate> estimate_fitted(const EngineLoadOptions& options);
 
 }  // namespace corral::engine

@@ -39,7 +39,7 @@ std::uint64_t resident_now() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// The device that buffers of this type lie on; null: the host.
+// Device of buffers of this type; null: the host.
 ggml_backend_dev_t device_of(ggml_backend_buffer_type_t type) {
   const ggml_backend_dev_t device = ggml_backend_buft_is_host(type) ? nullptr : ggml_backend_buft_get_device(type);
   if (device == nullptr) return nullptr;
@@ -53,7 +53,7 @@ std::vector<ggml_backend_dev_t> devices_of(const llama_model* model) {
   return devices;
 }
 
-// The estimate while it is added up.
+// Collects the parts of an estimate.
 class Sum {
  public:
   Sum() { estimate_.devices.push_back({.device = std::string(kHostDevice)}); }
@@ -81,7 +81,7 @@ class Sum {
 
 bool maps_file(const llama_model* model, const EngineLoadOptions& options) {
   if (options.mmap != Toggle::automatic) return options.mmap == Toggle::on;
-  if (options.mlock) return true;  // model_params() asks for both then
+  if (options.mlock) return true;  // then model_params() sets both
   for (const ggml_backend_dev_t device : devices_of(model)) {
     ggml_backend_dev_props props;
     ggml_backend_dev_get_props(device, &props);
@@ -100,7 +100,7 @@ void add_mapping(const Model& model, MemoryEstimate& estimate) {
   }
   for (const std::string& path : model.files()) {
     const GgufPtr file = open_gguf(path);
-    if (!file) continue;  // it could be read a moment ago
+    if (!file) continue;  // it was readable before
     std::uint64_t begin = ~0ull, end = 0;
     for (std::int64_t i = 0; i < gguf_get_n_tensors(file.get()); ++i) {
       if (!in_place.contains(gguf_get_tensor_name(file.get(), i))) continue;
@@ -118,7 +118,7 @@ void add_mapping(const Model& model, MemoryEstimate& estimate) {
 // Each pair of an adapter's matrices lies beside the weight it changes.
 void add_adapter(const llama_model* model, const std::string& path, Sum& sum) {
   const GgufPtr file = open_gguf(path);
-  if (!file) return;  // the load will say so
+  if (!file) return;  // the load will report it
   std::unordered_map<std::string_view, ggml_backend_buffer_type_t> places;
   for (const auto& [name, tensor] : llama_internal_get_tensor_map(model)) {
     if (tensor->buffer != nullptr) places[name] = ggml_backend_buffer_get_type(tensor->buffer);
@@ -152,8 +152,8 @@ Result<MeasuredContext> measure_one_context(const Model& model, const llama_cont
   return MeasuredContext{llama_get_memory_breakdown(context.get()), model.facts().recurrent ? before : resident_now()};
 }
 
-// Also a dry run keeps a few dozen bytes for each cell, so the size of a very large context is told from those of two
-// smaller ones: every part of it grows in proportion to the cells, or not at all.
+// Even a dry run allocates a few dozen bytes per cell. So the size of a very large context is extrapolated from two
+// smaller ones: each part is proportional to the cells, or constant.
 Result<MeasuredContext> measure_context(const Model& model, llama_context_params params) {
   constexpr std::uint32_t kLarge = 1 << 18, kHalf = kLarge / 2;
   if (params.n_ctx <= kLarge) return measure_one_context(model, params);
@@ -183,7 +183,7 @@ std::uint64_t bound(const Model& model, const llama_context_params& params, cons
   const auto positive = [](std::int32_t value) { return static_cast<std::uint64_t>(std::max(value, 1)); };
   const llama_model* const m = model.handle();
   const std::uint64_t per_value = params.type_k == GGML_TYPE_F32 || params.type_v == GGML_TYPE_F32 ? 4 : 2;
-  // A first layer without attention says nothing of the others.
+  // If the first layer has no attention, assume as many KV heads as heads.
   const std::int32_t heads = llama_model_n_head(m), kv_heads = llama_model_n_head_kv(m);
   const std::uint64_t width =
       positive(llama_model_n_embd(m)) * positive(kv_heads > 0 ? kv_heads : heads) / positive(heads);
@@ -195,9 +195,9 @@ std::uint64_t bound(const Model& model, const llama_context_params& params, cons
 
 Error too_little(errc cause, const EngineLoadOptions& options, std::uint32_t n_ctx, std::vector<MemoryNeed> needs) {
   Error error(make_error_code(cause),
-              fmt::format("'{}' with a context of {} tokens {}: take a smaller context{}", options.path, n_ctx,
-                          in_words(needs, cause == errc::never_fits ? MemoryScope::altogether : MemoryScope::free),
-                          cause == errc::never_fits ? "" : " or unload something"),
+              fmt::format("'{}' with a context of {} tokens {}: use a smaller context{}", options.path, n_ctx,
+                          in_words(needs, cause == errc::never_fits ? Have::altogether : Have::free),
+                          cause == errc::never_fits ? "" : " or unload another model"),
               "n_ctx");
   error.memory = std::move(needs);
   return error;
@@ -209,8 +209,8 @@ Error with_needs(Error error, std::vector<MemoryNeed> needs, MemoryScope have) {
   return error;
 }
 
-// A model and its contexts, without the one that guesses for it. `n_ctx` becomes the tokens of a context, `loaded` the
-// model, empty.
+// Estimates a model and its contexts, without its draft model. Sets `n_ctx` to the tokens of a context, and `loaded` to
+// the model without weights.
 Result<MemoryEstimate> estimate_model(const EngineLoadOptions& options, std::uint32_t workers, std::uint32_t& n_ctx,
                                       bool& may_guess, std::shared_ptr<Model>& loaded) {
   const auto model = Model::load_empty(options);
@@ -244,7 +244,7 @@ Result<MemoryEstimate> estimate_model(const EngineLoadOptions& options, std::uin
   return std::move(sum.estimate());
 }
 
-// The process counts once; what the second vocabulary takes in it is little beside the weights.
+// Counts the process once; the second vocabulary is small beside the weights.
 void add(MemoryEstimate& sum, const MemoryEstimate& more) {
   for (const DeviceMemory& device : more.devices) {
     const auto known = std::ranges::find(sum.devices, device.device, &DeviceMemory::device);
@@ -318,7 +318,7 @@ Result<> check_contexts_fit(const Model& model, const EngineLoadOptions& options
                             std::span<const DeviceBudget> free) {
   const auto params = context_params(model, options, {});
   if (!params) return std::unexpected(params.error());
-  // All of it may be on any one of them.
+  // Everything may be on one device.
   const std::uint64_t most = bound(model, *params, options);
   const auto has_room = [most](const DeviceBudget& pool) { return !pool.free || *pool.free >= most; };
   if (std::ranges::all_of(free, has_room)) return {};
@@ -340,7 +340,7 @@ Error with_facts(Error error, const EngineLoadOptions& options, const HostMemory
   if (error.code != errc::out_of_memory || !error.memory.empty()) return error;
   auto estimate = estimate_memory(options);
   if (!estimate) return error;
-  estimate->process = 0;  // it is here already
+  estimate->process = 0;  // this process has it already
   if (auto needs = never_fits(*estimate, host.total); !needs.empty()) {
     error.code = make_error_code(errc::never_fits);
     return with_needs(std::move(error), std::move(needs), MemoryScope::altogether);
@@ -356,7 +356,7 @@ Error with_facts(Error error, const EngineLoadOptions& options, const HostMemory
   }
   for (const FoundDevice& found : found_devices()) {
     const auto device = std::ranges::find(estimate->devices, device_name(found.handle), &DeviceMemory::device);
-    if (device == estimate->devices.end()) continue;  // asking opens a GPU that the load leaves alone
+    if (device == estimate->devices.end()) continue;  // a query would open a GPU that the load does not use
     std::size_t free = 0, total = 0;
     ggml_backend_dev_memory(found.handle, &free, &total);
     device->have = free;

@@ -55,7 +55,7 @@ std::vector<ContextMemory> context_room(std::span<const ContextShare> shares, st
   const auto add = [&](std::string_view device, std::uint64_t bytes) {
     if (bytes == 0) return true;
     const auto free = free_of(pools, device);
-    // All of a context is in proportion to its cells, or doesn't grow at all.
+    // All parts of a context are proportional to its cells, or constant.
     if (free) room.push_back({.per_token = (bytes + cells - 1) / cells * contexts, .free = *free + bytes});
     return free.has_value();
   };

@@ -52,7 +52,7 @@ void GrammarFollower::accept(Token token) {
     return matcher_.accept(token);
   }
   const auto text = shared_->vocabulary_.piece(token);
-  // What is too far back for any trigger goes, in large pieces.
+  // Drops text that is too far back for any trigger, in large pieces.
   if (answer_.size() > 64 * kTriggerWindow) {
     const auto kept = std::ranges::find_if(
         pieces_, [&](const Piece& piece) { return piece.begin + 32 * kTriggerWindow >= answer_.size(); });

@@ -1,5 +1,4 @@
-// One answer's way through its grammar, from where it begins to count: at once, or with a trigger. One thread at a
-// time.
+// Applies a grammar to one generation, from the start or from a trigger on. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -11,7 +10,8 @@
 
 namespace corral::engine {
 
-// What answers to the same request share. Making it takes time with the grammar's length; not for loops.
+// Parts of a grammar that all choices of a request share. make() takes time with the length of the grammar; not for
+// loops.
 class SharedGrammar {
  public:
   // Errors: invalid_argument with `grammar` or `grammar_triggers`.
@@ -33,13 +33,13 @@ class SharedGrammar {
 
 class GrammarFollower {
  public:
-  // Throws as GrammarMatcher does, as all calls do.
+  // All calls throw as those of GrammarMatcher.
   explicit GrammarFollower(std::shared_ptr<const SharedGrammar> shared);
 
-  // It counts. Until then everything is allowed.
+  // The grammar applies. Before its trigger, everything is allowed.
   bool counts() const { return !waiting_; }
   bool allows(Token token) { return waiting_ || matcher_.allows(token); }
-  // Only where it counts.
+  // Requires counts().
   const std::vector<bool>& allowed() { return matcher_.allowed(); }
   void accept(Token token);
 
@@ -47,7 +47,7 @@ class GrammarFollower {
   const std::shared_ptr<const SharedGrammar> shared_;
   GrammarMatcher matcher_;
   bool waiting_;
-  std::string answer_;  // while it waits: its end, where a trigger could be
+  std::string answer_;  // while waiting: the end of the text, where a trigger may match
   struct Piece {
     Token token;
     std::size_t begin;

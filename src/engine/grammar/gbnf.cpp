@@ -29,7 +29,7 @@ class Parser {
     rule_name_ = {};
     return std::move(rules_).table(text_.size());
   }
-  // Where a fault is, for people.
+  // Position of a fault, as text.
   std::string place(std::size_t at) const {
     const auto before = text_.substr(0, std::min(at, text_.size()));
     const auto line = 1 + std::ranges::count(before, '\n');
@@ -46,7 +46,7 @@ class Parser {
   [[noreturn]] void expected(std::string_view what) const {
     fault(at_ < text_.size() ? fmt::format("expected {}, not '{}'", what, shown()) : fmt::format("expected {}", what));
   }
-  // The character that stands here, whole.
+  // The whole character at this position.
   std::string_view shown() const {
     std::size_t end = at_ + 1;
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) ++end;
@@ -123,12 +123,12 @@ class Parser {
           return static_cast<unsigned char>(escape);
         default:
           --at_;
-          fault(at_ < text_.size() ? fmt::format("'\\{}' is no escape", shown()) : "the text ends in an escape");
+          fault(at_ < text_.size() ? fmt::format("'\\{}' is not an escape", shown()) : "the text ends in an escape");
       }
     }
     const auto lead = static_cast<unsigned char>(text_[at_]);
     const std::size_t length = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 0;
-    if (length == 0 || at_ + length > text_.size()) fault("a byte that is no UTF-8");
+    if (length == 0 || at_ + length > text_.size()) fault("a byte that is not UTF-8");
     std::uint32_t value = length == 1 ? lead : lead & (0x7Fu >> length);
     for (std::size_t i = 1; i < length; ++i) value = value << 6 | (static_cast<unsigned char>(text_[at_ + i]) & 0x3Fu);
     at_ += length;
@@ -138,7 +138,8 @@ class Parser {
   void grow(std::size_t by) {
     symbols_ += by;
     if (symbols_ > kMaxGrammarSymbols) {
-      fault(fmt::format("written out the grammar has more than {} symbols: repeat less", kMaxGrammarSymbols));
+      fault(fmt::format("with repetitions expanded, the grammar has more than {} symbols: repeat less",
+                        kMaxGrammarSymbols));
     }
   }
   void add(Rule& rule, Kind kind, std::uint32_t value = 0) {
@@ -180,7 +181,7 @@ class Parser {
     return rule;
   }
 
-  // Symbols until something that can't be one. The last item is what an operator behind it repeats.
+  // Reads symbols up to the first text that is none. The last item is what an operator behind it repeats.
   void sequence(Rule& rule, bool nested, std::size_t depth) {
     std::size_t item = rule.size();
     while (at_ < text_.size()) {
@@ -223,7 +224,7 @@ class Parser {
           const auto [least, most] = repetition();
           if (item == rule.size()) {
             at_ = operation;
-            fault("there is nothing in front that could be repeated");
+            fault("nothing before the repetition that could be repeated");
           }
           repeat(rule, item, least, most);
           skip_space(nested);
@@ -254,7 +255,7 @@ class Parser {
       grow(1);
       ranges.emplace_back(low, high);
     }
-    // As libllama has it: an empty class is nothing at all.
+    // As in libllama: an empty class adds nothing.
     if (ranges.empty()) return;
     if (!inverse && ranges.size() == 1 && ranges[0].first == ranges[0].second)
       return add(rule, Kind::character, ranges[0].first);
@@ -278,7 +279,7 @@ class Parser {
       id = static_cast<std::uint64_t>(*found);
       at_ = end + 1;
     }
-    if (id > std::numeric_limits<std::int32_t>::max()) fault("no model has a token of such a number");
+    if (id > std::numeric_limits<std::int32_t>::max()) fault("no model has a token with this number");
     add(rule, inverse ? Kind::not_token : Kind::token, static_cast<std::uint32_t>(id));
   }
 
@@ -299,7 +300,7 @@ class Parser {
       skip_space(true);
     }
     if (!take('}')) expected("',' or '}'");
-    if (least > kMaxRepetition) fault(fmt::format("repeated {} times, at most {} are taken", least, kMaxRepetition));
+    if (least > kMaxRepetition) fault(fmt::format("repeated {} times, at most {} are allowed", least, kMaxRepetition));
     if (most < least) fault(fmt::format("repeated at least {} and at most {} times", least, most));
     return {least, most > kMaxRepetition ? kNoMost : most};
   }

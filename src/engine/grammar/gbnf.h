@@ -1,7 +1,7 @@
-// GBNF, the grammars of llama.cpp, as a table of symbols: what libllama 0.5.0 takes is taken here and means the same.
-// Pure functions over texts; safe on every thread.
+// Parses GBNF, llama.cpp's grammar format, into a table of symbols. Accepts what libllama 0.5.0 accepts, with the same
+// meaning. Pure functions; safe on every thread.
 //
-// What a text can grow to is bounded: repetitions are written out, so "x"{2000} is 2,000 symbols.
+// The size of the result is limited: repetitions are expanded, so "x"{2000} is 2,000 symbols.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace corral::engine {
 
-// A rule is its alternatives one behind the other: symbols, `alternative` between them, `end` behind the last.
+// A rule is a sequence of alternatives: symbols, `alternative` between them, `end` behind the last.
 struct GrammarSymbol {
   enum class Kind : std::uint8_t { end, alternative, rule, character, any, in_class, not_in_class, token, not_token };
   Kind kind = Kind::end;
@@ -36,30 +36,30 @@ struct Grammar {
   std::vector<std::uint32_t> rules;         // where those of each rule begin in `alternatives`, and the end of all
   std::vector<Ranges> classes;              // sorted, without overlaps
   std::uint32_t root = 0;                   // a rule
-  // Beyond ASCII: where ranges begin or end. Characters between two of them are all the same to this grammar.
+  // Beyond ASCII: where ranges begin or end. Characters between two boundaries are equivalent for this grammar.
   std::vector<std::uint32_t> boundaries;
 
   std::span<const std::uint32_t> alternatives_of(std::uint32_t rule) const {
     return std::span(alternatives).subspan(rules[rule], rules[rule + 1] - rules[rule]);
   }
-  // Characters of one column are all the same to this grammar. Columns count from 0.
+  // Characters of one column are equivalent for this grammar. Columns count from 0.
   std::size_t column(std::uint32_t code_point) const;
   bool matches(const GrammarSymbol& symbol, std::uint32_t code_point) const;
   // Whether a code point of this range can match.
   bool matches_any(const GrammarSymbol& symbol, std::uint32_t low, std::uint32_t high) const;
 };
 
-// Written out, a grammar has no more symbols than this.
+// Most symbols of a grammar with expanded repetitions.
 inline constexpr std::size_t kMaxGrammarSymbols = 256 * 1024;
-// Parentheses nest no deeper: each level takes some of the stack.
+// Most nested parentheses: each level takes some of the stack.
 inline constexpr std::size_t kMaxGrammarNesting = 512;
-// A repetition has no larger minimum; a larger maximum counts as none, as in libllama.
+// Largest minimum of a repetition; a larger maximum is treated as none, as in libllama.
 inline constexpr std::uint32_t kMaxRepetition = 2000;
 
-// The one token that a text like "<|end|>" is; none: it is none or several.
+// The one token for a text like "<|end|>"; none: there is none, or the text is several tokens.
 using FindToken = std::function<std::optional<Token>(std::string_view text)>;
 
-// Errors: invalid_argument, saying line, column and rule.
+// Errors: invalid_argument, with line, column and rule.
 Result<Grammar> parse_gbnf(std::string_view text, const FindToken& find_token);
 
 }  // namespace corral::engine

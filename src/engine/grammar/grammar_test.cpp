@@ -84,8 +84,8 @@ TEST(Grammar, FaultsSayWhereTheyAre) {
   EXPECT_THAT(fault("root ::= \"a\" | thing"), HasSubstr("line 1, column 16: the rule 'thing' is used"));
   EXPECT_THAT(fault("root ::= root \"a\" | \"b\""), HasSubstr("the rule 'root' begins with itself"));
   EXPECT_THAT(fault("root ::= a\na ::= \"\" | \"x\"\nb ::= a b"), HasSubstr("the rule 'b' begins with itself"));
-  EXPECT_THAT(fault("root ::= *"), HasSubstr("nothing in front"));
-  EXPECT_THAT(fault(R"(root ::= "\q")"), HasSubstr(R"('\q' is no escape)"));
+  EXPECT_THAT(fault("root ::= *"), HasSubstr("nothing before the repetition"));
+  EXPECT_THAT(fault(R"(root ::= "\q")"), HasSubstr(R"('\q' is not an escape)"));
   EXPECT_THAT(fault(R"(root ::= "a)"), HasSubstr("closing quote"));
   EXPECT_THAT(fault(R"(root ::= [a)"), HasSubstr("expected ']'"));
   EXPECT_THAT(fault(R"(root ::= "\x6")"), HasSubstr("2 hexadecimal digits"));

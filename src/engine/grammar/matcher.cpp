@@ -19,7 +19,7 @@ std::uint64_t hash_of(std::span<const std::uint32_t> stacks) {
   return hash;
 }
 
-// Of characters that a state remembers its next for.
+// Columns for which a state caches its transitions.
 constexpr std::size_t kColumns = 256;
 
 bool is_token(Kind kind) { return kind == Kind::token || kind == Kind::not_token; }
@@ -39,7 +39,7 @@ GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar, const Gra
 
 void GrammarMatcher::spend() {
   if (++spent_ <= limits_.steps) return;
-  throw std::runtime_error("the grammar can be read in too many ways here: make it less ambiguous");
+  throw std::runtime_error("the grammar is too ambiguous here: simplify it");
 }
 
 std::uint32_t GrammarMatcher::push(std::uint32_t symbol, std::uint32_t below) {
@@ -67,7 +67,7 @@ void GrammarMatcher::expand(std::uint32_t first) {
       if (expanded_.size() > limits_.stacks) {
         todo_.clear();
         throw std::runtime_error(
-            fmt::format("the grammar can be read in more than {} ways here: make it less ambiguous", limits_.stacks));
+            fmt::format("the grammar is too ambiguous here (more than {} parses): simplify it", limits_.stacks));
       }
       continue;
     }
@@ -185,12 +185,12 @@ const std::vector<bool>& GrammarMatcher::allowed() {
   for (Token token = 0; static_cast<std::uint32_t>(token) < vocabulary_.size(); ++token) {
     if (vocabulary_.ends(token)) allowed_[static_cast<std::size_t>(token)] = may_end();
   }
-  // walk_[n]: behind the first n bytes of the entry; it ends where nothing can come any more.
+  // walk_[n]: position behind the first n bytes of the entry; ends at the first byte without a continuation.
   walk_.assign(1, now_);
   for (const auto& entry : vocabulary_.sorted()) {
     const auto text = vocabulary_.piece(entry.token);
     if (walk_.size() > entry.shared + 1u) walk_.resize(entry.shared + 1u);
-    if (walk_.size() < entry.shared + 1u) continue;  // it died in what they share
+    if (walk_.size() < entry.shared + 1u) continue;  // the common prefix has no continuation
     while (walk_.size() <= text.size()) {
       const auto place = step(walk_.back(), static_cast<unsigned char>(text[walk_.size() - 1]));
       if (place.state == kDead) break;
@@ -214,7 +214,7 @@ const std::vector<bool>& GrammarMatcher::allowed() {
 
 void GrammarMatcher::accept(Token token) {
   if (vocabulary_.ends(token)) {
-    if (!may_end()) throw std::runtime_error("the answer ended where the grammar wants more");
+    if (!may_end()) throw std::runtime_error("the output ended before the grammar allows it");
     return;
   }
   accept(token, vocabulary_.piece(token));
@@ -241,7 +241,7 @@ void GrammarMatcher::accept(Token token, std::string_view text) {
   now_ = place;
 }
 
-// Each call may spend its steps. What was remembered for others goes when it has become much.
+// Each call has its own step limit. Clears the caches when they are large.
 void GrammarMatcher::begin_call() {
   spent_ = 0;
   if (stacks_.size() + held_ > forget_at_) forget();
@@ -267,7 +267,7 @@ void GrammarMatcher::forget() {
     expanded_.push_back(moved[stack]);
   }
   now_.state = make_state();
-  // What can't be forgotten is not looked through again soon.
+  // Delays the next clearing, since these entries must stay.
   forget_at_ = std::max<std::size_t>(limits_.kept_stacks, 2 * (stacks_.size() + held_));
 }
 

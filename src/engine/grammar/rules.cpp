@@ -1,4 +1,4 @@
-// From the rules of a grammar to its table, and what the table says of characters.
+// Builds the table of a grammar from its rules, and answers questions about characters.
 #include "engine/grammar/rules.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using Kind = GrammarSymbol::Kind;
 
 constexpr std::uint32_t kAscii = 128;
 
-// Sorted and without overlaps. A range that is none, its end before its begin, goes.
+// Sorts ranges and joins overlaps. Drops ranges that end before they begin.
 Grammar::Ranges merged(Grammar::Ranges ranges) {
   std::erase_if(ranges, [](const auto& range) { return range.first > range.second; });
   std::ranges::sort(ranges);
@@ -62,9 +62,11 @@ void GrammarRules::refuse_missing(std::size_t text_size) const {
   for (const auto& [name, id] : ids_) {
     if (!rules_[id].empty()) continue;
     const auto shown = name.substr(0, 60);
-    throw GrammarFault{seen_at_[id], fmt::format("the rule '{}' is used but not there: add '{} ::= …'", shown, shown)};
+    throw GrammarFault{seen_at_[id],
+                       fmt::format("the rule '{}' is used but not defined: add '{} ::= …'", shown, shown)};
   }
-  if (!ids_.contains("root")) throw GrammarFault{text_size, "there is no rule 'root', where an answer begins: add one"};
+  if (!ids_.contains("root"))
+    throw GrammarFault{text_size, "there is no rule 'root', the start of the grammar: add one"};
 }
 
 Grammar GrammarRules::lay_out() && {
@@ -106,8 +108,8 @@ std::vector<bool> GrammarRules::empty_rules() const {
   return may_be_empty;
 }
 
-// The rules with which an alternative of this one can begin. As libllama has it, only a rule that has an empty
-// alternative itself is looked through; what is empty by way of others ends in the same stack again, and is found.
+// Rules with which an alternative of this rule can begin. As in libllama, only a rule with an empty alternative of its
+// own is skipped over; other empty rules lead to the same stack and are found there.
 std::vector<std::uint32_t> GrammarRules::beginnings(std::uint32_t id, const std::vector<bool>& may_be_empty) const {
   std::vector<std::uint32_t> all;
   bool beginning = true;
@@ -126,7 +128,7 @@ std::vector<std::uint32_t> GrammarRules::beginnings(std::uint32_t id, const std:
 
 std::string GrammarRules::name_of(std::uint32_t id) const {
   const auto named = std::ranges::find(ids_, id, [](const auto& one) { return one.second; });
-  return named == ids_.end() ? "what stands here" : "the rule '" + named->first.substr(0, 60) + "'";
+  return named == ids_.end() ? "this expression" : "the rule '" + named->first.substr(0, 60) + "'";
 }
 
 void GrammarRules::refuse_left_recursion() const {
@@ -192,7 +194,7 @@ bool Grammar::matches_any(const GrammarSymbol& symbol, std::uint32_t low, std::u
       return true;
     case Kind::in_class:
       return in(classes[symbol.value], low, high);
-    case Kind::not_in_class:  // as libllama has it: not when the class reaches into the range
+    case Kind::not_in_class:  // as in libllama: no match if the class reaches into the range
       return !in(classes[symbol.value], low, high);
     default:
       return false;

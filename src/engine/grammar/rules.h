@@ -1,4 +1,4 @@
-// The rules of a grammar while its text is read, and how a table is made of them. Used by parse_gbnf() only.
+// Rules of a grammar during parsing, and the table made of them. Used by parse_gbnf() only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace corral::engine {
 
-// Thrown: why a text is no grammar, and at which of its bytes.
+// Exception: why a text is not a grammar, and the byte position.
 struct GrammarFault {
   std::size_t at;
   std::string reason;
@@ -23,16 +23,16 @@ using GrammarRule = std::vector<GrammarSymbol>;
 
 class GrammarRules {
  public:
-  // The rule of this name, met at a byte of the text; it may be defined later.
+  // The rule of this name, found at a byte of the text; its definition may follow later.
   std::uint32_t named(std::string_view name, std::size_t at);
-  // A rule of which the text knows nothing but what stands there.
+  // A rule without a name in the text.
   std::uint32_t unnamed(std::size_t at);
   void define(std::uint32_t id, GrammarRule rule) { rules_[id] = std::move(rule); }
-  // Characters of these ranges, which may overlap; the number of the class.
+  // Class of the characters in these ranges, which may overlap; returns the number of the class.
   std::uint32_t add_class(Grammar::Ranges ranges);
 
-  // All of them in one table; `text_size` is where a fault of the whole text is. Throws GrammarFault: a rule that is
-  // used and not there, no root, left recursion.
+  // All rules in one table; `text_size` is the position of faults of the whole text. Throws GrammarFault: a rule that
+  // is used but not defined, no root, left recursion.
   Grammar table(std::size_t text_size) &&;
 
  private:
@@ -45,7 +45,7 @@ class GrammarRules {
 
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::vector<GrammarRule> rules_;
-  std::vector<std::size_t> seen_at_;  // where each rule was met first
+  std::vector<std::size_t> seen_at_;  // first position of each rule
   std::vector<Grammar::Ranges> classes_;
 };
 

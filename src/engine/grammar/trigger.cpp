@@ -48,14 +48,14 @@ Result<GrammarTriggers> GrammarTriggers::make(const GrammarOptions& options) {
     if (!word.empty()) made.words_.push_back(word);
   }
   re2::RE2::Options how;
-  how.set_encoding(re2::RE2::Options::EncodingLatin1);  // bytes: an answer may end in half a character
+  how.set_encoding(re2::RE2::Options::EncodingLatin1);  // bytes: the output may end inside a character
   how.set_log_errors(false);
   how.set_dot_nl(false);
   how.set_max_mem(1 << 20);
   int program = 0;
   for (const auto& pattern : options.trigger_patterns) {
     if (pattern.size() > kMaxTriggerPattern) {
-      return refuse(pattern, fmt::format("it has {} bytes, at most {} are taken: use a word (type 1)", pattern.size(),
+      return refuse(pattern, fmt::format("it has {} bytes, at most {} are allowed: use a word (type 1)", pattern.size(),
                                          kMaxTriggerPattern));
     }
     auto compiled = std::make_unique<re2::RE2>(without_look_ahead(pattern), how);

@@ -1,5 +1,5 @@
-// What makes a lazy grammar count: a token, a word in the answer, or a pattern. Words and patterns are looked for in
-// linear time and bounded memory (RE2), for they come from clients and are tried at every token.
+// Triggers of a lazy grammar: a token, a word, or a pattern in the output. Words and patterns come from clients and are
+// searched at every token, so the search (RE2) takes linear time and bounded memory.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,14 @@ class RE2;
 
 namespace corral::engine {
 
-// How much of the end of an answer patterns see. One that begins with ^ counts only while the answer is no longer.
+// Bytes at the end of the output that patterns see. A pattern that begins with ^ matches only while the output is no
+// longer than this.
 inline constexpr std::size_t kTriggerWindow = 2048;
 inline constexpr std::size_t kMaxTriggerPattern = 512;  // bytes
-// Instructions that all patterns of one grammar are compiled to, together: each may be looked at for every byte seen.
+// Limit for the compiled instructions of all patterns of one grammar: each may run for every byte.
 inline constexpr int kMaxTriggerProgram = 1024;
 
-// Immutable; shared by all answers that wait for the same.
+// Immutable; shared by all generations that wait for the same triggers.
 class GrammarTriggers {
  public:
   // Errors: invalid_argument, naming the pattern.
@@ -32,8 +33,8 @@ class GrammarTriggers {
   GrammarTriggers(GrammarTriggers&&) noexcept;
 
   bool is_token(Token token) const;
-  // Where in `answer` the grammar begins to count, if it does with the last `added` bytes: the word, the pattern's
-  // first group that has anything, or the pattern.
+  // Where in `answer` the grammar begins to apply, if a trigger ends in the last `added` bytes: at the word, at the
+  // first non-empty group of the pattern, or at the pattern.
   std::optional<std::size_t> find(std::string_view answer, std::size_t added) const;
 
  private:

@@ -1,4 +1,4 @@
-// Histories that are in cells, by the adapters that they were computed with: KV of one set is of no use under another.
+// Histories in KV cells, by the adapter scales that they were computed with: sessions share KV of equal scales only.
 // One thread.
 #pragma once
 

@@ -18,7 +18,7 @@ class Batch {
   Batch& operator=(const Batch&) = delete;
 
   void clear() { batch_.n_tokens = 0; }
-  // Index of the token, by which its logits are asked for; -1 if the batch is full.
+  // Row of the token, which identifies its logits; -1 if the batch is full.
   std::int32_t add(Token token, std::uint32_t position, std::int32_t sequence, bool output) {
     if (size() == capacity_) return -1;
     const std::int32_t i = batch_.n_tokens++;

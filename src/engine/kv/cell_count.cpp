@@ -35,13 +35,13 @@ void CellCount::set(std::int32_t sequence, std::uint32_t length) {
     }
   }
   if (before == length) return;
-  // A run goes on only where nobody shares it.
+  // Extend the last run only if no other sequence shares it.
   const bool alone = !parts.empty() && parts.back().run.use_count() == 1;
   if (!alone) {
     parts.push_back({std::make_shared<Run>(), length - before});
     return enter(parts.back());
   }
-  // Of each stream with each pass: its number changes, and nothing is made or freed.
+  // Runs for each stream at each pass: the node is reused, so nothing is allocated.
   Part& last = parts.back();
   auto user = last.run->users.extract(last.run->users.begin());
   user.key() = last.cells += length - before;

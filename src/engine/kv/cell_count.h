@@ -1,5 +1,5 @@
-// How many KV cells of one pool are taken, which libllama doesn't tell: a cell that several sequences share counts
-// once, and is free when the last of them lets go. One thread.
+// Counts the used KV cells of a unified layout, which libllama does not report. A cell that several sequences share
+// counts once, and is free when the last of them releases it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ namespace corral::engine {
 
 class CellCount {
  public:
-  // The sequence has so many tokens now: what is new was computed for it alone.
+  // Sets the length of the sequence; new tokens were computed for it alone.
   void set(std::int32_t sequence, std::uint32_t length);
-  // `to` (empty) has the first `length` tokens of `from` too.
+  // Shares the first `length` tokens of `from` with `to`, which was empty.
   void share(std::int32_t from, std::int32_t to, std::uint32_t length);
 
   std::uint32_t used() const { return used_; }
   // Of these sequences together.
   std::uint32_t used_by(std::span<const std::int32_t> sequences) const;
-  // That are free when this one lets go.
+  // Cells that become free when this sequence is cleared.
   std::uint32_t own(std::int32_t sequence) const;
 
  private:
-  // Cells that were computed one after another by one sequence. Whoever shares them has them from the first one on, so
-  // as many are taken as the one with the most has.
+  // Consecutive cells that one sequence computed. A sequence that shares them has them from the first one on, so the
+  // used cells are those of the sequence with the most.
   struct Run {
-    std::map<std::uint32_t, std::uint32_t> users;  // by how many cells they have of it
+    std::map<std::uint32_t, std::uint32_t> users;  // by their number of cells of the run
     std::uint32_t counted = 0;                     // while used_by() counts
     std::uint32_t taken() const { return users.empty() ? 0 : users.rbegin()->first; }
   };

@@ -12,7 +12,7 @@ std::uint32_t CellLedger::idle(std::span<const std::int32_t> running) const {
 bool CellLedger::has_room(const CellClaims& claims, const CellDemand& demand) const {
   if (!common()) return true;
   std::uint64_t taken = memory_->cells_of(claims.sequences);
-  if (demand.source >= 0) {  // what it shares with somebody who doesn't run can't be had any more then
+  if (demand.source >= 0) {  // the shared cells of an idle source can't be freed then
     std::vector<std::int32_t> with_source = claims.sequences;
     with_source.push_back(demand.source);
     taken += std::min<std::uint64_t>(memory_->cells_of(with_source) - taken, demand.shared);

@@ -1,5 +1,5 @@
-// The one place where a worker looks at what cells there are: for admission, reclaiming, preemption and restoring. A
-// cell that several sequences share counts once, wherever it is counted. One thread.
+// Cell accounting of a worker: the only source for admission, reclaim, preemption and restore. A shared cell counts
+// once. One thread.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,36 @@
 
 namespace corral::engine {
 
-// Whoever gets a place must be able to stay: as many tokens of its answer, and of everybody's who runs, are counted as
-// if they were in cells already.
+// Tokens for which cells are reserved for each admitted session, so that it is not preempted at once.
 inline constexpr std::uint32_t kPromisedTokens = 16;
 
-// Those that have a place.
+// Cells of the admitted sessions.
 struct CellClaims {
-  std::vector<std::int32_t> sequences;  // that they hold
-  std::uint32_t promised = 0;           // cells that they will take beside, as far as can be foreseen
+  std::vector<std::int32_t> sequences;  // their sequences
+  std::uint32_t promised = 0;           // further cells that they will need, as far as known
 };
 
-// Who wants one.
+// Cells of a session to be admitted.
 struct CellDemand {
-  std::uint32_t cells = 0;   // that it will take
+  std::uint32_t cells = 0;   // cells that it needs
   std::int32_t source = -1;  // a sequence that it shares cells with; -1: none
-  std::uint32_t shared = 0;  // so many of them
+  std::uint32_t shared = 0;  // number of shared cells
 };
 
 class CellLedger {
  public:
-  // nullptr: there is no memory.
+  // nullptr: no memory.
   void bind(const KvMemory* memory) { memory_ = memory; }
 
-  // Whether sequences take cells from each other at all: not where each has a part, or all take the same.
+  // Whether sequences compete for cells: not in a split layout, or if each sequence takes the same memory.
   bool common() const { return memory_ != nullptr && memory_->shape().unified() && memory_->counts_cells(); }
-  // Cells that nobody has.
+  // Cells that no sequence has.
   std::uint32_t free() const { return common() ? memory_->free_cells() : 0xFFFFFFFF; }
-  // That giving up the sequence frees.
+  // Cells that become free when the sequence is cleared.
   std::uint32_t gain(std::int32_t sequence) const { return common() ? memory_->own_cells(sequence) : 0; }
-  // Of all others than these: what can be had without taking anybody's place.
+  // Cells of all sequences except `running`: they can be freed without a preemption.
   std::uint32_t idle(std::span<const std::int32_t> running) const;
-  // Whether there are cells for one more, at the cost of those at most that don't run.
+  // Whether there are cells for `demand` if all idle sequences are evicted.
   bool has_room(const CellClaims& claims, const CellDemand& demand) const;
 
  private:

@@ -32,7 +32,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::string_view kEnding = ".kv";
 constexpr std::size_t kHashDigits = 16;
 constexpr std::size_t kNameLength = 2 * kHashDigits + 1 + kEnding.size();
-// Nobody writes one file for so long: whoever made the temporary one is gone.
+// No process writes one file for so long: the writer of the temporary file has ended.
 constexpr std::chrono::hours kForgotten{1};
 
 struct FixedHead {
@@ -107,7 +107,7 @@ struct OpenFile {
 
 Result<OpenFile> open_parked(const fs::path& path, std::string_view fingerprint) {
   OpenFile file;
-  // O_NONBLOCK: opening a FIFO that nobody writes to must not wait.
+  // O_NONBLOCK: opening a FIFO without a writer must not block.
   file.fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status{};
   if (!file.fd || ::fstat(file.fd.get(), &status) != 0) return system_failure(path, "can't be opened", errno);
@@ -121,10 +121,10 @@ Result<OpenFile> open_parked(const fs::path& path, std::string_view fingerprint)
   }
   if (fixed.magic != kMagic) return damaged(path, "isn't one");
   if (fixed.version != kVersion) return damaged(path, "is of another version");
-  // Each size by itself first, so that their sum can't run over.
+  // Check each size first, so that their sum can't overflow.
   if (fixed.tokens > size / sizeof(Token) || fixed.payload_bytes > size ||
       sizeof fixed + fixed.fingerprint_bytes + fixed.tokens * sizeof(Token) + fixed.payload_bytes != size) {
-    return damaged(path, "isn't as long as its head says");
+    return damaged(path, "has another size than its head says");
   }
 
   std::vector<std::uint8_t> head(size - fixed.payload_bytes);
@@ -137,7 +137,7 @@ Result<OpenFile> open_parked(const fs::path& path, std::string_view fingerprint)
   std::memcpy(head.data(), &hashed, sizeof hashed);
   if (hash_of(head) != fixed.head_hash) return damaged(path, "has a damaged head");
   if (!std::ranges::equal(rest.first(fixed.fingerprint_bytes), fingerprint))
-    return damaged(path, "belongs to something else");
+    return damaged(path, "belongs to another model, adapter set or version");
   file.tokens.resize(fixed.tokens);
   if (fixed.tokens > 0)
     std::memcpy(file.tokens.data(), rest.data() + fixed.fingerprint_bytes, fixed.tokens * sizeof(Token));
@@ -177,7 +177,7 @@ Result<> write_parked(const fs::path& path, std::string_view fingerprint, const 
   UniqueFd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd) return system_failure(path, "can't be made", errno);
   int error = write_all(fd.get(), head) && write_all(fd.get(), parked.bytes) ? 0 : errno;
-  // Some file systems tell only now that there was no room.
+  // Some file systems report a full disk only at close().
   if (::close(fd.release()) != 0 && error == 0) error = errno;
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return {};
@@ -208,7 +208,7 @@ Result<std::vector<ParkedFile>> list_parked(const fs::path& folder) {
   const auto now = fs::file_time_type::clock::now();
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().native();
-    // What vanishes meanwhile isn't an error: other processes keep house here too.
+    // A file that vanishes meanwhile is no error: other processes clean up here too.
     std::error_code gone;
     if (!has_name_form(name) || !it->is_regular_file(gone)) continue;
     ParkedFile file{.path = it->path(), .bytes = it->file_size(gone), .used = it->last_write_time(gone)};

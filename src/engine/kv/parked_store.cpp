@@ -112,7 +112,7 @@ ParkedStore::Found ParkedStore::find(std::span<const Token> wanted, std::uint32_
       } else if (files == Files::read && begin_reading(match->owner)) {
         return {.hit = std::nullopt, .coming = true, .begun = true};
       } else {
-        files = Files::ignored;  // what is in memory must do
+        files = Files::ignored;  // use only what is in memory
       }
     }
     ++counts_.misses;
@@ -141,7 +141,7 @@ bool ParkedStore::begin_reading(Id id) {
   return entry.reading;
 }
 
-// Without memory for it nothing has come: whoever waits asks again, or computes.
+// Without memory for the result, the read counts as failed: the session asks again, or computes.
 void ParkedStore::read_aside(Id id, const std::filesystem::path& file) {
   try {
     take_in(id, read(file));
@@ -158,13 +158,13 @@ void ParkedStore::end_reading(Id id) noexcept {
   for (auto& call : when_read_) call();
 }
 
-// A file has been read by a chore, or couldn't be: then its entry is forgotten.
+// Takes the result of a read. A failed read forgets the entry.
 void ParkedStore::take_in(Id id, Result<Parked> read) {
   Freed freed;
   guarded([&] {
     const auto found = entries_.find(id);
     if (found == entries_.end() || found->second.parked != nullptr) return;
-    // Another process may have put other tokens with the same hash there.
+    // Another process may have stored other tokens with the same hash.
     bool same = false;
     if (read && index_.length(id) == read->tokens.size()) {
       index_.visit(read->tokens, static_cast<std::uint32_t>(read->tokens.size()),
@@ -199,7 +199,7 @@ ParkedStats ParkedStore::stats() const {
 std::optional<RadixIndex::Match> ParkedStore::choose(std::span<const Token> wanted, std::uint32_t least,
                                                      bool in_files) const {
   std::optional<RadixIndex::Match> chosen;
-  // Among those that match equally far: what is in memory, then what is short, since all of its bytes are restored.
+  // Among equal matches prefers entries in memory, then short ones, since a restore copies all bytes.
   std::tuple<bool, std::uint32_t> cost;
   index_.visit(wanted, least, [&](const RadixIndex::Match& match) {
     if (chosen && match.length < chosen->length) return true;
@@ -245,7 +245,7 @@ std::optional<ParkedStore::Id> ParkedStore::admit(std::span<const Token> tokens,
 void ParkedStore::remember(Entry& entry, std::shared_ptr<const Parked> parked, Freed& freed) {
   memory_ += memory_bytes(*parked);
   entry.parked = std::move(parked);
-  entry.used = now();  // so that it isn't the one to go
+  entry.used = now();  // so that it is not evicted itself
   while (memory_ > options_.memory_bytes) {
     auto oldest = entries_.end();
     for (auto it = entries_.begin(); it != entries_.end(); ++it) {
@@ -283,7 +283,7 @@ void ParkedStore::file_gone(Id id) {
   if (found->second.parked == nullptr) drop(id, none);
 }
 
-// Never the same twice: there is always one that was used least recently.
+// Strictly increasing: there is always exactly one least recently used entry.
 ParkedStore::Time ParkedStore::now() {
   last_used_ = std::max(Time::clock::now(), last_used_ + Time::duration(1));
   return last_used_;

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Conversations are nobody else's business, and what others put there must not get into an answer: the folder is this
-// user's, and nobody else may write into it. One that isn't there will be made so.
+// Conversations are private, and files of other users must not get into an answer. So the folder must belong to this
+// user, and only this user may write into it. A missing folder will be created so.
 Result<> check_folder(const fs::path& folder) {
   struct stat status{};
   if (::stat(folder.c_str(), &status) != 0) return {};
@@ -66,7 +66,7 @@ Result<ParkedStore::Saved> ParkedStore::save() {
   const std::scoped_lock saving(saving_);
   std::error_code error;
   if (fs::create_directories(options_.folder, error)) {
-    // What was said is nobody else's business.
+    // Conversations are private.
     fs::permissions(options_.folder, fs::perms::owner_all, error);
   }
   if (error) {
@@ -134,7 +134,7 @@ Result<std::vector<ParkedStore::Candidate>> ParkedStore::candidates(Saved& saved
       }
       all.push_back(std::move(candidate));
     }
-    // The rest of them another process removed.
+    // Another process has removed the rest.
     for (const auto& [file, id] : known) file_gone(id);
     for (const auto& [id, entry] : entries_) {
       if (entry.own || !entry.file.empty()) continue;
@@ -162,7 +162,7 @@ Result<> ParkedStore::write(const Candidate& candidate) {
 }
 
 void ParkedStore::set_file(Entry& entry, fs::path file, std::uint64_t bytes) {
-  // An entry with the same tokens may have been replaced a moment ago: its file is this one's now.
+  // An entry with the same tokens may just have been replaced: its file now belongs to this entry.
   std::erase(stale_, file);
   entry.file = std::move(file);
   entry.file_bytes = bytes;

@@ -12,7 +12,7 @@ std::uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) 
 
 namespace {
 
-// Gives memory back too, but not for the few tokens that a list is often cut by before it grows again.
+// Frees memory too, except for a few tokens, since lists are often cut a little and grow again.
 void cut(std::vector<Token>& edge, std::size_t length) {
   edge.resize(length);
   if (edge.capacity() > 2 * length) edge.shrink_to_fit();
@@ -25,7 +25,7 @@ RadixIndex::RadixIndex() : root_(std::make_unique<Node>()) {}
 RadixIndex::~RadixIndex() { clear(); }
 
 void RadixIndex::clear() noexcept {
-  // Not by recursion: a client decides how often lists part on the way down. And without asking for memory.
+  // Iterative, because clients control the depth of the tree; allocates nothing.
   for (Node* node = root_.get(); node != nullptr;) {
     if (node->children.empty()) {
       node = node->parent;
@@ -111,7 +111,7 @@ void RadixIndex::visit(std::span<const Token> wanted, std::uint32_t least, const
   for (const Node* seen = nullptr; node != nullptr; seen = node, node = node->parent) {
     matched = std::min(matched, node->end());
     if (matched < least) return;
-    // Everybody who comes this far, here and below, but for the branch that was seen already.
+    // All owners that match this far, here and below, except the visited branch.
     shorter.clear();
     for (const Place* place : node->places) {
       if (place->length < matched) {
@@ -134,7 +134,7 @@ void RadixIndex::visit(std::span<const Token> wanted, std::uint32_t least, const
       }
       go_on(next);
     }
-    // Then those whose lists end earlier on this edge.
+    // Then owners whose lists end earlier on this edge.
     std::ranges::sort(shorter, std::greater<>{}, &Place::length);
     for (const Place* place : shorter) {
       if (place->length < least || visitor({place->owner, place->length})) return;
@@ -180,8 +180,8 @@ RadixIndex::Node& RadixIndex::add_child(Node& parent, std::span<const Token> edg
   return added;
 }
 
-// Cuts the edge in two: the rest, and what ends or goes on behind it, moves into a new child. The owner for whom this
-// is done goes another way from here, so that there are two children in the end.
+// Splits the edge: its rest, with all that ends or continues behind it, becomes a new child. The caller adds a second
+// child.
 void RadixIndex::split(Node& node, std::uint32_t at) {
   std::vector<Child> children = std::exchange(node.children, {});
   const std::vector<Token> rest(node.edge.begin() + (at - node.start), node.edge.end());
@@ -194,7 +194,7 @@ void RadixIndex::split(Node& node, std::uint32_t at) {
   for (Place* place : places) attach(*place, place->length > at ? lower : node);
 }
 
-// The reverse: nothing parts here any more.
+// The reverse of split(): one child is left.
 void RadixIndex::absorb_only_child(Node& node) {
   const std::unique_ptr<Node> only = std::move(node.children.front().node);
   node.edge.insert(node.edge.end(), only->edge.begin(), only->edge.end());
@@ -204,7 +204,7 @@ void RadixIndex::absorb_only_child(Node& node) {
   --nodes_;
 }
 
-// An owner has left the node: what nobody's list needs any more goes.
+// After an owner has left the node: removes tokens and nodes that no list needs.
 void RadixIndex::tidy(Node* node) {
   if (node->parent == nullptr || !node->children.empty()) return;
   std::uint32_t end = node->start;

@@ -1,9 +1,8 @@
-// Who has computed which token lists: finds the longest beginning that a wanted list has in common with any of them.
+// Index of token lists by owner: finds the longest common prefix of a given list with any of them.
 //
-// A radix tree. Lists with the same beginning share its tokens, so memory is proportional to the distinct ones, and a
-// question costs the length of the answer, however many lists there are. An owner's list may end in the middle of an
-// edge; a node is made only where lists really part, so that a list growing by a token at a time costs that token.
-// Pure; one thread. Lengths are in tokens.
+// A radix tree. Lists with the same prefix share its tokens, so memory is proportional to distinct tokens, and the cost
+// of a lookup does not depend on the number of lists. A list may end in the middle of an edge. Nodes exist only where
+// lists diverge, so appending a token costs one token. Pure; one thread. Lengths are in tokens.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +18,20 @@
 
 namespace corral::engine {
 
-// How many tokens two lists have in common at their beginning.
+// Length of the common prefix.
 std::uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b);
 
 class RadixIndex {
  public:
-  // Whatever the caller files lists under; each owner has one list.
+  // Key chosen by the caller; each owner has one list.
   using Owner = std::uint64_t;
 
   struct Match {
     Owner owner = 0;
-    std::uint32_t length = 0;  // 0: nobody has anything in common
+    std::uint32_t length = 0;  // 0: no common prefix
   };
 
-  // True: that's enough.
+  // Returns true to stop.
   using Visitor = std::function<bool(const Match&)>;
 
   RadixIndex();
@@ -42,26 +41,26 @@ class RadixIndex {
 
   // Replaces the owner's list; an unknown owner becomes known, with an empty list too.
   void set(Owner owner, std::span<const Token> tokens);
-  // Puts tokens behind the owner's list: O(suffix), and once more the edge it stands on if it parts from others there.
+  // Appends tokens to the owner's list: O(suffix), plus one edge if the list diverges from others there.
   void extend(Owner owner, std::span<const Token> suffix);
-  // Cuts the owner's list back to `length`; a list that isn't longer stays as it is.
+  // Cuts the owner's list to `length`; a shorter list stays as it is.
   void truncate(Owner owner, std::uint32_t length);
   void erase(Owner owner);
-  // Forgets everything; also what a call left halfway for want of memory, which is fit for nothing else.
+  // Removes everything, also the remains of a call that ran out of memory; only clear() is allowed after such a call.
   void clear() noexcept;
 
-  // One of those that have most in common with `wanted`.
+  // An owner with the longest common prefix with `wanted`.
   Match best(std::span<const Token> wanted) const;
-  // Calls `visitor` with each owner that has at least `least` tokens in common with `wanted`, the longest first and in
-  // no order among equals, until it says that it's enough. It must not change the index.
+  // Calls `visitor` for each owner with a common prefix of at least `least` tokens, longest first, until it returns
+  // true. The order among equals is not defined. The visitor must not change the index.
   void visit(std::span<const Token> wanted, std::uint32_t least, const Visitor& visitor) const;
 
-  // Length of the owner's list, nothing for an unknown owner.
+  // Length of the owner's list; none for an unknown owner.
   std::optional<std::uint32_t> length(Owner owner) const;
   std::size_t size() const { return owners_.size(); }
-  // Tokens kept, each common beginning counted once.
+  // Stored tokens; common prefixes count once.
   std::size_t tokens() const { return tokens_; }
-  // Pieces the tree is made of: at most two for each owner.
+  // Nodes of the tree: at most two for each owner.
   std::size_t nodes() const { return nodes_; }
 
  private:
@@ -70,19 +69,19 @@ class RadixIndex {
     Token first;  // of the node's edge
     std::unique_ptr<Node> node;
   };
-  // An owner's place: the end of its list is somewhere behind the first token of the node's edge, or at the root.
+  // The end of an owner's list: behind the first token of the node's edge or later, or at the root.
   struct Place {
     Owner owner = 0;
     Node* node = nullptr;
     std::uint32_t length = 0;
-    std::uint32_t slot = 0;  // where the node's list of places has it
+    std::uint32_t slot = 0;  // index in Node::places
   };
   struct Node {
     Node* parent = nullptr;
     std::uint32_t start = 0;      // length of the list up to the edge
     std::vector<Token> edge;      // empty for the root only
-    std::vector<Child> children;  // by first token; none or at least two, but for the root
-    std::vector<Place*> places;   // of the owners whose lists end on this edge; in a leaf one ends at its very end
+    std::vector<Child> children;  // by first token; none or at least two, except at the root
+    std::vector<Place*> places;   // owners whose lists end on this edge; in a leaf, at least one at its end
 
     std::uint32_t end() const { return start + static_cast<std::uint32_t>(edge.size()); }
   };
@@ -102,7 +101,7 @@ class RadixIndex {
   static void detach(Place& place);
 
   std::unique_ptr<Node> root_;
-  std::unordered_map<Owner, Place> owners_;  // its elements don't move: nodes point at them
+  std::unordered_map<Owner, Place> owners_;  // nodes point at its elements, which do not move
   std::size_t tokens_ = 0;
   std::size_t nodes_ = 0;  // without the root
 };

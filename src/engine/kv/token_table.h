@@ -1,5 +1,4 @@
-// What a worker must know of a vocabulary, and how it gets a token from logits. Model and Sampler are these; the
-// simulation has its own.
+// Interfaces for the vocabulary and for sampling. Model and Sampler implement them; the simulation has its own.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +38,10 @@ class TokenPicker {
   virtual void prime(std::span<const Token> history) = 0;
   // One token from the logits of the whole vocabulary. Errors: decode_failed.
   virtual Result<Token> sample(const float* logits) = 0;
-  // It takes so long, milliseconds, that several are better off on several threads.
+  // Sampling takes milliseconds, so that several sessions should sample in parallel.
   virtual bool takes_long() const { return false; }
-  // What the token sampled last was drawn from, after all sampling options: its probability, and the n likeliest
-  // candidates, likeliest first. Candidates without a chance are left out.
+  // Distribution of the last sampled token, after all sampling options: its probability, and the n likeliest
+  // candidates, likeliest first, without those of probability 0.
   virtual Drawn drawn(std::uint32_t n) = 0;
 };
 

@@ -20,11 +20,11 @@ std::string backend_directory() {
 #ifdef CORRAL_LLAMA_BACKEND_DIR
   return CORRAL_LLAMA_BACKEND_DIR;
 #else
-  return {};  // an installed ggml knows its own place
+  return {};  // an installed ggml knows its folder
 #endif
 }
 
-// False: nothing was loaded, all must be tried.
+// False: nothing was loaded, and all variants must be tried.
 bool load_remembered(const std::filesystem::path& directory) {
   const char* const file = getenv("CORRAL_CPU_BACKEND");
   if (file == nullptr || getenv("GGML_BACKEND_PATH") != nullptr) return false;
@@ -35,7 +35,7 @@ bool load_remembered(const std::filesystem::path& directory) {
     const std::string name = entry.path().filename();
     if (!name.starts_with("libggml-") || entry.path().extension() != ".so") continue;
     if (name.starts_with("libggml-cpu") || name == "libggml-base.so") continue;
-    if (name != "libggml-rpc.so") return false;  // a GPU's: what may be loaded before what is ggml's to know
+    if (name != "libggml-rpc.so") return false;  // a GPU's: only ggml knows the order of loading
     others.push_back(entry.path());
   }
   if (failed || ggml_backend_load(file) == nullptr) return false;
@@ -46,14 +46,15 @@ bool load_remembered(const std::filesystem::path& directory) {
 bool has_cpu() { return ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU) != nullptr; }
 
 Result<> load_once(std::string directory) {
-  // A failed assertion in libllama would start a debugger to print its stack; the line itself is what helps.
+  // A failed assertion in libllama would start a debugger to print its stack; the message alone is enough.
   setenv("GGML_NO_BACKTRACE", "1", 0);
   install_llama_log();
   const std::string_view built = built_for_llama_version(), running = running_llama_version();
   if (running != built && !running.starts_with(std::string(built) + "-")) {
-    return fail(errc::version_mismatch, fmt::format("this program was built for llama.cpp {}, but the library that was "
-                                                    "loaded is {}: install the matching one or build anew",
-                                                    built, running));
+    return fail(errc::version_mismatch,
+                fmt::format("this program was built for llama.cpp {}, but the loaded library is {}: "
+                            "install the matching version or rebuild",
+                            built, running));
   }
   if (directory.empty()) directory = backend_directory();
   const LogCapture log;
@@ -91,7 +92,7 @@ std::string_view built_for_llama_version() { return CORRAL_LLAMA_VERSION; }
 std::string_view running_llama_version() { return llama_version(); }
 
 Result<> load_backends(std::string directory) {
-  // ggml's registry belongs to the process, so does this.
+  // ggml's registry is per process, and so is this state.
   static std::once_flag once;
   static Result<> outcome;
   std::call_once(once, [&] { outcome = load_once(std::move(directory)); });

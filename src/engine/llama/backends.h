@@ -1,4 +1,4 @@
-// Process-wide set-up of ggml and libllama: the one thing here that is global, because it is global in there.
+// Process-wide set-up of ggml and libllama. The only global state here, because theirs is global.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,22 @@ std::string_view built_for_llama_version();
 std::string_view running_llama_version();
 
 // Finds the compute backends (CPU variants, GPU, RPC) and checks libllama's version. Takes some tens of milliseconds,
-// so that a spare process can do it before it knows its model; the first call counts, later ones return its result.
-// Safe on every thread. `directory` empty: $CORRAL_LLAMA_BACKEND_DIR, else the one of the build. Errors:
-// version_mismatch; load_failed if there is no backend at all.
+// so a warm spare does it before it gets a model. Only the first call works; later calls return its result. Safe on
+// every thread. `directory` empty: $CORRAL_LLAMA_BACKEND_DIR, else the one of the build. Errors: version_mismatch;
+// load_failed if there is no backend at all.
 Result<> load_backends(std::string directory = {});
 
-// The library that the CPU's backend came from, of the dozen variants there are; empty when it is part of the program.
-// A later process of the same installation that finds it in $CORRAL_CPU_BACKEND needn't try them all (10 to 20 ms). It
-// is believed only where nothing else is to be found, and only if it still works here.
+// File of the CPU's compute backend, one of a dozen variants; empty if it is part of the program. A later process of
+// the same installation that finds it in $CORRAL_CPU_BACKEND need not try all variants (10 to 20 ms). The variable is
+// used only if there is no other compute backend to load, and only if the file still works here.
 std::string cpu_backend_file();
 
-// A backend of a CPU, whichever works here, and no other: for processes that look at models and compute nothing. False:
-// there is none.
+// Loads any working compute backend of a CPU and no other: for processes that look at models and compute nothing.
+// False: there is none.
 bool load_some_cpu();
 
-// Where libllama's log lines go, besides corral::log (at level debug, errors as they are). For progress displays.
+// Additional sink of libllama's log lines, which also go to corral::log (at level debug, errors as they are). For
+// progress displays.
 using LlamaLog = std::function<void(log::Level level, std::string_view line)>;
 void set_llama_log(LlamaLog sink);
 

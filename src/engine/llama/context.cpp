@@ -15,8 +15,8 @@ namespace corral::engine {
 namespace {
 
 constexpr std::int32_t kSpareId = 0;
-// What libllama writes for a sequence: a mark and the sequence's id, then the number of streams, then a part for each
-// stream, which is a single zero for all but the one that holds the sequence.
+// Format of a sequence that libllama saves: a magic number and the sequence's id, the number of streams, then one part
+// per stream. A part is a single zero, except that of the stream with the sequence.
 constexpr std::size_t kHeadBytes = sizeof(std::uint32_t) + sizeof(llama_seq_id);
 constexpr std::size_t kCountBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kOneStream = 1;
@@ -55,9 +55,9 @@ LlamaContext::LlamaContext(std::shared_ptr<const Model> model, llama_context* ha
       shape_(shape),
       rules_(model_->memory_rules()),
       narrow_(model_->facts().window > 0 && !params.swa_full),
-      // With one pool for all, ids above n_seq_max are fine as long as not more of them run at a time; but only the
-      // ones below can be saved, so the first is kept free for that. A recurrent state and a split cache have exactly
-      // n_seq_max sequences, and sliding windows cells for as many.
+      // In a unified layout, ids above n_seq_max work as long as at most n_seq_max are active; but only lower ids can
+      // be saved, so the first id is reserved for that. A recurrent state and a split cache have exactly n_seq_max
+      // sequences, and sliding windows have cells for as many.
       spare_ids_(model_->facts().kind == ModelKind::generative && rules_.many_ids && shape.unified()),
       sequence_ids_(spare_ids_ ? kMaxSequences - 1 : params.n_seq_max),
       counts_cells_(!llama_model_is_recurrent(model_->handle())) {}
@@ -66,13 +66,13 @@ DecodeStatus LlamaContext::decode(const Batch& batch) {
   if (batch.size() == 0) return DecodeStatus::ok;
   if (batch.size() > n_batch()) return DecodeStatus::failed;
   const std::int32_t status = llama_decode(handle_.get(), batch.raw());
-  llama_synchronize(handle_.get());  // a GPU computes on after the call; how long the pass took must be known
+  llama_synchronize(handle_.get());  // a GPU still computes after the call; the time of the pass is measured
   const llama_batch& raw = batch.raw();
   for (std::int32_t i = 0; i < raw.n_tokens; ++i) {
     if (i == 0 || raw.seq_id[i][0] != raw.seq_id[i - 1][0]) recount(raw.seq_id[i][0]);
   }
-  // Before a pass libllama 0.5.0 notes which states it will move and set to zero, those of sequences that aren't in it
-  // among them; a pass that ends early hasn't done it, and the notes stay.
+  // Before a pass libllama 0.5.0 records which states it will move or set to zero, also those of sequences that are not
+  // in the pass. A pass that ends early has not done so, and the records remain.
   const bool cut_short = status == 2 || status < -1;
   if (cut_short && !divisible()) clear_all();
   switch (status) {
@@ -119,9 +119,9 @@ bool LlamaContext::can_cut(std::int32_t sequence, std::uint32_t keep) const {
          static_cast<llama_pos>(oldest_seen(keep, model_->memory_facts()));
 }
 
-// Gives the sequence cells of its own for what layers with a window see. Shared ones would stay taken long after nobody
-// looks at them, and there are none to spare.
-bool LlamaContext::own_window(std::int32_t sequence) {
+// Copies the cells of layers with a window, so that the sequence shares none of them. Shared ones would stay used long
+// after all windows have passed them, and there are no spare cells.
+bool Context::own_window(std::int32_t sequence) {
   constexpr llama_state_seq_flags kWindows = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
   std::vector<std::uint8_t> bytes;
   try {
@@ -163,8 +163,8 @@ bool LlamaContext::share(std::int32_t from, std::int32_t to, std::uint32_t share
   return !copy.empty() && restore(to, copy) && trim(to, shared);
 }
 
-// Kept is the form of a unified cache, which has one stream.
-std::vector<std::uint8_t> LlamaContext::save(std::int32_t sequence) {
+// Saved bytes have the format of a unified cache, which has one stream.
+std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
   if (memory_ == nullptr) return {};
   std::int32_t from = sequence;
   if (spare_ids_) {
@@ -176,7 +176,7 @@ std::vector<std::uint8_t> LlamaContext::save(std::int32_t sequence) {
     bytes.resize(llama_state_seq_get_size(handle_.get(), from));
     bytes.resize(llama_state_seq_get_data(handle_.get(), bytes.data(), bytes.size(), from));
   } catch (const std::bad_alloc&) {
-    bytes.clear();  // then it is computed again
+    bytes.clear();  // then the session computes the tokens again
   }
   if (spare_ids_) clear(from);
   if (shape_.unified() || bytes.empty()) return bytes;
@@ -193,7 +193,7 @@ std::vector<std::uint8_t> LlamaContext::save(std::int32_t sequence) {
 
 bool LlamaContext::restore(std::int32_t sequence, std::span<const std::uint8_t> bytes) {
   if (memory_ == nullptr || bytes.size() <= kHeadBytes + kCountBytes) return false;
-  const LogCapture log;  // no room is an answer here, not a line for the log
+  const LogCapture log;  // a full cache is a normal result here and is not logged
   std::vector<std::uint8_t> framed;
   if (!shape_.unified()) {
     framed.reserve(bytes.size() + kCountBytes * shape_.streams);

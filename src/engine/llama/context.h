@@ -1,5 +1,5 @@
-// A libllama context: the memory of one worker, and the forward pass. One thread after construction.
-// What libllama would abort on (more tokens than a batch holds, ids out of range) can't be said through this interface.
+// A libllama context: the KV memory of one worker, and its forward pass. One thread after construction. Its interface
+// excludes calls on which libllama would abort (more tokens than a batch holds, ids out of range).
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,10 @@ namespace corral::engine {
 
 class LlamaContext final : public KvMemory {
  public:
-  // `abort` is polled during every pass. Errors: out_of_memory, invalid_argument, unsupported (options this model can't
-  // have).
-  static Result<std::unique_ptr<LlamaContext>> make(std::shared_ptr<const Model> model,
-                                                    const EngineLoadOptions& options, const std::atomic<bool>& abort,
-                                                    KvShape shape = {});
+  // `abort` is polled during every pass. Errors: out_of_memory, invalid_argument, unsupported (options that this model
+  // does not support).
+  static Result<std::unique_ptr<Context>> make(std::shared_ptr<const Model> model, const EngineLoadOptions& options,
+                                               const std::atomic<bool>& abort, KvShape shape = {});
 
   DecodeStatus decode(const Batch& batch) override;
   const float* logits(std::int32_t row) override { return llama_get_logits_ith(handle_.get(), row); }
@@ -72,8 +71,8 @@ class LlamaContext final : public KvMemory {
   llama_memory_t memory_;  // nullptr for encoders
   const KvShape shape_;
   const MemoryRules rules_;
-  const bool narrow_;     // layers with a window have cells for what the sequences see only
-  const bool spare_ids_;  // more ids than may run at a time; the first is where a sequence goes to be saved
+  const bool narrow_;     // layers with a window have cells for the windows only
+  const bool spare_ids_;  // more ids than active sequences; the first one is reserved for save()
   const std::uint32_t sequence_ids_;
   const bool counts_cells_;
   CellCount cells_;  // of a pool

@@ -46,8 +46,8 @@ constexpr std::uint64_t kOneThreadBytes = 16 << 20;
 }  // namespace
 
 std::uint32_t output_rows(const Model& model, const EngineLoadOptions& options) {
-  if (!model.memory_rules().drafts) return options.max_sequences;  // a wrong guess couldn't be taken back
-  return options.max_sequences + max_guesses(options.max_sequences, options.speculative.max_tokens) + kMaxPadding;
+  if (!model.memory_rules().drafts) return options.max_sequences;  // rejected draft tokens could not be removed
+  return options.max_sequences + most_guesses(options.max_sequences, options.speculative.max_tokens) + kMaxPadding;
 }
 
 std::uint32_t worker_count(const EngineLoadOptions& options) { return options.workers.value_or(1); }
@@ -99,10 +99,10 @@ Result<ModelParams> model_params(const EngineLoadOptions& options) {
     made.tensor_split = std::move(split->shares);
     params.split_mode = LLAMA_SPLIT_MODE_LAYER;  // parts of matrices over a network are three times slower
     params.main_gpu = 0;
-    params.n_gpu_layers = -1;  // all are some device's, also those of this machine's CPU
+    params.n_gpu_layers = -1;  // all layers are assigned to devices, the CPU of this machine is one
   }
-  // Without layers there a GPU would still be opened, and its memory taken, to help with long prompts: 0 means none of
-  // it.
+  // Even without layers on it, a GPU would be opened and its memory used for long prompts: for 0 layers no GPU is
+  // opened.
   if (options.n_gpu_layers == 0 || !options.remotes.empty() || !options.backend.empty() || !options.devices.empty()) {
     made.devices.push_back(nullptr);
     params.devices = made.devices.data();
@@ -112,7 +112,7 @@ Result<ModelParams> model_params(const EngineLoadOptions& options) {
     made.tensor_split.resize(std::max(llama_max_devices(), made.tensor_split.size()), 0.0F);
     params.tensor_split = made.tensor_split.data();
   }
-  // Of a split this machine keeps its own part only: a mapped file would count with all that others have.
+  // Of a split, this machine keeps only its share: a mapped file would include the shares of others.
   const bool split = !options.remotes.empty();
   if (options.mmap != Toggle::automatic || options.mlock || split) {
     const bool mmap = options.mmap == Toggle::automatic ? !split : options.mmap == Toggle::on;
@@ -136,7 +136,8 @@ Result<llama_context_params> context_params(const Model& model, const EngineLoad
   params.n_ctx = shape.cells != 0     ? shape.cells
                  : options.n_ctx != 0 ? options.n_ctx
                                       : std::min(trained, options.first_ctx);
-  // libllama rounds a pool up, and each part. Parts of the rounded pool, taken down: together never more than the pool.
+  // libllama rounds a unified layout up, and also each part. The parts are those of the rounded pool, rounded down, so
+  // that they never need more cells than it.
   if (shape.streams > 0) {
     const std::uint32_t pool = (params.n_ctx + kCellMultiple - 1) / kCellMultiple * kCellMultiple;
     params.n_ctx = std::max(1u, pool / shape.streams / kCellMultiple) * kCellMultiple * shape.streams;
@@ -152,7 +153,7 @@ Result<llama_context_params> context_params(const Model& model, const EngineLoad
   // Rows of logits beyond one per sequence are never asked for; pooling reads every row.
   params.n_outputs_max = generative ? output_rows(model, options) : 0;
   params.kv_unified = shape.streams == 0;
-  // The other way is libllama's default, and takes cells of the whole context for layers that see a window of it.
+  // libllama's default is true: cells of the whole context for layers that see a window of it.
   params.swa_full = options.swa_full == Toggle::automatic ? keeps_all_cells({.window = facts.window,
                                                                              .sequences = params.n_seq_max,
                                                                              .batch = params.n_ubatch,

@@ -1,4 +1,5 @@
-// From load options to libllama's parameters: one place, so that what is predicted is what is allocated.
+// Converts load options to libllama's parameters. The dry run and the load share it, so that a load allocates what was
+// predicted.
 #pragma once
 
 #include <vector>
@@ -18,7 +19,7 @@ std::uint32_t worker_count(const EngineLoadOptions& options);
 // Compute threads of one worker, for generating.
 std::int32_t compute_threads(const Model& model, const EngineLoadOptions& options);
 
-// Rows of logits one pass may ask for.
+// Most rows of logits of one pass.
 std::uint32_t output_rows(const Model& model, const EngineLoadOptions& options);
 
 // Without a progress callback, and without what depends on the file (weight_layout.h). Needs load_backends(). Errors:

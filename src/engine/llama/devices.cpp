@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kCpu = "cpu";
 
-// As users name it, as ggml calls its library.
+// User name, ggml's library name.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kKinds = {
     {{kCpu, "CPU"}, {"cuda", "CUDA"}, {"vulkan", "Vulkan"}, {"rocm", "ROCm"}, {"metal", "MTL"}}};
 

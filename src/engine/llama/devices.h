@@ -1,7 +1,7 @@
-// Which of the devices that ggml has found a load may compute on.
+// Selects the devices of a load from those that ggml has found.
 //
-// Users name kinds of devices: "cpu", "cuda", "vulkan", "rocm", "metal". Each is one library of ggml, which registers
-// itself and the devices it finds; one that is there and finds none is of no use.
+// Users name kinds of devices: "cpu", "cuda", "vulkan", "rocm", "metal". Each kind is one library of ggml, which
+// registers itself and its devices; a library without devices is not usable.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace corral::engine {
 
-// A device, and the library it is of as ggml calls it: "CPU", "CUDA", "ROCm", "Vulkan", "MTL".
+// A device, and ggml's name of its library: "CPU", "CUDA", "ROCm", "Vulkan", "MTL".
 struct FoundDevice {
   std::string_view library;
   enum ggml_backend_dev_type type;
@@ -26,25 +26,24 @@ struct FoundDevice {
 // In ggml's order. Needs load_backends().
 std::vector<FoundDevice> found_devices();
 
-// The kinds that there are devices of, as users name them, in the order of the list above.
+// Kinds with devices, by their user names, in the order of the list above.
 std::vector<std::string_view> backends_of(std::span<const FoundDevice> devices);
 // GPUs of that kind; of every kind for "", none for "cpu".
 std::vector<FoundDevice> gpus_of(std::span<const FoundDevice> devices, std::string_view backend);
-// Which of them a load computes on: the GPUs of a kind, or those of them that are named, in that order. Names are
-// ggml's, in whatever case. Errors: invalid_argument with "devices", naming what there is.
+// The GPUs of a load: all of a kind, or only the named ones, in that order. Names are ggml's, case-insensitive. Errors:
+// invalid_argument with "devices", naming the available ones.
 Result<std::vector<FoundDevice>> choose_gpus(std::span<const FoundDevice> devices, std::string_view backend,
                                              std::span<const std::string> names);
 
-// How a load is shared out among so many GPUs. Errors: invalid_argument with the option, for what doesn't match their
-// number.
+// How a load is divided between GPUs. Errors: invalid_argument with the option, if it doesn't match their number.
 struct Sharing {
   std::int32_t main_gpu = 0;
   std::span<const float> tensor_split = {};
 };
 Result<> check_sharing(const Sharing& sharing, std::size_t gpus);
 
-// Errors: invalid_argument for a kind that nobody knows, backend_not_installed for one without a device; both name what
-// there is.
+// Errors: invalid_argument for an unknown kind, backend_not_installed for a kind without a device; both name the
+// available ones.
 Result<> check_backend(std::span<const FoundDevice> devices, std::string_view backend);
 
 }  // namespace corral::engine

@@ -1,5 +1,5 @@
-// What libllama 0.5.0 exports but declares in no header that it installs. The version that runs is checked at start
-// (backends.h), so these can't be others' by surprise.
+// Functions that libllama 0.5.0 exports but declares in no installed header. The version is checked at start
+// (backends.h), so the signatures match.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ LLAMA_API llama_memory_breakdown llama_get_memory_breakdown(const llama_context*
 // The devices, other than the host, that a model uses.
 LLAMA_API int32_t llama_model_n_devices(const llama_model* model);
 LLAMA_API ggml_backend_dev_t llama_model_get_device(const llama_model* model, int index);
-// Every weight by name; tied ones stand there once for each place they are used in.
+// Every weight by name; tied weights occur once for each use.
 LLAMA_API const std::vector<std::pair<std::string, ggml_tensor*>>& llama_internal_get_tensor_map(
     const llama_model* model);
 

@@ -24,7 +24,7 @@ LogRouter& router() {
   return *instance;
 }
 
-// What such lines go on with are bytes of the file that was named.
+// Such lines end with bytes of the file.
 constexpr std::string_view kBytesFollow = "invalid magic characters";
 
 void route_line(LogRouter& r, std::string line) {
@@ -41,7 +41,7 @@ void on_log(ggml_log_level level, const char* text, void*) {
   LogRouter& r = router();
   const std::scoped_lock lock(r.mutex);
   if (level != GGML_LOG_LEVEL_CONT) {
-    // What goes wrong comes back to the caller as an Error; its log line is for those who look closer.
+    // Failures reach the caller as an Error; the log line has further details.
     r.partial_bad = level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN;
     r.partial_level = level == GGML_LOG_LEVEL_ERROR ? log::Level::info : log::Level::debug;
   }

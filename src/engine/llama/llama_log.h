@@ -1,5 +1,4 @@
-// libllama's and ggml's log, which is one per process: cut into lines, handed on, and remembered for the cause of a
-// failure.
+// libllama's and ggml's log, which is one per process: split into lines, forwarded, and kept as the cause of a failure.
 #pragma once
 
 #include <mutex>
@@ -13,8 +12,8 @@ namespace corral::engine {
 // Sets libllama's log call-back; once, before anything else is done with it.
 void install_llama_log();
 
-// Remembers the warnings and errors logged while it lives (by any thread: loads in parallel may see each other's).
-// Warnings are told only where no error was logged: what a vocabulary looks like is no reason why a load has failed.
+// Collects warnings and errors that are logged while it lives, by any thread: parallel loads may see each other's
+// lines. Returns warnings only if there was no error: warnings about a vocabulary are no cause of a failed load.
 class LogCapture {
  public:
   LogCapture();
@@ -25,7 +24,7 @@ class LogCapture {
   // The last few lines, joined; empty if there were none.
   std::string text() const;
   std::string text_or(std::string_view otherwise) const;
-  // An allocation has failed: libllama tells the cause of a failure in its log only.
+  // An allocation has failed: libllama reports this only in its log.
   bool speaks_of_memory() const;
   void add(std::string line, bool error);
 

@@ -6,10 +6,10 @@
 namespace corral::engine {
 namespace {
 
-// Their caches have compressed parts or indexes beside the windows: libllama 0.5.0 aborts the process where one of
-// their sequences is to share a beginning, or refuses to cut it.
+// Their caches have compressed parts or indexes beside the windows: libllama 0.5.0 aborts the process when one of their
+// sequences shares a prefix, or refuses the cut.
 constexpr std::array<std::string_view, 3> kIndivisible = {"deepseek4", "dflash", "dots3note"};
-// Two caches side by side, of which all of the above is true but that what is saved of a part isn't taken by a pool.
+// Two caches: divisible, but a unified layout does not accept the saved bytes of a part.
 constexpr std::array<std::string_view, 4> kTwoCaches = {"minimax-m3", "deepseek32", "glm-dsa", "hy_v4"};
 // Windows that don't slide with each token but end at multiples of their length.
 constexpr std::string_view kChunked = "llama4";

@@ -1,4 +1,4 @@
-// The weights and the vocabulary: loaded once, shared by all workers, immutable after that, so safe on every thread.
+// Weights and vocabulary of a model: loaded once, shared by all workers, then immutable, so safe on every thread.
 #pragma once
 
 #include <functional>
@@ -26,18 +26,19 @@ class Model final : public TokenTable {
   // Errors: as InferenceEngine::load. load_backends() must have succeeded.
   static Result<std::shared_ptr<Model>> load(const EngineLoadOptions& options,
                                              const std::function<bool(float)>& progress);
-  // What load() asks first. Errors: file_not_found.
+  // The first check of load(). Errors: file_not_found.
   static Result<> check_file(const std::string& path);
-  // All but the weights, which are laid out and never allocated: contexts of it can be measured, not used.
+  // A model with a layout of its weights, but without their memory: for dry runs of contexts.
   static Result<std::shared_ptr<Model>> load_empty(const EngineLoadOptions& options);
 
   const ModelFacts& facts() const { return facts_; }
-  ModelFacts& mutable_facts() { return facts_; }  // while loading: what only a context knows
+  ModelFacts& mutable_facts() { return facts_; }  // while loading: for facts that a context provides
   llama_model* handle() const { return model_.get(); }
   const llama_vocab* vocab() const { return vocab_; }
   const SamplingOptions& default_sampling() const { return default_sampling_; }
 
-  // On a thread of its own if the text may need more stack than this one has.
+  // Uses a separate thread if the text may need more stack than this one has.
+  //
   // Errors: tokenize_failed; input_too_long (pretokenizer.h); out_of_memory.
   Result<std::vector<Token>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
   std::uint32_t size() const override { return facts_.n_vocab; }
@@ -45,32 +46,32 @@ class Model final : public TokenTable {
   bool valid(Token token) const { return token >= 0 && static_cast<std::uint32_t>(token) < facts_.n_vocab; }
   bool ends_generation(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
 
-  // For grammars. Made when first asked for, which takes some 50 ms.
+  // For grammars. The first call builds it, which takes about 50 ms.
   const GrammarVocabulary& grammar_vocabulary() const;
   // Tokens that end a generation.
   std::span<const Token> end_tokens() const { return end_tokens_; }
   // Tokens this model must never sample.
   std::span<const Token> suppressed_tokens() const { return suppressed_; }
 
-  // What is remembered of tokens, and what can be done with it.
+  // Kind of the model's memory, and the operations that it supports.
   MemoryFacts memory_facts() const;
   MemoryRules memory_rules() const { return rules_of(memory_kind(memory_facts())); }
 
-  // The file has RoPE factors for short contexts and for long ones, and those of `n_ctx` tokens are long: in a smaller
-  // one the same tokens get other KV.
+  // The file has RoPE factors for short and for long contexts, and a context of `n_ctx` tokens uses the long ones: in a
+  // smaller context the same tokens get other KV.
   bool has_long_rope(std::uint32_t n_ctx) const;
 
-  // Of f16 cells; a guess for unusual architectures.
+  // For f16 cells; approximate for unusual architectures.
   std::uint64_t kv_bytes_per_token() const;
-  // Whether these adapters go with this model, which may be loaded empty. Takes their memory until the model goes.
-  // Errors: file_not_found, unsupported, out_of_memory; all name "lora".
+  // Whether these adapters fit this model, which may be loaded empty. Keeps their memory while the model lives. Errors:
+  // file_not_found, unsupported, out_of_memory; all name "lora".
   Result<> check_adapters(const std::vector<LoraAdapter>& loras) { return add_adapters(loras); }
-  // A context of this model computes with its adapters from now on; empty: as strong as the load says.
+  // Applies adapters to a context of this model; empty: the scales of the load.
   void apply_adapters(llama_context* context, const AdapterScales& scales = {}) const;
 
-  // What it was loaded from: one file, or all parts of a split set.
+  // Files of the model: one, or all parts of a split set.
   std::vector<std::string> files() const;
-  // Tells this state of these files from any other, by their paths, sizes and times, as they are now.
+  // Identifies the current content of these files, by path, size and time.
   std::string identity() const;
 
   // A metadata value of the file, empty if there is none.
@@ -96,13 +97,14 @@ class Model final : public TokenTable {
   std::vector<Token> end_tokens_;
   std::vector<Token> suppressed_;
   std::vector<llama_adapter_lora*> adapters_;  // the model's own, freed with it
-  AdapterScales adapter_scales_;               // that the load says
+  AdapterScales adapter_scales_;               // of the load
   mutable std::once_flag grammar_vocabulary_made_;
   mutable std::unique_ptr<const GrammarVocabulary> grammar_vocabulary_;
 };
 
-// The token list a reranker scores: its "rerank" template, or query and document with the vocabulary's separators.
-// Special tokens and placeholders written in the two are text.
+// The token list that a reranker scores: by its "rerank" template, or query and document with the vocabulary's
+// separators. Special tokens and placeholders inside the two are plain text.
+//
 // Errors: tokenize_failed.
 Result<std::vector<Token>> rerank_input(const Model& model, std::string_view query, std::string_view document);
 

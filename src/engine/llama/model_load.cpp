@@ -25,7 +25,7 @@ Result<> check_adapter_file(const std::string& path) {
   return fail(errc::file_not_found, fmt::format("no LoRA adapter at '{}'", path), "lora");
 }
 
-// Tells one state of a file from any other, without reading all of it.
+// Identifies the content of a file, without reading all of it.
 std::string identity_of(const std::string& path) {
   std::error_code ignored;
   const auto size = std::filesystem::file_size(path, ignored);
@@ -38,7 +38,7 @@ std::string identity_of(const std::string& path) {
 Result<> Model::check_file(const std::string& path) {
   std::error_code unreadable;
   if (std::filesystem::is_regular_file(path, unreadable)) return {};
-  return std::unexpected(load_failed(errc::file_not_found, {path, "there is no such file"}));
+  return std::unexpected(load_failed(errc::file_not_found, {path, "the file does not exist"}));
 }
 
 Result<std::shared_ptr<Model>> Model::load(const EngineLoadOptions& options,
@@ -60,8 +60,7 @@ Result<std::shared_ptr<Model>> Model::load(const EngineLoadOptions& options,
   }
   auto model = open(options, params);
   if (!model) {
-    if (loading.cancelled)
-      return std::unexpected(load_failed(errc::load_cancelled, {options.path, "it was cancelled"}));
+    if (loading.cancelled) return std::unexpected(load_failed(errc::load_cancelled, {options.path, "cancelled"}));
     return model;
   }
   if (auto added = (*model)->add_adapters(options.loras); !added) return std::unexpected(added.error());
@@ -73,7 +72,7 @@ Result<std::shared_ptr<Model>> Model::load_empty(const EngineLoadOptions& option
   if (!made) return std::unexpected(made.error());
   llama_model_params& params = made->params;
   params.no_alloc = true;
-  params.load_mode = LLAMA_LOAD_MODE_NONE;  // nothing may be mapped; the layout in memory doesn't depend on it
+  params.load_mode = LLAMA_LOAD_MODE_NONE;  // nothing may be mapped; the memory layout does not depend on it
   return open(options, params);
 }
 
@@ -113,8 +112,8 @@ Result<> Model::add_adapters(const std::vector<LoraAdapter>& loras) {
     }
     if (llama_adapter_get_alora_n_invocation_tokens(adapter) > 0) {
       return fail(errc::unsupported,
-                  fmt::format("the LoRA adapter '{}' wants to be switched on by certain tokens of a prompt (aLoRA); "
-                              "adapters are on for everything here",
+                  fmt::format("the LoRA adapter '{}' applies only after certain tokens of a prompt (aLoRA), "
+                              "which is not supported",
                               lora.path),
                   "lora");
     }
@@ -132,7 +131,7 @@ Result<> Model::add_adapters(const std::vector<LoraAdapter>& loras) {
 
 void Model::apply_adapters(llama_context* context, const AdapterScales& wanted) const {
   if (adapters_.empty()) return;
-  // libllama takes them as not constant.
+  // libllama's parameters are not const.
   std::vector<llama_adapter_lora*> adapters;
   std::vector<float> scales;
   const auto& all = wanted.empty() ? adapter_scales_ : wanted;
@@ -231,7 +230,7 @@ Result<> Model::describe(const EngineLoadOptions& options) {
   if (facts_.kind != ModelKind::generative && facts_.pooling == Pooling::none) facts_.pooling = Pooling::mean;
   if (facts_.kind == ModelKind::generative && (!causal || llama_model_has_encoder(m) || llama_model_is_diffusion(m))) {
     return fail(errc::unsupported,
-                fmt::format("'{}' ({}) is no decoder-only text model", facts_.path, facts_.architecture), "purpose");
+                fmt::format("'{}' ({}) is not a decoder-only text model", facts_.path, facts_.architecture), "purpose");
   }
   read_default_sampling();
   return {};
@@ -259,7 +258,7 @@ void Model::read_default_sampling() {
   read(LLAMA_MODEL_META_KEY_SAMPLING_MIROSTAT_ETA, s.mirostat_eta);
 }
 
-// "top_k;top_p;temperature". Names nobody knows are left out, as llama.cpp does.
+// "top_k;top_p;temperature". Unknown names are left out, as in llama.cpp.
 void Model::read_sampler_order() {
   const std::string text = meta(llama_model_meta_key_str(LLAMA_MODEL_META_KEY_SAMPLING_SEQUENCE));
   if (text.empty()) return;
@@ -269,7 +268,7 @@ void Model::read_sampler_order() {
   }
 }
 
-// As llama.cpp 0.5.0 chooses between them.
+// The choice of llama.cpp 0.5.0.
 bool Model::has_long_rope(std::uint32_t n_ctx) const {
   const std::string scaling = facts_.architecture + ".rope.scaling.";
   const std::string type = meta(scaling + "type"), original = meta(scaling + "original_context_length");

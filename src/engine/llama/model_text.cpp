@@ -59,7 +59,7 @@ void Model::append_piece(Token token, bool render_special, std::string& to) cons
     to.append(small.data(), static_cast<std::size_t>(length));
     return;
   }
-  const std::size_t at = to.size();  // a negative answer is the size it needs
+  const std::size_t at = to.size();  // a negative result is the needed size
   to.resize(at + static_cast<std::size_t>(-length));
   const std::int32_t written = llama_token_to_piece(vocab_, token, to.data() + at, -length, 0, render_special);
   to.resize(at + static_cast<std::size_t>(std::max(written, 0)));

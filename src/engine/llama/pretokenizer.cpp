@@ -89,18 +89,18 @@ Result<std::size_t> Pretokenizer::stack_for(std::string_view text) const {
   if (name_.empty()) return kOrdinaryStack;
   const auto stretch = longest_stretch(text);
   if (stretch > kMaxStretch) {
-    return fail(errc::input_too_long,
-                fmt::format("the text has {} bytes without the end of a line, at most {} can be made tokens: break "
-                            "the line, or send less",
-                            stretch, kMaxStretch));
+    return fail(
+        errc::input_too_long,
+        fmt::format("the text has a line of {} bytes, at most {} can be tokenized: break the line, or send less",
+                    stretch, kMaxStretch));
   }
   for (const auto& slow : kSlow) {
     if (slow.name != name_) continue;
     const auto runs = runs_of(text, slow.class_of, slow.most / 16);
     if (runs.squares <= static_cast<double>(slow.most) * static_cast<double>(slow.most)) continue;
     return fail(errc::input_too_long,
-                fmt::format("the text has a run of {} {}, and all such runs together would take this model's tokenizer "
-                            "('{}') longer than one of {}: shorten or part them",
+                fmt::format("the text has a run of {} {}, and all such runs together would take the tokenizer of this "
+                            "model ('{}') longer than one of {}: shorten or split them",
                             runs.longest, slow.characters, slow.name, slow.most));
   }
   return std::max(kOrdinaryStack, stretch * kStackPerByte);

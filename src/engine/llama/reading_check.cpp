@@ -14,7 +14,7 @@ namespace corral::engine {
 
 namespace {
 
-// Loads the first part, up to the vocabulary or to the tensors, without any weights. Nothing: it works.
+// Loads the first part without weights, up to the vocabulary or to the tensors. None: no problem.
 std::optional<std::string> problem_of_load(std::FILE* file, bool vocabulary_only) {
   const LogCapture log;
   auto params = llama_model_default_params();
@@ -35,7 +35,7 @@ void prepare_reading(void (*on_abort)(const char* reason)) {
   install_llama_log();
   ggml_set_abort_callback(on_abort);
   ggml_time_init();
-  // Models are laid out for some device, though nothing is computed.
+  // A layout needs a device, though nothing is computed.
   const LogCapture log;
   load_some_cpu();
 }
@@ -48,8 +48,8 @@ Result<> check_reading_of_model(std::FILE* file, const std::string& name, std::s
   const bool whole = parts == 1 && lays_out;
   if (const auto problem = problem_of_load(file, !whole)) return refuse(*problem);
   if (whole || !lays_out) return {};
-  // libllama opens the other parts by their names, which nobody can in here: it gets as far as the first tensor that it
-  // misses, which is behind the parameters.
+  // libllama opens the other parts by name, which is not possible here. It reads up to the first missing tensor, which
+  // is behind the parameters.
   const auto problem = problem_of_load(file, false);
   return problem && problem->contains("hyperparameters") ? refuse(*problem) : Result<>();
 }

@@ -1,6 +1,6 @@
-// Reads a model's file as a load would, up to where the weights begin: header, parameters, vocabulary, and which
-// tensors there are of which shape. Starts no threads, opens nothing once it is prepared. For a process that may break:
-// the bytes are a stranger's.
+// Reads a model's file as a load does, up to the weights: header, parameters, vocabulary, names and shapes of tensors.
+// Starts no threads, and opens nothing after its preparation. For a sandboxed process that may crash: the file comes
+// from another user.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace corral::engine {
 
-// Makes what libllama makes once, and loads a compute backend; before a process is locked in. `on_abort` gets the
-// reason where libllama would rather end the process than go on, and doesn't return.
+// Creates libllama's global objects and loads a compute backend, before the process is sandboxed. `on_abort` gets the
+// reason when libllama would abort the process, and does not return.
 void prepare_reading(void (*on_abort)(const char* reason));
-// The first part of a model. Of one of several `parts` the tensors aren't compared, as the others would have to be
-// opened for that; of any where no CPU's backend is found, neither they nor the parameters. Errors: load_failed, with
-// libllama's own words.
+// Checks the first part of a model. If there are several `parts`, tensors are not compared, since that would open the
+// other parts. Without a CPU backend, neither tensors nor parameters are checked. Errors: load_failed, with libllama's
+// message.
 Result<> check_reading_of_model(std::FILE* file, const std::string& name, std::size_t parts);
-// Another part, or a projector: the header alone. Errors: the same.
+// Checks only the header: for another part, or a projector. Errors: the same.
 Result<> check_reading_of_header(std::FILE* file, const std::string& name);
 
 }  // namespace corral::engine

@@ -14,7 +14,7 @@
 namespace corral::engine {
 namespace {
 
-constexpr std::string_view kRemote = "RPC";  // as ggml calls its library
+constexpr std::string_view kRemote = "RPC";  // ggml's name of the library
 
 float memory_of(ggml_backend_dev_t device) {
   std::size_t free = 0, total = 0;
@@ -31,7 +31,7 @@ Result<MachineShare> connect(const RemoteWorker& worker, const std::string& path
           : reinterpret_cast<Add>(ggml_backend_reg_get_proc_address(library, "ggml_backend_rpc_add_server"));
   if (add == nullptr) {
     return std::unexpected(load_failed(
-        errc::load_failed, {path, "this engine has no library for layers on other machines (libggml-rpc.so)"}));
+        errc::load_failed, {path, "this engine lacks the library for splits over machines (libggml-rpc.so)"}));
   }
   ggml_backend_reg_t const devices = add(worker.endpoint.c_str());
   if (devices == nullptr || ggml_backend_reg_dev_count(devices) == 0)
@@ -45,7 +45,7 @@ Result<MachineShare> connect(const RemoteWorker& worker, const std::string& path
   return machine;
 }
 
-// By the shares that were said for its GPUs, else by their memory.
+// By the shares of its GPUs (tensor_split), otherwise by their memory.
 MachineShare own_devices(const EngineLoadOptions& options, std::span<const FoundDevice> found,
                          std::span<const FoundDevice> gpus) {
   MachineShare machine{.share = options.own_share};

@@ -1,8 +1,8 @@
-// Which devices a model computes on whose layers are spread over several machines, in which order, with which shares.
+// Devices of a model whose layers are split over several machines: their order and shares.
 //
-// llama.cpp fills devices in their order, so the first layers are the remotes' and the last ones are this machine's,
-// with the output: logits of the whole vocabulary never cross the network, only what one layer gives the next. Shares
-// are always said: a remote CPU calls all its memory free, whatever else is in it.
+// llama.cpp fills devices in their order. So the first layers are the remotes' and the last ones, with the output, are
+// this machine's: only activations cross the network, not logits of the whole vocabulary. Shares are always explicit: a
+// remote CPU reports all its memory as free, whatever else is in it.
 //
 // Speed: token time = compute + boundaries × 2 round trips.
 #pragma once
@@ -24,7 +24,7 @@ struct SplitDevices {
   std::vector<float> shares = {};  // of each
 };
 
-// A device, and how it stands against others of the same machine.
+// A device, and its weight among the devices of its machine.
 struct WeighedDevice {
   ggml_backend_dev_t handle = nullptr;
   float weight = 1;
@@ -33,16 +33,16 @@ struct MachineShare {
   std::vector<WeighedDevice> devices = {};
   float share = 0;
 };
-// Each machine's share goes to its devices by their weights. `machines` in the order of the layers.
+// Divides each machine's share between its devices by weight. `machines` in the order of the layers.
 SplitDevices lay_out(std::span<const MachineShare> machines);
 
-// Errors: invalid_argument with "split" for shares that are none.
+// Errors: invalid_argument with "split" for invalid shares.
 Result<> check_shares(const EngineLoadOptions& options);
 
-// Connects to the workers of the options. There is no error for nobody at an endpoint: ggml ends the process then, and
-// so it does later, when a connection breaks. Who makes them looks before, and starts a new process afterwards.
-// Endpoints are remembered for the life of the process. Errors: those of check_shares(); invalid_argument with "split"
-// when there are too many devices; load_failed when a worker has no device.
+// Connects to the RPC workers of the options. If no worker answers at an endpoint, or a connection breaks later, ggml
+// ends the process. So the caller checks the endpoints first, and starts a new process after a failure. The process
+// keeps endpoints for its lifetime. Errors: those of check_shares(); invalid_argument with "split" for too many
+// devices; load_failed if a worker has no device.
 Result<SplitDevices> connect_split(const EngineLoadOptions& options, std::span<const FoundDevice> found,
                                    std::span<const FoundDevice> own_gpus);
 

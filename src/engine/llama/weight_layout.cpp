@@ -26,7 +26,7 @@ bool cpu_has_amx() {
 bool has_state(const std::string& path) {
   const std::unique_ptr<gguf_context, decltype(&gguf_free)> file(
       gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = nullptr}), gguf_free);
-  if (!file) return false;  // the load will say so
+  if (!file) return false;  // the load will report it
   const std::int64_t key = gguf_find_key(file.get(), "general.architecture");
   if (key < 0 || gguf_get_kv_type(file.get(), key) != GGUF_TYPE_STRING) return false;
   const llm_arch arch = llm_arch_from_string(gguf_get_val_str(file.get(), key));
@@ -37,7 +37,7 @@ bool has_state(const std::string& path) {
 
 WeightFacts weight_facts(const std::string& path) {
   WeightFacts facts{.amx = cpu_has_amx()};
-  facts.state = facts.amx && has_state(path);  // nobody else needs to know, and reading a large vocabulary takes time
+  facts.state = facts.amx && has_state(path);  // only needed with AMX; reading a large vocabulary takes time
   return facts;
 }
 

@@ -14,10 +14,11 @@ namespace corral::engine {
 namespace {
 
 constexpr std::array kTypes = {GGML_TYPE_Q4_0, GGML_TYPE_Q4_K, GGML_TYPE_Q6_K, GGML_TYPE_Q8_0, GGML_TYPE_F16};
-// Of one matrix, as a layer's are: their rows and columns, which blocks of all types divide.
+// Size of one matrix, as in a layer; blocks of all types divide it.
 constexpr std::int64_t kColumns = 2048, kRows = 2048;
 constexpr std::size_t kBytes = std::size_t{64} << 20;  // of all matrices of one type together
-constexpr int kRounds = 5;                             // the fastest counts, behind one that only touches memory
+constexpr int kRounds = 5;                             // uses the fastest, after a first one that only touches the
+                                                       // memory
 
 struct FreeContext {
   void operator()(ggml_context* context) const { ggml_free(context); }
@@ -36,7 +37,7 @@ void use_threads(ggml_backend_t backend, std::size_t threads) {
   if (set != nullptr) set(backend, static_cast<int>(threads));
 }
 
-// Nothing: the device can't.
+// None: the device does not support the type.
 std::optional<std::uint64_t> speed_of(ggml_backend_t backend, ggml_type type) {
   const auto matrix_bytes = static_cast<std::size_t>(kRows) * ggml_row_size(type, kColumns);
   const auto matrices = kBytes / matrix_bytes;
@@ -55,7 +56,7 @@ std::optional<std::uint64_t> speed_of(ggml_backend_t backend, ggml_type type) {
   }
   const std::unique_ptr<ggml_backend_buffer, FreeBuffer> buffer(ggml_backend_alloc_ctx_tensors(context.get(), backend));
   if (!buffer) return std::nullopt;
-  // Zeros are as much work as other numbers, and no scale is one that processors are slow with.
+  // Zeros take as long as other numbers, and avoid scales that are slow on some processors.
   ggml_backend_buffer_clear(buffer.get(), 0);
   using Clock = std::chrono::steady_clock;
   auto best = Clock::duration::max();

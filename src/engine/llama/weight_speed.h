@@ -1,5 +1,5 @@
-// How fast a device computes one token with weights as a worker of a split has them: as they are stored, without the
-// rearrangement that an engine gives its own (on CPUs with matrix instructions that is twice as fast).
+// How fast a device computes one token with the weights of a split's RPC worker: as they are stored, without repacking
+// (which makes CPUs with matrix instructions twice as fast).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct WeightSpeed {
   std::uint64_t bytes_per_second = 0;  // of weights
 };
 
-// One row times matrices of more bytes than caches hold, for each of a few types; takes some tenths of a second of the
-// calling thread and `threads` - 1 more. Types that the device can't compute with are left out. Errors: load_failed.
+// Multiplies one row with matrices larger than the caches, for each of a few types. Takes some tenths of a second on
+// the calling thread and `threads` - 1 more. Leaves out types that the device does not support. Errors: load_failed.
 Result<std::vector<WeightSpeed>> measure_weight_speeds(ggml_backend_dev_t device, std::size_t threads);
 
 }  // namespace corral::engine

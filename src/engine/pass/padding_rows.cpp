@@ -15,7 +15,8 @@ void find_filler_rows(const KvMemory& memory, const PaddedPass& pass, std::vecto
       found.push_back({.sequence = sequence, .position = i});
     return;
   }
-  // One row for each part. Not behind a part that is longer than those of the pass: all would take as long as that one.
+  // One row for each free part. Not in a part that is longer than those of the pass: all would take as long as that
+  // one.
   if (pass.rows > pass.sessions) return;
   const std::uint32_t longest = std::min(pass.longest, memory.cells_per_sequence() - 1);
   const std::uint32_t end = std::min(pass.sessions + pass.most, memory.sequence_ids());

@@ -15,14 +15,14 @@ struct PaddingRow {
   std::uint32_t position = 0;
 };
 struct PaddedPass {
-  std::uint32_t rows = 0;      // without them
-  std::uint32_t sessions = 0;  // all that run; in parts, these have the lowest sequences without gaps
-  std::uint32_t longest = 0;   // cells that one of these has
+  std::uint32_t rows = 0;      // without padding rows
+  std::uint32_t sessions = 0;  // all that run; in a split layout they have the lowest sequences without gaps
+  std::uint32_t longest = 0;   // most cells of one of these sessions
   std::uint32_t most = 0;      // padding rows
 };
 
 void find_filler_rows(const KvMemory& memory, const PaddedPass& pass, std::vector<PaddingRow>& found);
-// They have been computed.
+// Removes their cells after the pass.
 void clear_filler_rows(KvMemory& memory, std::span<const PaddingRow> rows);
 
 }  // namespace corral::engine

@@ -1,4 +1,4 @@
-// One forward pass on its way: who is in it, with what. Filled by PassPlanner and Speculator, computed by PassRunner.
+// One forward pass: its sessions and rows. PassPlanner and Speculator fill it, PassRunner computes it.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@ namespace corral::engine {
 
 struct PassItem {
   Session* session = nullptr;
-  std::uint32_t tokens = 0;       // so many of its pending ones
-  std::int32_t row = -1;          // batch index of the last pending one, whose logits are wanted; -1: not in this pass
-  std::uint32_t drafted = 0;      // guesses behind it, in the rows that follow
-  std::uint32_t first_draft = 0;  // in Pass::guesses
-  std::uint32_t padding = 0;      // rows behind those that only make all sessions' rows equally many
+  std::uint32_t tokens = 0;       // number of its pending tokens in the pass
+  std::int32_t row = -1;          // batch index of the last pending token, if its logits are needed; -1: it is not in
+                                  // this pass
+  std::uint32_t drafted = 0;      // draft tokens, in the rows behind it
+  std::uint32_t first_draft = 0;  // in Pass::drafts
+  std::uint32_t padding = 0;      // padding rows behind those, so that all sessions have as many rows
 };
 
 struct Pass {
@@ -27,16 +28,16 @@ struct Pass {
   std::vector<DraftToken> drafts;
   std::vector<PaddingRow> padding;  // behind the rows of the items
   BatchLimits limits;
-  bool measuring = false;  // it is to show what running streams take
-  bool alone = false;      // a pass failed, and one of those in it computes by itself: no limit counts
+  bool measuring = false;  // measures the time of running streams
+  bool alone = false;      // a pass failed, and one of its sessions computes alone: no limit applies
 
   void clear();
   bool has(const Session& session) const;
-  // Each of its sessions has sampled the token that it computes.
+  // All its sessions decode: each computes a token that it sampled.
   bool streams_only() const;
   // Of the items, without padding rows.
   std::uint32_t rows() const;
-  // Takes out what nobody waits for, guesses and rows that fill it up; false if there was nothing.
+  // Removes draft tokens and padding rows; false if there were none.
   bool drop_extras();
 };
 

@@ -28,7 +28,7 @@ void PassPlanner::plan(Pass& pass) {
   for (const BatchItem& item : plan_batch(views_, pass.limits))
     pass.items.push_back({.session = going_[item.index], .tokens = item.tokens});
   if (decoding == views_.size()) take_turns(pass);
-  // A split layout wants its sequences in order: each gap or step back would cost a pass of its own.
+  // A split layout needs its sequences in order: each gap or step back would cost a pass of its own.
   std::ranges::sort(pass.items, {}, [](const PassItem& item) { return item.session->sequence; });
 }
 
@@ -42,7 +42,7 @@ void PassPlanner::choose_adapters() {
   }
 }
 
-// The oldest generation that has to compute alone; nullptr: none.
+// The oldest generation that must compute alone; nullptr: none.
 Session* PassPlanner::next_suspect() const {
   Session* oldest = nullptr;
   for (Session* session : sessions_.active()) {
@@ -52,7 +52,7 @@ Session* PassPlanner::next_suspect() const {
   return oldest;
 }
 
-// Nothing but decoding sessions: those that waited longest go first where not all go at once.
+// All sessions decode. If not all go at once, those that waited longest go first.
 void PassPlanner::take_turns(Pass& pass) {
   const auto running = static_cast<std::uint32_t>(pass.items.size());
   find_padding(pass, running);
@@ -65,10 +65,10 @@ void PassPlanner::take_turns(Pass& pass) {
   pass.items.resize(turn.sessions);
 }
 
-// Where rows that nobody wants can go, in a pass of so many rows.
+// Finds where padding rows can go, in a pass of so many rows.
 void PassPlanner::find_padding(Pass& pass, std::uint32_t rows) const {
   pass.padding.clear();
-  // In parts, those of a pass have no gap between them.
+  // In a split layout, the sequences of a pass must have no gaps.
   if (pass.items.size() < sessions_.active().size() || costs_.max_padding() == 0) return;
   std::uint32_t longest = 0;
   for (const PassItem& item : pass.items) longest = std::max(longest, item.session->in_cache);
@@ -82,7 +82,7 @@ void PassPlanner::find_padding(Pass& pass, std::uint32_t rows) const {
 }
 
 void PassPlanner::fill_up(Pass& pass) {
-  // It is computed now.
+  // The pass is computed now: record the turn of its adapters.
   wanted_.clear();
   for (const Session* session : sessions_.active()) wanted_.push_back(&session->shared->adapters);
   turns_.took(pass.items.front().session->shared->adapters, wanted_);

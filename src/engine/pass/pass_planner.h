@@ -1,5 +1,5 @@
-// Decides who goes into the next pass with how many tokens, and how far it is filled up: asks the rules (scheduler.h,
-// pass_rows.h) and the cost model with the sessions there are. Computes nothing, takes nobody's cells. One thread.
+// Decides which sessions go into the next pass, with how many tokens and padding rows. Applies the rules (scheduler.h,
+// pass_rows.h) and the cost model to the sessions. Computes nothing and takes no session's cells. One thread.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ class PassPlanner {
     CostModel& costs;
     const PromptBudget& prompts;
   };
-  // `batch`: rows that a pass has room for.
+  // `batch`: most rows of a pass.
   PassPlanner(Parts parts, std::uint32_t batch, const WorkerOptions& options);
 
-  // Who goes, with how many tokens. Somebody runs and there is a memory.
+  // Chooses sessions and tokens. Requires an active session and a KV memory.
   void plan(Pass& pass);
-  // Adds rows that nobody wants, where the running streams are quicker with them. Behind the guesses.
+  // Adds padding rows behind the draft tokens, if they make the pass of running streams faster.
   void fill_up(Pass& pass);
 
  private:
@@ -44,9 +44,9 @@ class PassPlanner {
   const PromptBudget& prompts_;
   const std::uint32_t batch_, max_outputs_;
   AdapterTurns turns_;
-  std::vector<const AdapterScales*> wanted_;  // by those that run
-  std::vector<Session*> going_;               // those with the adapters of the pass
-  std::vector<RunnableView> views_;           // of these
+  std::vector<const AdapterScales*> wanted_;  // adapter sets of the active sessions
+  std::vector<Session*> going_;               // sessions with the adapters of the pass
+  std::vector<RunnableView> views_;           // of `going_`
 };
 
 }  // namespace corral::engine

@@ -1,4 +1,4 @@
-// How many prompt tokens the next pass may have: asks the cost model, with the sessions there are. One thread.
+// How many prompt tokens the next pass may have, by the cost model and the sessions. One thread.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace corral::engine {
 
-// A session that runs or waits, as the scheduler sees it.
+// The scheduler's view of an active or waiting session.
 RunnableView runnable_view(const Session& session);
 
 class PromptBudget {
  public:
-  // `batch`: tokens that a pass has room for.
+  // `batch`: most tokens of a pass.
   PromptBudget(const SessionTable& sessions, const KvMemoryManager& kv, const CostModel& costs, std::uint32_t batch,
                std::uint32_t lane_tokens)
       : sessions_(sessions), kv_(kv), costs_(costs), batch_(batch), lane_tokens_(lane_tokens) {}
 
-  // Beside so many running streams; `all_threads`: if the lane took none. Those that wait for a place count: the sooner
-  // the prompts are through, the sooner places are free.
+  // Beside `decoding` running streams. `all_threads`: as if the lane used no threads. Waiting sessions count too: the
+  // sooner prompts are done, the sooner sequences are free.
   std::uint32_t beside(std::uint32_t decoding, bool all_threads = false) const;
-  // Beside the running streams of these.
+  // Beside the running streams among `sessions`.
   std::uint32_t beside(std::span<const RunnableView> sessions) const;
 
  private:

@@ -26,7 +26,7 @@ void Speculator::downsize() {
 void Speculator::start_over() noexcept {
   try {
     downsize();
-  } catch (...) {  // its cells stay what they are
+  } catch (...) {  // its cells stay as they are
   }
 }
 
@@ -38,8 +38,8 @@ bool Speculator::may_guess(const Pass& pass, std::size_t running) const {
 void Speculator::add(Pass& pass, std::size_t running) {
   if (!may_guess(pass, running)) return;
   const auto rows = static_cast<std::uint32_t>(pass.items.size());
-  // In a pool guesses take what is free when everybody has a cell for its own token: a pass that doesn't fit would be
-  // refused first, and computed without them then.
+  // In a unified layout, draft tokens use cells that are free after each session's own token. A pass that doesn't fit
+  // would be refused first and computed again without them.
   const std::uint32_t free = kv_.shape().unified() ? kv_->free_cells() : batch_ + rows;
   const std::uint32_t room = free - std::min(free, rows);
   if (room == 0) return;
@@ -51,7 +51,7 @@ void Speculator::draft(Pass& pass, std::uint32_t room) {
   const auto rows = static_cast<std::uint32_t>(pass.items.size());
   for (PassItem& item : pass.items) {
     item.first_draft = static_cast<std::uint32_t>(pass.drafts.size());
-    // The last token of an answer can't be followed by a guess: all in the pass may become part of the answer.
+    // The last token of an answer has no draft token behind it: all rows may become part of the answer.
     const std::uint32_t ends = std::max(1u, item.session->remaining()) - 1;
     const std::uint32_t most = std::min({most_, ends, room, room_behind(*item.session)});
     if (most > 0)

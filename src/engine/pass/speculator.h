@@ -17,17 +17,17 @@ namespace corral::engine {
 
 class Speculator {
  public:
-  // `drafter` may be nullptr: nobody guesses. `batch`: rows that a pass has room for.
+  // `drafter` may be nullptr: no draft tokens. `batch`: most rows of a pass.
   Speculator(std::unique_ptr<Drafter> drafter, const KvMemoryManager& kv, const CostModel& costs, std::uint32_t batch,
              const WorkerOptions& options);
 
-  // Adds guesses to a pass that is planned, of so many sessions that run.
+  // Adds draft tokens to a planned pass. `running`: number of active sessions.
   void add(Pass& pass, std::size_t running);
   // The session ended.
   void forget(SessionId session);
-  // Gives memory back.
+  // Frees memory.
   void downsize();
-  // Something was left halfway. What it knows is of no worth to it: each guess is checked anyway.
+  // After an interrupted change. The drafter's state may stay inexact: the model verifies each draft token anyway.
   void start_over() noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// The result of an embedding or a reranking that a worker computes: like a stream with one item.
+// Result of an embedding or reranking request: like a stream with one item.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct PooledResult {
 
 struct PooledTerms {
   bool normalize = true;    // of embeddings: to length 1
-  std::string client = {};  // whose turn it is: requests with the same text are of one client
+  std::string client = {};  // requests with the same text are of one client; clients take turns
 };
 
 class PooledState;  // shared with the decode thread

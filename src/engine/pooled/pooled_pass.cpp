@@ -14,7 +14,7 @@ struct Group {
   std::uint32_t tokens = 0;
 };
 
-// Inputs of a request that belong together; none if none is left.
+// The next group of inputs of a request; empty if none is left.
 Group next_group(PooledView waiting, const PooledLimits& limits) {
   const auto most_inputs = limits.alike ? std::min(kGroupInputs, limits.inputs) : 1;
   const std::uint32_t max_tokens = std::min(kGroupTokens, limits.tokens);

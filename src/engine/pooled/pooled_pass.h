@@ -1,14 +1,13 @@
 // Which of the waiting inputs of an embedding model share the next forward pass: a pure function.
 //
-// ggml's attention on CPUs computes passes of 64 tokens and more in another way than smaller ones, so what shares a
-// pass changes an embedding in the fourth to fifth digit. Two rules keep a request's numbers the same whatever else is
-// asked, and the same as llama-server's for the same request:
-//   - the inputs of one request are computed in groups of up to four and up to 512 tokens, in their order;
-//   - groups of several requests share a pass only if all of it stays below 64 tokens, where that makes no difference.
-// On a GPU, whose kernels have no such border, as much as fits goes into a pass.
+// ggml's attention on CPUs computes passes of 64 tokens and more in another way than smaller ones, so the inputs of a
+// pass change an embedding in the fourth to fifth digit. Two rules keep the numbers of a request independent of other
+// requests, and equal to llama-server's: - the inputs of one request are computed in groups of up to four and up to 512
+// tokens, in their order; - groups of several requests share a pass only if all of it stays below 64 tokens, where that
+// makes no difference. On a GPU, whose kernels have no such threshold, a pass has as many inputs as fit.
 //
-// Requests take turns: a pass begins with the next group of the first one, then comes a group of each other one that
-// fits, and round again. Whose turn it is says who calls (pooled_turns.h).
+// Requests take turns: a pass has the next group of the first request, then a group of each other request that fits,
+// then their next groups. The caller orders the requests (pooled_turns.h).
 #pragma once
 
 #include <cstddef>
@@ -29,7 +28,7 @@ struct PooledLimits {
   bool alike = true;            // keep to the two rules
 };
 
-// So many of each request's next inputs go into the pass, by position; of the first one at least one.
+// Number of the next inputs of each request that go into the pass, by position; at least one of the first request.
 std::vector<std::uint32_t> plan_pooled_pass(std::span<const PooledView> requests, const PooledLimits& limits);
 
 }  // namespace corral::engine

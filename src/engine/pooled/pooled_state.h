@@ -1,4 +1,4 @@
-// One embedding or reranking under way: written by a pooling worker, read through a PooledHandle.
+// State of one running embedding or rerank request: a pooling worker writes it, a PooledHandle reads it.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class PooledState {
     bool scores = false;  // only the first value of each input counts
     std::string client = {};
   };
-  // What it takes up of what there is, until it is done.
+  // Its parts of the limits, until it is done.
   struct Place {
     InFlight::Ticket ticket;
     ClientQuota::Held request = {}, tokens = {};

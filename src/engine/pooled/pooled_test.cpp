@@ -355,10 +355,9 @@ TEST(Embed, TokensAreSharedToo) {
   const auto third = ask(100, "greedy");
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().code, errc::queue_full);
-  EXPECT_THAT(
-      third.error().message,
-      ::testing::HasSubstr("this client has 3500000 tokens under way or waiting and asks for 100 more (there may "
-                           "be 4000000 in all)"));
+  EXPECT_THAT(third.error().message,
+              ::testing::HasSubstr("this client has 3500000 running or waiting tokens and requests 100 more (limit "
+                                   "4000000 in all)"));
   EXPECT_TRUE(third.error().retry_after);
   EXPECT_TRUE(ask(1'000'000, "modest")) << "whoever holds nothing";
 }

@@ -38,8 +38,8 @@ void PooledTurns::go_round() noexcept {
   std::list<Client> clients_behind;
   for (auto client = clients_.begin(); client != clients_.end();) {
     const auto here = client++;
-    // One whose first request found no room comes to the front, where there is room for it, however often its others
-    // fit beside somebody else's.
+    // A client whose first request did not fit moves to the front, however often its other requests fit beside those of
+    // others.
     const bool first_had_turn = here->requests.front().had_turn;
     std::list<Request> behind;
     for (auto request = here->requests.begin(); request != here->requests.end();) {

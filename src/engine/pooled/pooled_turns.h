@@ -1,6 +1,5 @@
-// Whose inputs come next: the requests that wait for a pooling worker. Clients take turns, however many requests each
-// of them has, and so do the requests of a client. Not safe on threads; what changes something doesn't allocate, so
-// nobody is ever lost.
+// Order of the requests that wait for a pooling worker. Clients take turns, however many requests each has, and so do
+// the requests of a client. Not thread-safe. Changes do not allocate, so no request is ever lost.
 #pragma once
 
 #include <list>
@@ -25,15 +24,15 @@ class PooledTurns {
   };
 
   bool empty() const { return clients_.empty(); }
-  // Behind its client's others. Throws std::bad_alloc, and then it isn't there.
+  // Adds a request behind its client's others. Throws std::bad_alloc, and then nothing has changed.
   void add(std::shared_ptr<PooledState> job);
-  // Up to so many, whose turn it is first, first: one of each client, then a second one of each that has one, and so
-  // on. Valid until one of the calls below.
+  // The first `most` requests by turn: one of each client, then a second one of each that has one, and so on. Valid
+  // until the next call below.
   std::vector<Request*> first(std::size_t most);
-  // Those of first() that got something into the pass have had_turn: they stand behind their client's others now, and
-  // clients whose first request is one of them behind other clients.
+  // Requests of first() with inputs in the pass have had_turn: they move behind their client's others, and a client
+  // whose first request is one of them moves behind other clients.
   void go_round() noexcept;
-  // Those whose reader has left, or that have all they wanted.
+  // Removes requests that are complete or whose reader has left.
   void forget_over() noexcept;
   void fail_all(const Error& error) noexcept;
 

@@ -57,7 +57,7 @@ bool PoolingWorker::step() noexcept {
   return true;
 }
 
-// The context may be broken for good. Where it isn't known whose inputs are to blame it is everybody's turn to fail.
+// The context may be broken. If the failing inputs are not known, all requests fail.
 void PoolingWorker::recover(const char* what) noexcept {
   ++counters_.fresh_starts;
   box_->end_pass();
@@ -140,7 +140,7 @@ bool PoolingWorker::compute_pass() {
   return true;
 }
 
-// A pass failed. Which input is to blame shows when each is computed alone, so that only its request fails.
+// A pass failed. Each input is computed alone to find the failing one, so that only its request fails.
 void PoolingWorker::find_blame() {
   const bool alone = pass_.size() == 1;
   for (const Input& input : pass_) {

@@ -1,6 +1,6 @@
 // A worker of an embedding or reranking model: packs the inputs of all requests that wait into forward passes, in which
-// requests take turns (pooled_pass.h). One context, one thread. start() and stop() once each. What throws on the thread
-// fails the requests of the pass with worker_failed; the context is made anew.
+// requests take turns (pooled_pass.h). One context, one thread. start() and stop() once each. An exception on the
+// thread fails the requests of the pass with worker_failed; the context is made again.
 #pragma once
 
 #include <functional>
@@ -28,17 +28,17 @@ class PoolingWorker {
  public:
   using ContextMaker = std::function<Result<std::unique_ptr<LlamaContext>>()>;
 
-  // `box` is the one whose abort flag the context polls; `make` makes another one after a downsize.
-  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<LlamaContext> context, ContextMaker make,
+  // The context polls the abort flag of `box`; `make` makes another context after a downsize.
+  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
                 std::shared_ptr<PoolingBox> box);
   ~PoolingWorker();
 
   void start();
-  // What isn't computed yet fails with worker_shutdown.
+  // Requests that are not complete fail with worker_shutdown.
   void stop();
 
   PoolingBox& box() { return *box_; }
-  // Requests that are started and not ended.
+  // Requests that have started and not ended.
   InFlight& in_flight() { return in_flight_; }
   const InFlight& in_flight() const { return in_flight_; }
   WorkerStats stats() const;
@@ -55,7 +55,7 @@ class PoolingWorker {
   void recover(const char* what) noexcept;
   void take(std::vector<PoolingCommand>& commands);
   void downsize(Downsize& command);
-  // False if there is no memory: what waits has failed.
+  // False if there is no memory: all waiting requests have failed.
   bool ensure_context();
   // One pass over as many inputs as fit. False if there are none.
   bool compute_pass();

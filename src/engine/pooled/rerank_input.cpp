@@ -1,4 +1,4 @@
-// What a reranker reads: query and document as one list of tokens.
+// Input of a reranker: query and document as one token list.
 #include <algorithm>
 #include <string>
 
@@ -9,7 +9,7 @@ namespace {
 
 struct Piece {
   std::string_view text;
-  bool given = false;  // by the client; else it stands in the template
+  bool given = false;  // by the client; otherwise from the template
 };
 
 // The template with its placeholders filled, in pieces. Only the template is searched: a query may say "{document}".
@@ -28,16 +28,16 @@ std::vector<Piece> fill_template(std::string_view text, std::string_view query, 
   return pieces;
 }
 
-// Tokens that only parse_special makes of a text.
+// Number of special tokens.
 std::ptrdiff_t specials(const Model& model, const std::vector<Token>& tokens) {
   return std::ranges::count_if(tokens, [&](Token token) {
     return (llama_vocab_get_attr(model.vocab(), token) & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) != 0;
   });
 }
 
-// The template's special tokens are tokens, those a client writes are text. As one text, words at the edges of pieces
-// join as the model has learnt them; if that finds more special tokens than the template has, a client has written
-// some, and each piece is tokenised by itself.
+// Special tokens of the template are tokens; those in a client's text are text. The whole text is tokenized at once,
+// because words at the edges of pieces join as the model has learnt them. If the result has more special tokens than
+// the template, the client has written some, and each piece is tokenized separately.
 Result<std::vector<Token>> tokenize_pieces(const Model& model, const std::vector<Piece>& pieces) {
   std::string joined;
   std::vector<Token> apart;
@@ -62,7 +62,7 @@ Result<std::vector<Token>> tokenize_pieces(const Model& model, const std::vector
 }  // namespace
 
 Result<std::vector<Token>> rerank_input(const Model& model, std::string_view query, std::string_view document) {
-  // A template of the file's own ("... {query} ... {document} ..."), as some causal rerankers bring it.
+  // The file's own template ("... {query} ... {document} ..."), which some causal rerankers have.
   if (const char* const text = llama_model_chat_template(model.handle(), "rerank"))
     return tokenize_pieces(model, fill_template(text, query, document));
   auto first = model.tokenize(query, false, false);

@@ -92,7 +92,7 @@ std::vector<LogitBias> biases(const SamplerVocab& vocab, const SamplingOptions& 
   return list;
 }
 
-// How many tokens an option that looks back sees: -1 is as far as there is something.
+// Tokens that an option looks back at: for -1, all.
 std::int32_t look_back(std::int32_t asked, std::uint32_t n_ctx) {
   const auto all = static_cast<std::int32_t>(std::min<std::uint32_t>(n_ctx, std::numeric_limits<std::int32_t>::max()));
   return asked < 0 ? all : std::min(asked, all);
@@ -155,7 +155,7 @@ Result<std::unique_ptr<Sampler>> Sampler::make(const SamplerVocab& vocab, const 
       sampler->biases_, [](const LogitBias& one) { return one.bias == -std::numeric_limits<float>::infinity(); });
   sampler->plain_greedy_ = is_plain_greedy(o) && only_forbids && !sampler->grammar_;
   if (sampler->plain_greedy_) return sampler;
-  try {  // libllama tokenises DRY's breakers, and not every vocabulary has all bytes
+  try {  // libllama tokenizes DRY's breakers, and not every vocabulary has all bytes
     SamplerChain made = make_chain(vocab, o);
     sampler->chain_ = std::move(made.chain);
     sampler->short_list_ = made.keeps;
@@ -221,7 +221,7 @@ Result<Token> Sampler::sample(const float* logits) {
   if (plain_greedy_) return sample_greedy(logits);
   try {
     return sample_chain(logits);
-  } catch (const std::exception& thrown) {  // a grammar that asks for too much
+  } catch (const std::exception& thrown) {  // a grammar that is too ambiguous
     return fail(errc::decode_failed, fmt::format("sampling failed: {}", thrown.what()));
   }
 }
@@ -256,8 +256,8 @@ Result<Token> Sampler::sample_chain(const float* logits) {
     return fail(errc::decode_failed, "the model's output is not a number");
   std::optional<Token> token = pick();
   if (token && grammar_) {
-    // Asking about one token is cheap, about a whole vocabulary not: only if the choice is refused, choose again among
-    // what the grammar allows.
+    // Checking one token is cheap, checking the whole vocabulary is not: choose again among the allowed tokens only if
+    // the choice is refused.
     if (!grammar_->allows(*token)) {
       fill(logits);
       const auto& allowed = grammar_->allowed();

@@ -1,6 +1,6 @@
-// Picks the next token of one generation: libllama's sampler chain in llama-server's order, grammars of our own
-// (engine/grammar/) asked in llama-server's way, and a short cut for plain greedy decoding. One generation each; made
-// on any thread, used on one at a time.
+// Picks the next token of one generation: libllama's sampler chain in llama-server's order, corral's own grammars
+// (engine/grammar/) applied as in llama-server, and a short cut for plain greedy decoding. One generation each; made on
+// any thread, used on one at a time.
 #pragma once
 
 #include <memory>
@@ -21,14 +21,14 @@
 
 namespace corral::engine {
 
-// What answers with this grammar share; takes milliseconds. Errors: invalid_argument with `grammar`, saying line,
-// column and rule, or `grammar_triggers`.
+// State that all choices with this grammar share; takes milliseconds. Errors: invalid_argument with `grammar` (line,
+// column and rule) or `grammar_triggers`.
 Result<std::shared_ptr<const SharedGrammar>> make_grammar(const Model& model, const GrammarOptions& options);
 
 class Sampler final : public TokenPicker {
  public:
-  // n_ctx: the most tokens the history can have; what looks back (penalties, DRY) looks back no further, and as far as
-  // this for -1. Errors: invalid_argument with the option's name.
+  // n_ctx: most tokens of the history; penalties and DRY look back no further, and this far for -1. Errors:
+  // invalid_argument with the option's name.
   static Result<std::unique_ptr<Sampler>> make(const SamplerVocab& vocab, const SamplingOptions& options,
                                                std::shared_ptr<const SharedGrammar> grammar, std::uint32_t n_ctx);
   static Result<std::unique_ptr<Sampler>> make(const Model& model, const SamplingOptions& options,
@@ -54,10 +54,10 @@ class Sampler final : public TokenPicker {
 
   const std::uint32_t n_vocab_;
   bool plain_greedy_ = false;
-  Token largest_ = kNoToken;  // what plain greedy decoding gave last
+  Token largest_ = kNoToken;  // latest token of plain greedy decoding
   std::vector<LogitBias> biases_;
   std::vector<Token> biased_;     // their tokens, sorted, each once
-  std::uint32_t short_list_ = 0;  // the chain begins by keeping so many of the largest; 0: it wants the whole row
+  std::uint32_t short_list_ = 0;  // the chain first keeps so many of the largest logits; 0: it needs the whole row
   TokenWindow window_;            // of the history, as far back as the chain looks
   OwnedSampler chain_;            // none if plain_greedy_
   std::optional<GrammarFollower> grammar_;

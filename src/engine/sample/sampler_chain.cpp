@@ -17,7 +17,7 @@ bool uses_dry(const SamplingOptions& o) {
   return o.dry_multiplier != 0.0f && o.dry_base >= 1.0f && o.dry_penalty_last_n != 0;
 }
 
-// Whether a step changes anything, as it is set.
+// Whether a step has any effect with these options.
 bool has_effect(SamplerKind kind, const SamplingOptions& o) {
   switch (kind) {
     case SamplerKind::penalties:
@@ -43,13 +43,13 @@ bool has_effect(SamplerKind kind, const SamplingOptions& o) {
   return true;
 }
 
-// The chain only asks what is largest until it has cut the row down to top-k tokens.
+// Until the chain has cut the row to top-k tokens, only the largest logits matter.
 std::uint32_t keeps(const SamplerVocab& vocab, const SamplingOptions& o) {
   for (const SamplerKind kind : o.samplers) {
-    // They touch tokens of the window only, and adaptive_p comes last wherever it stands.
+    // These change tokens of the window only; adaptive_p always comes last.
     if (kind == SamplerKind::penalties || kind == SamplerKind::dry || kind == SamplerKind::adaptive_p) continue;
     if (!has_effect(kind, o)) continue;
-    // Beyond that the short list would hardly be shorter.
+    // With a larger k the short list would not be much shorter.
     return kind == SamplerKind::top_k && static_cast<std::uint32_t>(o.top_k) <= vocab.n_vocab / 8
                ? static_cast<std::uint32_t>(o.top_k)
                : 0;
@@ -106,7 +106,7 @@ bool is_plain_greedy(const SamplingOptions& o) {
         return has_effect(kind, o);
       case SamplerKind::adaptive_p:
         return true;
-      default:  // the largest always stays
+      default:  // the largest logit always stays
         return false;
     }
   });
@@ -120,7 +120,7 @@ SamplerChain make_chain(const SamplerVocab& vocab, const SamplingOptions& o) {
   const auto look_back = [&](std::int32_t tokens) {
     made.window = std::max(made.window, static_cast<std::uint32_t>(tokens));
   };
-  // LLAMA_DEFAULT_SEED asks libllama for a random one. Who gives that very number wants a seed like any other.
+  // LLAMA_DEFAULT_SEED makes libllama choose a random seed. An explicit seed of that value is an ordinary seed.
   const std::uint32_t given = o.seed.value_or(LLAMA_DEFAULT_SEED);
   const std::uint32_t seed = o.seed && given == LLAMA_DEFAULT_SEED ? 0 : given;
 

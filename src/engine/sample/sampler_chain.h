@@ -1,5 +1,5 @@
-// libllama's sampler chain for one generation, in the order that its options ask for and with llama-server's ways.
-// Pure making of objects; safe on every thread.
+// libllama's sampler chain for one generation, in the order of its options, as llama-server builds it. Pure making of
+// objects; safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace corral::engine {
 
-// What a sampler wants to know of a model.
+// Facts of a model that a sampler needs.
 struct SamplerVocab {
   std::uint32_t n_vocab = 0;
   const llama_vocab* vocab = nullptr;      // for DRY only
@@ -29,15 +29,15 @@ using OwnedSampler = std::unique_ptr<llama_sampler, FreeSampler>;
 struct SamplerChain {
   OwnedSampler chain;
   std::uint32_t window = 0;  // tokens of the history that it looks back at
-  // It begins by keeping so many of the largest logits, penalties aside: no other token can come out. 0: it wants the
+  // The chain first keeps so many of the largest logits, after penalties: no other token can be chosen. 0: it needs the
   // whole row.
   std::uint32_t keeps = 0;
 };
 
-// `o` has been checked; what looks back has no -1 any more.
+// `o` has been checked; its look-back options have no -1.
 SamplerChain make_chain(const SamplerVocab& vocab, const SamplingOptions& o);
 
-// With these options the chain ends in the largest logit whatever it does on the way.
+// With these options the chain always chooses the largest logit.
 bool is_plain_greedy(const SamplingOptions& o);
 
 }  // namespace corral::engine

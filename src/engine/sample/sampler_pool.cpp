@@ -17,7 +17,7 @@ SamplerPool::~SamplerPool() {
 void SamplerPool::hire(std::size_t helpers) noexcept {
   try {
     while (helpers_.size() < helpers) helpers_.emplace_back([this] { help(); });
-  } catch (const std::exception&) {  // fewer do as well
+  } catch (const std::exception&) {  // fewer helpers work, too
   }
 }
 

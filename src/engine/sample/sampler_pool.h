@@ -19,8 +19,9 @@ class SamplerPool {
   SamplerPool(const SamplerPool&) = delete;
   SamplerPool& operator=(const SamplerPool&) = delete;
 
-  // Calls job(0) .. job(count - 1), each once and in any order, on `threads` threads at most, this one among them. All
-  // have returned when it does. Jobs don't throw. Where the system gives no more threads, those there are must do.
+  // Calls job(0) .. job(count - 1), each once and in any order, on `threads` threads at most, this one among them.
+  // Returns when all jobs have returned. Jobs must not throw. If no further thread can be started, the existing ones do
+  // all jobs.
   void run(std::uint32_t count, std::uint32_t threads, const std::function<void(std::uint32_t)>& job);
 
  private:

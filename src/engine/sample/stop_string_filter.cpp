@@ -34,7 +34,7 @@ StopStringFilter::Cut StopStringFilter::push(std::string_view piece) {
   bytes_ += piece;
   ends_.push_back(end());
   if (match.stop == nullptr) return release(std::min(start_ + complete_utf8_length(pending()), open_stop_start()));
-  // Kept: tokens before the first one that begins in (or behind) the stop string and has bytes of it.
+  // Keeps tokens before the first one that begins in (or behind) the stop string and has bytes of it.
   const std::span<const std::uint64_t> ends = held_ends();
   std::size_t kept = oldest_shown_ ? 1 : 0;
   std::uint64_t begin = oldest_shown_ ? ends.front() : start_;
@@ -67,7 +67,7 @@ void StopStringFilter::forget() {
   for (Stop& stop : stops_) stop.forget();
 }
 
-// The one that begins first; of several, the first of the list.
+// The match that begins first; of equals, the first in the list.
 StopStringFilter::Match StopStringFilter::find_stop(std::string_view piece) {
   Match best;
   for (Stop& stop : stops_) {
@@ -79,7 +79,7 @@ StopStringFilter::Match StopStringFilter::find_stop(std::string_view piece) {
   return best;
 }
 
-// Where the earliest end of the text begins that is the beginning of a stop string.
+// Start of the longest end of the text that is a prefix of a stop string.
 std::uint64_t StopStringFilter::open_stop_start() const {
   std::size_t longest = 0;
   for (const Stop& stop : stops_) longest = std::max(longest, stop.open());
@@ -87,17 +87,17 @@ std::uint64_t StopStringFilter::open_stop_start() const {
 }
 
 StopStringFilter::Cut StopStringFilter::release(std::uint64_t to) {
-  // A stop string may begin inside a character's bytes; text leaves in whole characters.
+  // A stop string may begin inside a character; only whole characters are released.
   const std::size_t bytes = complete_utf8_length(pending().substr(0, to - start_));
   Cut cut;
   cut.text = valid_utf8(pending().substr(0, bytes));
-  std::uint64_t begin = start_;  // of the oldest held token, or of what it hasn't given out
+  std::uint64_t begin = start_;  // of the oldest held token, or of its unreleased part
   start_ += bytes;
   given_ += bytes;
   for (; held() > 0 && held_ends().front() <= start_; ++cut.released) begin = ends_[let_go_++];
   if (cut.released > 0) oldest_shown_ = false;
   oldest_shown_ = held() > 0 && (oldest_shown_ || begin < start_);
-  // What stays moves only when at least as much has gone since.
+  // Move the rest only if at least as much was released.
   if (given_ > bytes_.size() / 2) {
     bytes_.erase(0, given_);
     given_ = 0;

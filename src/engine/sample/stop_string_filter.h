@@ -1,11 +1,12 @@
 // From sampled tokens to text that may be shown: joins characters that are split over tokens, holds back what could be
 // the beginning of a stop string, and ends the text exactly before the first stop string.
 //
-// Invariant: the text given out is the bytes of the tokens given out, up to a character or stop string that is still
-// open; a token that carries at least one byte of shown text is kept, a token that lies wholly in the stop string (or
-// behind its start) is not. Pure value; no model needed.
+// Invariant: the released text is the bytes of the released tokens, up to a character or stop string that is still
+// open. A token with at least one byte of shown text is kept; a token that lies wholly in the stop string (or behind
+// its start) is not. Pure value; no model needed.
 //
-// Each byte is looked at once for each stop string, whatever is held back (Knuth, Morris, Pratt): clients choose both.
+// Each byte is compared once per stop string, whatever is held back (Knuth, Morris, Pratt), because clients choose text
+// and stop strings.
 #pragma once
 
 #include <cstdint>
@@ -23,34 +24,34 @@ class StopStringFilter {
 
   struct Cut {
     std::string text;            // new text: whole, valid UTF-8
-    std::uint32_t released = 0;  // so many more of the oldest held tokens are part of the answer
+    std::uint32_t released = 0;  // further tokens, the oldest held ones, that are part of the answer
     bool stopped = false;  // a stop string was met; `dropped` tokens, the youngest ones, are not part of the answer
     std::uint32_t dropped = 0;
     std::string stop;  // which
   };
-  // Takes the next token's bytes (may be empty).
+  // Adds the next token's bytes, which may be empty.
   Cut push(std::string_view piece);
-  // The generation ends without a stop string: what is held back is text after all, except for half a character.
+  // The generation ends without a stop string: releases the held text, except an incomplete character.
   Cut flush();
 
   // Tokens pushed and neither released nor dropped.
   std::uint32_t held() const { return static_cast<std::uint32_t>(ends_.size() - let_go_); }
 
  private:
-  // A stop string, and how much of it the text so far ends with.
+  // A stop string, and the length of its prefix at the end of the text.
   class Stop {
    public:
     explicit Stop(std::string text);
     const std::string& text() const { return text_; }
     std::size_t open() const { return open_; }
-    // The text goes on with these bytes, up to the first time that all of it is met: so many of them were taken then.
-    // Otherwise npos.
+    // Appends bytes to the text, up to the end of the first match: returns the number of bytes taken, or npos without a
+    // match.
     std::size_t meet(std::string_view bytes);
     void forget() { open_ = 0; }
 
    private:
     std::string text_;
-    // For each beginning of it, the longest shorter one that it ends with.
+    // For each prefix, its longest proper prefix that is also its suffix.
     std::vector<std::uint32_t> shorter_;
     std::size_t open_ = 0;
   };
@@ -68,12 +69,12 @@ class StopStringFilter {
 
   std::vector<Stop> stops_;
   // Positions count from the first byte of the answer.
-  std::string bytes_;                // those that aren't given out yet, behind some that are
+  std::string bytes_;                // bytes that are not released yet, behind some that are
   std::size_t given_ = 0;            // so many
-  std::uint64_t start_ = 0;          // of what isn't given out
-  std::vector<std::uint64_t> ends_;  // of each held token, behind some that were let go
+  std::uint64_t start_ = 0;          // position of the first byte that is not released
+  std::vector<std::uint64_t> ends_;  // end of each held token, behind some that were released
   std::size_t let_go_ = 0;           // so many
-  bool oldest_shown_ = false;        // the oldest held token has given out bytes already
+  bool oldest_shown_ = false;        // bytes of the oldest held token were released already
 };
 
 }  // namespace corral::engine

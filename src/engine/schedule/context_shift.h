@@ -1,5 +1,5 @@
-// What goes out of a context that is full, so that an answer can go on: as llama-server chooses it, so that the same
-// request gives the same text. Pure.
+// Which tokens to discard from a full context, so that a generation can continue. The same choice as llama-server's, so
+// that the same request gives the same text. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace corral::engine {
 
 struct ContextCut {
   std::uint32_t keep = 0;     // tokens at the beginning that stay
-  std::uint32_t discard = 0;  // so many behind them go
+  std::uint32_t discard = 0;  // number of tokens behind them to discard
 };
 struct FullContext {
   std::uint32_t cached = 0;  // tokens in cells: all but the one that was just sampled
   std::uint32_t n_ctx = 0;
-  std::uint32_t prompt = 0;  // of these, the request's
-  std::uint32_t held = 0;    // at the end, not told yet: they stay
+  std::uint32_t prompt = 0;  // of these, tokens of the prompt
+  std::uint32_t held = 0;    // at the end, not reported to the stream yet: they stay
 };
-// Nothing: there is nothing that could go.
+// None: no token can be discarded.
 std::optional<ContextCut> context_cut(const ContextShift& wanted, const FullContext& full);
 
 }  // namespace corral::engine

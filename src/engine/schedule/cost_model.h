@@ -1,12 +1,14 @@
-// What passes take on the device of a worker, and the decisions that follow from nothing else: how many rows a pass of
-// running streams has and which of them go, how many prompt tokens go beside them, how the KV cells are laid out, what
-// a guess may cost. The worker asks, and tells what each pass took; of devices it knows nothing. One thread.
+// Predicts the time of passes on a worker's device, and makes the decisions that depend only on it: how many rows a
+// pass of running streams has and which streams are in it, how many prompt tokens go beside them, the KV layout, and
+// how many draft tokens pay. The worker reports the time of each pass, and does not know the device. One thread.
 //
-// Which one a worker has is chosen at the load, by where the model computes (all_on_gpus()):
-// - CpuCosts (cpu_costs.h): everything is measured, since seven rows may take longer than eight, and a cell that is
-//   somebody else's costs time.
-// - FlatCosts (flat_costs.h): a row more costs next to nothing. All streams go in each pass, in one pool of cells.
-// Tests have made-up ones.
+// The load chooses the model by where the layers are (all_on_gpus()):
+// - CpuCosts (cpu_costs.h): measures everything, since seven rows may take longer than eight, and cells of other
+//   sequences cost time.
+// - FlatCosts (flat_costs.h): a further row costs next to nothing. All streams are in each pass, and the layout is
+//   unified.
+//
+// Tests have fakes.
 #pragma once
 
 #include <cstdint>
@@ -18,60 +20,60 @@
 
 namespace corral::engine {
 
-// A pass that went through.
+// A successful pass.
 struct PassTime {
-  std::uint32_t rows = 0;      // all of them, with guesses and rows that nobody wants
+  std::uint32_t rows = 0;      // all of them, with draft tokens and padding rows
   std::uint32_t decoding = 0;  // tokens of running streams beside prompts
   std::uint32_t prefill = 0;   // tokens of prompts
-  bool may_fill = false;       // rows that nobody wants could be put into one of these streams alone
+  bool may_fill = false;       // padding rows could be added to a pass of these streams alone
   double ms = 0;
 };
 
 // Prompts beside running streams.
 struct PromptsView {
   std::uint32_t decoding = 0;  // running streams
-  std::uint32_t prompts = 0;   // sessions that wait with theirs, in a place or for one
-  std::uint32_t limit = 0;     // tokens that a pass has room for
+  std::uint32_t prompts = 0;   // sessions with prompts, admitted or waiting
+  std::uint32_t limit = 0;     // most tokens of a pass
   bool may_fill = false;       // as in PassTime
-  bool all_threads = false;    // if the lane took none of them
+  bool all_threads = false;    // as if the lane used no threads
 };
 
 class CostModel {
  public:
   virtual ~CostModel() = default;
 
-  // What guesses are weighed with.
+  // Costs that decide about draft tokens.
   virtual const PassCosts& rows() const = 0;
-  // Rows for nobody that a pass may ever have.
+  // Most padding rows of a pass.
   virtual std::uint32_t max_padding() const = 0;
-  // How many rows to compute where `rows` are wanted and up to `padding rows` more may be added; `rows` or more.
+  // Rows to compute if `rows` are needed and up to `padding` rows may be added; at least `rows`.
   virtual std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding) const = 0;
-  // How many of the running streams (1 or more) go into a pass when nothing else is to be done, with room for so many
-  // padding rows. A trial is to find out what so many take: no guesses go with it.
+  // Number of running streams (at least 1) in a pass without prompts, if up to `padding` rows may be added. A trial
+  // measures the time of so many streams: without draft tokens.
   virtual Turn turn(std::uint32_t running, std::uint32_t padding) = 0;
 
-  // Prompt tokens for the next pass; 0: first a pass is to show what the running streams take alone.
+  // Prompt tokens for the next pass; 0: the pass must measure the running streams alone first.
   virtual std::uint32_t prompt_allowance(const PromptsView& view) const = 0;
 
-  // Whether any other layout than one pool may be worth it.
+  // Whether a split layout may ever pay.
   virtual bool may_split() const = 0;
-  // The layout to have for these, before each pass; of `facts`, what the cost model knows is still to be filled in.
+  // The best layout for these sessions; called before each pass. The cost model fills in its own fields of `facts`.
   virtual KvShape layout(std::span<const LayoutView> sessions, LayoutFacts facts) = 0;
-  // To free a memory and make another took so long.
+  // Reports the time to free a memory and allocate another.
   virtual void memory_made(double ms) = 0;
 
   virtual void observe(const PassTime& pass) = 0;
-  // From now on passes have all threads, or half of them (the lane has the others).
+  // From now on passes have half of the threads (the lane has the others), or all.
   virtual void share_threads(bool shared) = 0;
 };
 
 // Where a model computes.
 struct DeviceUse {
-  std::uint32_t gpus = 0;        // that have a part of it
+  std::uint32_t gpus = 0;        // GPUs with a part of the model
   std::int32_t gpu_layers = -1;  // EngineLoadOptions::n_gpu_layers
   std::uint32_t layers = 0;      // without the output, which counts as one more
 };
-// What the CPU has to do with a part of each pass decides how long it takes.
+// If the CPU computes a part of each pass, it determines the time.
 constexpr bool all_on_gpus(const DeviceUse& use) {
   return use.gpus > 0 && (use.gpu_layers < 0 || static_cast<std::uint32_t>(use.gpu_layers) > use.layers);
 }

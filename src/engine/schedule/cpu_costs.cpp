@@ -26,13 +26,13 @@ Turn CpuCosts::turn(std::uint32_t running, std::uint32_t padding) {
   return turn;
 }
 
-// What so many running streams take for a token each, without prompts, if there is room for padding rows; 0: not known.
+// Time for one token of each of so many running streams, without prompts, with padding rows if possible; 0: not known.
 double CpuCosts::streams_alone(std::uint32_t streams, bool may_fill, const Pace& pacer) const {
   return streams_ms({.running = streams, .padding = may_fill ? max_padding() : 0}, pacer.rows);
 }
 
-// How long the streams take alone has to be known first. But where more wait than run, a pass to find that out would
-// hold up more than it is worth.
+// The time of the streams alone must be known first. But if more sessions wait than run, a pass to measure it would
+// delay more than it gains.
 std::uint32_t CpuCosts::prompt_allowance(const PromptsView& view) const {
   const Pace& known = view.all_threads ? with_all_ : pacer();
   const double alone = streams_alone(view.decoding, view.may_fill, known);
@@ -63,7 +63,7 @@ void CpuCosts::observe(const PassTime& pass) {
   pacer().steps.observe({.decoding = pass.decoding, .prefill = pass.prefill, .ms = pass.ms, .decode_ms = alone});
 }
 
-// What is known of all threads is a beginning for half of them.
+// The measurements with all threads are the start values for half of them.
 void CpuCosts::share_threads(bool shared) {
   if (shared && !shared_ && !half_known_) with_half_ = {.steps = with_all_.steps, .rows = with_all_.rows.elsewhere()};
   shared_ = shared;

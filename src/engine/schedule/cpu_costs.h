@@ -1,10 +1,10 @@
-// The cost model of CPUs: nothing is known of them but what was measured, and it isn't what one would think. Seven rows
-// can take a fifth longer than eight, two can take longer than one after another, chunks of prompts get cheaper by
-// leaps, and attention passes over the cells of others. One thread.
+// The cost model of CPUs. It measures everything, because the costs are not what one expects: seven rows can take a
+// fifth longer than eight, two rows can take longer than one after another, chunks of prompts get cheaper in steps, and
+// attention scans the cells of other sequences. One thread.
 //
-// Learns what passes take by their rows (RowCosts), what a prompt token takes beside running streams (PrefillPacer),
-// each with all threads and with those that the lane leaves; how long it stays quiet between long prompts (QuietTimes).
-// Decides by pass_rows.h, scheduler.h and layout.h, which are pure.
+// Learns the time of passes by number of rows (RowCosts), and the time of a prompt token beside running streams
+// (PrefillPacer), each with all threads and with those that the lane leaves; also the usual time between long prompts
+// (QuietTimes). Decides by pass_rows.h, scheduler.h and layout.h, which are pure.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 namespace corral::engine {
 
 struct CpuCostOptions {
-  bool measure_rows = true;     // false: all streams go at once, no pass is filled up, rows of guesses count as cheap
+  bool measure_rows = true;     // false: all streams are in each pass, no padding rows, rows of draft tokens are
+                                // treated as cheap
   double target_step_ms = 100;  // most that one prompt adds to a step of running streams
   double foreign_cell_ms = 0;   // see LayoutFacts
   double move_cell_ms = 0;
@@ -50,9 +51,9 @@ class CpuCosts final : public CostModel {
   Pace with_all_;
   Pace with_half_;
   bool shared_ = false;
-  bool half_known_ = false;     // something was measured with half of the threads
-  std::uint32_t in_turns_ = 0;  // so many running streams go one at a time; 0: all at once
-  double make_ms_ = 50;         // to free a memory and make another, learnt
+  bool half_known_ = false;     // there are measurements with half of the threads
+  std::uint32_t in_turns_ = 0;  // number of running streams that go one at a time; 0: all at once
+  double make_ms_ = 50;         // measured time to free a memory and allocate another
   QuietTimes quiet_times_;
   const FlatRows flat_;
 };

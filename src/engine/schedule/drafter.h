@@ -1,4 +1,4 @@
-// Guesses at a session's next tokens, which the model then checks several in one pass. One thread.
+// Proposes draft tokens for a session, which the model then verifies in one pass. One thread.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@ namespace corral::engine {
 
 struct DraftToken {
   Token token = kNoToken;
-  double probability = 0;  // that it is right if those before it were
+  double probability = 0;  // of acceptance, if those before it are accepted
 };
 
-// The pass that guesses would be added to.
+// The pass for which the draft is made.
 struct DraftBudget {
-  std::uint32_t most = 0;  // guesses at one session
-  std::uint32_t rows = 1;  // in the pass without them
+  std::uint32_t most = 0;  // most draft tokens of one session
+  std::uint32_t rows = 1;  // rows of the pass without draft tokens
   const PassCosts& costs;
 };
 
 class Drafter {
  public:
   virtual ~Drafter() = default;
-  // Appends tokens that may follow `history` to `to`; none if there is no guess, or making one takes more than it can
-  // give. Whether earlier guesses were right is seen from the history, whether they were used or not.
+  // Appends draft tokens behind `history` to `to`; none if there is no proposal, or if a proposal costs more than it
+  // gains. The history shows whether earlier drafts were right, used or not.
   virtual void draft(SessionId session, std::span<const Token> history, const DraftBudget& budget,
                      std::vector<DraftToken>& to) = 0;
   // The session ended.
   virtual void forget(SessionId session) = 0;
-  // Gives memory back at the cost of computing it again when it is needed.
+  // Frees memory, which is computed again when needed.
   virtual void downsize() = 0;
 };
 

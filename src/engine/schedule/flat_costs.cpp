@@ -6,12 +6,12 @@
 namespace corral::engine {
 namespace {
 
-constexpr double kWeight = 0.15;  // of the newest pass
-constexpr double kMaxChange = 2;  // a pass that took so many times as long was disturbed
+constexpr double kWeight = 0.15;   // of the newest pass
+constexpr double kMostChange = 2;  // a pass that took this many times as long was disturbed
 
 }  // namespace
 
-// One pass of any streams shows what all of them take, so it is waited for, as on a CPU.
+// One pass of any streams shows the time of all, so prompts wait for it, as on a CPU.
 std::uint32_t FlatCosts::prompt_allowance(const PromptsView& view) const {
   const double alone = view.decoding > 0 ? this->alone() : 0;
   if (view.decoding > 0 && alone == 0 && view.prompts <= view.decoding) return 0;
@@ -19,7 +19,7 @@ std::uint32_t FlatCosts::prompt_allowance(const PromptsView& view) const {
 }
 
 void FlatCosts::observe(const PassTime& pass) {
-  if (!(pass.ms > 0)) return;  // a clock that stands still tells nothing
+  if (!(pass.ms > 0)) return;  // the clock did not advance: no information
   if (pass.prefill > 0) {
     ++since_;
     const double alone = pass.decoding > 0 ? this->alone() : 0;

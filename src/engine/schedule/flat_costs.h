@@ -1,7 +1,7 @@
-// The cost model of models that compute on GPUs alone: a pass waits for the weights, so a row more, and a cell more
-// that is somebody else's, cost next to nothing. All running streams go in each pass, no pass is filled up, all share
-// one pool of cells. Only how many prompt tokens go beside the streams is learnt, from two numbers: what a pass without
-// prompts takes, however many streams are in it, and what a prompt token adds (PrefillPacer). One thread.
+// The cost model of models that are completely on GPUs: a pass waits for the weights, so further rows, and cells of
+// other sequences, cost next to nothing. All running streams are in each pass, there are no padding rows, and the
+// layout is unified. Only the number of prompt tokens beside the streams is learnt, from two values: the time of a pass
+// without prompts, with any number of streams, and the time that a prompt token adds (PrefillPacer). One thread.
 #pragma once
 
 #include "engine/schedule/cost_model.h"
@@ -32,14 +32,13 @@ class FlatCosts final : public CostModel {
   const FlatCostOptions options_;
   const FlatRows rows_;
   PrefillPacer steps_;
-  static constexpr std::uint32_t kStale =
-      200;  // passes with prompts, after which what one without takes is asked again
+  static constexpr std::uint32_t kStale = 200;  // passes with prompts, after which a pass without is measured again
 
   double alone() const { return since_ < kStale ? alone_ms_ : 0; }
 
-  double alone_ms_ = 0;      // a pass without prompts; 0: not known
+  double alone_ms_ = 0;      // time of a pass without prompts; 0: not known
   std::uint32_t since_ = 0;  // passes with prompts since the last one without
-  bool often_ = false;       // more than one was seen
+  bool often_ = false;       // more than one pass was measured
 };
 
 }  // namespace corral::engine

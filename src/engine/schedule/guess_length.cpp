@@ -6,14 +6,14 @@
 namespace corral::engine {
 namespace {
 
-// Tokens per time of a pass, and what gave the best so far.
+// Tokens per time of a pass, and the best so far.
 class Speed {
  public:
   Speed(std::uint32_t sessions, const PassCosts& costs) : costs_(costs), sessions_(sessions), tokens_(sessions) {
     best_ = tokens_ / costs_.of(sessions_);
   }
   void add(double tokens) { tokens_ += tokens; }
-  // With so many rows of guesses it is faster than anything before.
+  // With so many rows of draft tokens it is faster than with any number before.
   bool improves(std::uint32_t rows) {
     const double speed = tokens_ / costs_.of(sessions_ + rows);
     if (speed <= best_) return false;
@@ -29,8 +29,8 @@ class Speed {
 };
 
 struct Next {
-  double right = 1;         // that all guesses taken so far are right
-  std::uint32_t taken = 0;  // of the session's guesses
+  double right = 1;         // of all chosen draft tokens being accepted
+  std::uint32_t taken = 0;  // of the session's draft tokens
 };
 
 double gain_of(const GuessList& list, const Next& next) {
@@ -40,7 +40,7 @@ double gain_of(const GuessList& list, const Next& next) {
 
 void take(const GuessList& list, Next& next) { next.right *= list.drafts[next.taken++].probability; }
 
-// Wherever the next guess is most likely to be right.
+// Adds the most likely next draft token of any session, one at a time.
 void choose_best(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
   std::vector<Next> next(lists.size());
   for (std::uint32_t rows = 1; rows <= most; ++rows) {
@@ -56,7 +56,7 @@ void choose_best(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
   }
 }
 
-// One more of each session at a time.
+// Adds one row of each session at a time.
 void choose_equal(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
   const auto count = static_cast<std::uint32_t>(lists.size());
   const std::uint32_t room = std::ranges::min_element(lists, {}, &GuessList::most)->most;

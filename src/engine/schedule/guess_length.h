@@ -1,6 +1,6 @@
-// How many guesses a pass is worth: as many as give the most tokens for the time. Pure.
+// How many draft tokens a pass gets: as many as give the most tokens per time. Pure.
 //
-// A guess counts only if all before it were right, so the k-th gives p1 * ... * pk tokens.
+// A draft token is useful only if all before it are accepted, so the k-th adds p1 * ... * pk tokens.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace corral::engine {
 
-// For one session, where making guesses takes time too. `probability(i)`: that guess i, from 0, is right if those
-// before it were. `each`: what making one takes, in passes of one row. 0: a pass is better without.
+// For one session, if drafting takes time too. `probability(i)`: acceptance of draft token i, from 0, if those before
+// it are accepted. `each`: time of drafting one token, in passes of one row. 0: a pass without draft tokens is better.
 template <std::invocable<std::uint32_t> Probability>
 std::uint32_t guess_length(const DraftBudget& budget, double each, Probability probability) {
-  // Without guesses, each row of the pass gives a token.
+  // Without draft tokens, each row of the pass gives a token.
   double tokens = budget.rows, right = 1;
   double best_speed = tokens / budget.costs.of(budget.rows);
   const double drafting = each * budget.costs.of(1);
@@ -32,30 +32,30 @@ std::uint32_t guess_length(const DraftBudget& budget, double each, Probability p
   return best;
 }
 
-// In a pass with so many sessions, of which one alone may have `each`: as many for all, or one for each session. What
-// more rows than PassCosts knows take, nobody can tell.
-constexpr std::uint32_t max_guesses(std::uint32_t sessions, std::uint32_t each) {
-  const std::uint32_t room = PassCosts::kMaxRows - std::min(PassCosts::kMaxRows, sessions);
+// Most draft tokens in a pass with so many sessions: `each` in all, or one per session. The costs of more rows than
+// PassCosts covers are not known.
+constexpr std::uint32_t most_guesses(std::uint32_t sessions, std::uint32_t each) {
+  const std::uint32_t room = PassCosts::kMostRows - std::min(PassCosts::kMostRows, sessions);
   return each == 0 ? 0 : std::min(std::max(each, sessions), room);
 }
 
-// The guesses at one session of a pass.
+// Draft tokens of one session of a pass.
 struct GuessList {
-  std::span<const DraftToken> drafts;  // that there are
-  std::uint32_t most = 0;              // rows behind the session's own that its cells have room for
-  std::uint32_t rows = 0;  // result: so many rows; the first guesses, and padding rows where there are fewer
+  std::span<const DraftToken> drafts;  // available draft tokens
+  std::uint32_t most = 0;              // most rows behind the session's own that fit into its cells
+  std::uint32_t rows = 0;              // result: number of rows; draft tokens first, then padding rows
 };
 
 struct GuessLimits {
-  std::uint32_t most = 0;  // rows of guesses in the pass
-  bool equal = false;      // each session must have as many rows as the others
+  std::uint32_t most = 0;  // most rows of draft tokens in the pass
+  bool equal = false;      // all sessions must have equally many rows
 };
 
-// Chooses `rows` of every list, for a pass that has a row for each of them already: the best guesses of all sessions
+// Sets `rows` of every list, for a pass with one row of each already: the most likely draft tokens of all sessions
 // together.
 void choose_guesses(std::span<GuessList> lists, const PassCosts& costs, const GuessLimits& limits);
 
-// How often something is true, recent times counting most.
+// Moving average of how often something is true.
 class Rate {
  public:
   explicit Rate(double value, double weight) : value_(value), weight_(weight) {}

@@ -6,27 +6,27 @@
 namespace corral::engine {
 namespace {
 
-// How far ahead a session without a limit is thought to go on.
+// Assumed further steps of a session without a limit.
 constexpr std::uint32_t kForesight = 128;
-// Room left in its part behind a session that may go on for longer, so that it doesn't outgrow it at once.
+// Free cells left in the part of a session that may continue longer, so that it doesn't outgrow the part at once.
 constexpr std::uint32_t kHeadroom = 64;
-// Prompts this long, all together, beside running streams are worth fusing with them.
+// Prompts of this total length beside running streams are worth fusing with them.
 constexpr std::uint32_t kLongPrompts = 256;
-// A change must win back so many times what it costs.
+// A change must save this many times its costs.
 constexpr double kMargin = 2.0;
 
-// What a pass with decodes and prefill in one saves, in passes of the decodes alone: tiles of rows that are filled.
+// Saving of a pass that has decodes and prefill, in passes of the decodes alone: its tiles are fuller.
 constexpr double kFusing = 0.4;
 
-// All sessions in a few numbers.
+// Summary of all sessions.
 struct Survey {
-  std::uint32_t running = 0;  // places that are taken, or will be
+  std::uint32_t running = 0;  // admitted sessions, or those that will be
   std::uint32_t longest = 0;  // cells that the longest session needs
   std::uint32_t decoding = 0;
   std::uint32_t prompts = 0;  // tokens that wait for prefill
   std::uint32_t cells = 0;    // to be moved by a change
-  std::uint32_t steps = 0;    // that all of them go on for, as far as can be foreseen
-  double foreign_ms = 0;      // what a token pays in a pool for the cells of others
+  std::uint32_t steps = 0;    // expected further steps of all of them
+  double foreign_ms = 0;      // time per token for cells of others in a unified layout
 };
 
 std::uint32_t prompt_tokens(const LayoutView& session) {
@@ -39,7 +39,7 @@ Survey survey(std::span<const LayoutView> sessions, const LayoutFacts& facts) {
   of.running = static_cast<std::uint32_t>(std::min<std::size_t>(sessions.size(), facts.max_streams));
   of.cells = facts.idle_cells;
   of.steps = std::min(kForesight, facts.foresight);
-  // Where sessions wait for a place, one that ends is followed by another.
+  // If sessions wait for admission, another one follows each that ends.
   const bool follows = sessions.size() > of.running;
   double tokens = 0;
   for (const LayoutView& session : sessions) {
@@ -51,7 +51,7 @@ Survey survey(std::span<const LayoutView> sessions, const LayoutFacts& facts) {
     if (!follows) of.steps = std::min(of.steps, std::max(1u, session.remaining));
     tokens += session.tokens;
   }
-  // They grow meanwhile.
+  // Their histories grow meanwhile.
   const double own = tokens / static_cast<double>(sessions.size()) + of.steps / 2.0;
   const double all = std::min<double>(facts.cells, own * of.running + facts.idle_cells);
   of.foreign_ms = std::max(0.0, all - own) * facts.foreign_cell_ms;
@@ -62,8 +62,8 @@ std::uint32_t part_of(const LayoutFacts& facts, std::uint32_t streams) {
   return facts.cells / streams / facts.multiple * facts.multiple;
 }
 
-// What a pool gains until the prompts beside running streams are through, in ms: less than nothing where it is so full
-// that the cells of others cost more than passes of their own.
+// Gain of a unified layout until the prompts beside running streams are done, in ms. Negative if it is so full that the
+// cells of others cost more than separate passes.
 double fusing_gain(const Survey& of, const LayoutFacts& facts) {
   if (of.decoding == 0 || of.prompts < kLongPrompts) return 0;
   const double steps = static_cast<double>(of.prompts) / std::max(1u, facts.chunk);
@@ -80,7 +80,7 @@ KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& f
   if (facts.foreign_cell_ms <= 0) return {};
   if (sessions.empty()) return facts.now;
   const Survey of = survey(sessions, facts);
-  // As many parts as the longest leaves room for. Where somebody waits anyway, a few places less are no loss.
+  // As many parts as the longest session allows. If sessions wait anyway, a few sequences less are no loss.
   const bool crowd = sessions.size() > (facts.now.unified() ? facts.max_streams : facts.now.streams);
   const std::uint32_t least = crowd ? of.running - of.running / 4 : of.running;
   std::uint32_t streams = facts.max_streams;

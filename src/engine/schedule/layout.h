@@ -1,11 +1,12 @@
-// One pool of KV cells for all sequences, or a part for each: which layout pays for the sessions there are. Pure.
+// Chooses the KV layout that pays for the current sessions: unified or split. Pure.
 //
-// In a pool, attention looks at every cell for every token and skips the ones of other sequences; so sessions that run
-// side by side slow each other down, the more the longer they are. With a part for each they don't; but then only
-// passes with equally many tokens of each sequence are one pass through the weights, so prefill beside running streams
-// costs a pass of its own (which pays all the same where a pool is large and full), prefixes are copied instead of
-// shared, and no session can be longer than its part.
-// Changing from one to the other saves all cells, makes the memory anew and puts them back.
+// In a unified layout, attention scans every cell for every token and skips those of other sequences. So parallel
+// sessions slow each other down, more so the longer they are. A split layout avoids this, but only a pass with equally
+// many tokens of each sequence is one pass through the weights. So prefill beside running streams costs a pass of its
+// own (which still pays if a unified layout is large and full), prefixes are copied instead of shared, and no session
+// can be longer than its part.
+//
+// A change saves all cells, allocates the new memory and restores them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 
 namespace corral::engine {
 
-// A session that runs or waits for its turn.
+// An active or waiting session.
 struct LayoutView {
   std::uint32_t tokens = 0;     // its history
   std::uint32_t cached = 0;     // of these, in cells
@@ -25,32 +26,32 @@ struct LayoutView {
 
 struct LayoutFacts {
   KvShape now;
-  bool made = false;              // the memory exists; else any layout is free
+  bool made = false;              // the memory exists; otherwise any layout is free of costs
   std::uint32_t cells = 0;        // of all sequences together
-  std::uint32_t multiple = 1;     // the cells of a part are one of this
-  std::uint32_t max_streams = 0;  // most sequences that run at a time
+  std::uint32_t multiple = 1;     // the cells of a part are a multiple of this
+  std::uint32_t max_streams = 0;  // most active sequences
   std::uint32_t idle_cells = 0;   // of sequences that don't run
-  std::uint32_t chunk = 64;       // prompt tokens that go into a pass beside the running sessions
-  bool may_fill = false;          // rows that nobody wants could be put into their passes
-  // From here on: what a cost model knows (cost_model.h).
-  double foreign_cell_ms = 0;  // what one token of a pass pays for one cell that isn't its sequence's; 0: nothing
-  double move_cell_ms = 0;     // to save one cell and put it back
-  double make_ms = 0;          // to free a memory and make another
+  std::uint32_t chunk = 64;       // prompt tokens in a pass beside the running sessions
+  bool may_fill = false;          // padding rows could be added to their passes
+  // Filled in by the cost model (cost_model.h).
+  double foreign_cell_ms = 0;  // time per token and cell of another sequence; 0: none
+  double move_cell_ms = 0;     // to save and restore one cell
+  double make_ms = 0;          // to free a memory and allocate another
   double pass_ms = 100;        // a pass of the running sessions without prompts
-  // Passes after which a long prompt is likely to want the pool back: what a change must have paid for by then.
+  // Passes until a long prompt is likely to need the unified layout again: a change must pay by then.
   std::uint32_t foresight = 0xFFFFFFFF;
 };
 
-// The layout to have. `now`, unless another is clearly better over the steps that can be foreseen.
+// The best layout: `now`, unless another is clearly better over the foreseeable steps.
 KvShape choose_layout(std::span<const LayoutView> sessions, const LayoutFacts& facts);
 
-// Learns how long it stays quiet between long prompts, so that the layout doesn't go back and forth where they keep
-// coming. Pure.
+// Learns the usual time between long prompts, so that the layout does not change back and forth while they keep coming.
+// Pure.
 class QuietTimes {
  public:
-  // Before each pass, with all that run or wait, and the facts.
+  // Call before each pass, with all active and waiting sessions and the facts.
   void observe(std::span<const LayoutView> sessions, const LayoutFacts& facts);
-  // Passes without a long prompt that can be expected: as long as usual, or as long as it has been quiet by now.
+  // Expected passes without a long prompt: as many as usual, or as many as there were since the last one.
   std::uint32_t foresight() const { return std::max(usual_, now_); }
 
  private:

@@ -8,9 +8,9 @@ namespace {
 
 // Rows that kernels may compute together. Whether that pays is measured.
 constexpr std::array kTiles = {4u, 8u};
-// What rows that nobody wants must win at least, of the pass.
+// Least gain by padding rows, as a part of the pass.
 constexpr double kLeastGain = 0.03;
-// Streams change between going together and in turns when the other is this much quicker.
+// Streams change between one pass and turns if the other is this much faster.
 constexpr double kChange = 0.08;
 
 std::uint32_t whole_tiles(std::uint32_t rows, std::uint32_t tile) { return (rows + tile - 1) / tile * tile; }
@@ -22,7 +22,7 @@ bool may_fill(std::uint32_t rows, std::uint32_t padding, std::uint32_t whole) {
 }  // namespace
 
 std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding, const RowCosts& costs) {
-  // A single row has code of its own, or waits for the weights like any number of them.
+  // A single row has its own code, or waits for the weights as any number of rows does.
   if (rows < 2 || !costs.tried(rows)) return rows;
   std::uint32_t best = rows;
   double best_ms = costs.of(rows) * (1 - kLeastGain);
@@ -38,8 +38,8 @@ std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding, const RowCo
 }
 
 double streams_ms(const StreamsView& streams, const RowCosts& costs) {
-  const std::uint32_t rows = std::min(streams.running, RowCosts::kMaxRows);
-  // So many were seen, if not lately: what they take filled up counts then, but not what one row says about them.
+  const std::uint32_t rows = std::min(streams.running, RowCosts::kMostRows);
+  // So many rows were measured at some time: then padded passes are considered, but not an estimate from one row.
   if (rows == 0 || !costs.met(rows)) return 0;
   double least = 0;
   const auto consider = [&](std::uint32_t computed, std::uint32_t passes) {

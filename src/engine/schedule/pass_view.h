@@ -1,4 +1,4 @@
-// What goes into a pass and what could have gone in, for whoever checks the rules of scheduler.h.
+// Content of a pass and its alternatives, for checks of the rules of scheduler.h.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ struct PassView {
   struct Row {
     SessionId session;
     RunnableView state;
-    std::uint32_t tokens = 0;  // so many of its pending ones go in; 0: it has to wait
-    std::uint32_t drafts = 0;  // behind them, with those that only make all sessions' rows equally many
-    bool other = false;        // it has other adapters than the pass
+    std::uint32_t tokens = 0;  // number of its pending tokens in the pass; 0: it waits
+    std::uint32_t drafts = 0;  // draft tokens behind them, with padding rows between the sessions
+    bool other = false;        // its adapters differ from those of the pass
   };
-  std::vector<Row> sessions;  // all that have a place
+  std::vector<Row> sessions;  // all admitted sessions
   BatchLimits limits;
-  std::uint32_t padding = 0;  // rows that nobody wants (pass_rows.h)
-  bool alone = false;         // a pass failed, and one of those in it computes by itself: no limit of `limits` counts
+  std::uint32_t padding = 0;  // padding rows at the end (pass_rows.h)
+  bool alone = false;         // a pass failed, and one of its sessions computes alone: `limits` do not apply
 };
 
 }  // namespace corral::engine

@@ -36,7 +36,7 @@ PrefillResult run_prefill(PrefillJob job, const LaneMemoryMaker& make, LaneContr
     if (job.computed) job.computed(done);
   }
   if (control.stop) return result;
-  // A pass that failed may have left something, which a single state can't be rid of.
+  // A failed pass may have left tokens, which can't be removed from a single state.
   if (done > job.cached && (whole || (memory.divisible() && memory.trim(sequence, done)))) {
     if (auto bytes = memory.save(sequence); !bytes.empty()) {
       result.computed = done - job.cached;

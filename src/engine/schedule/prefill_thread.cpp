@@ -12,22 +12,22 @@
 namespace corral::engine {
 namespace {
 
-// Who sends the streams' tokens needs a core for a moment, too, and where both are computing it is taken from one of
-// them: from the lane, so that the streams' steps stay even. Also for the compute threads that the lane starts.
+// The thread that sends the streams' tokens needs a core for a moment, too. If all cores compute, the lane yields, so
+// that the steps of the streams stay even. Also applies to the compute threads that the lane starts.
 constexpr int kNice = 5;
 
 constexpr std::chrono::milliseconds kRetryAfter{20};
 
 void report(const char* failure) noexcept {
   try {
-    log::warning("engine", "a prompt beside the others isn't computed there: {}", failure);
-  } catch (...) {  // then nobody reads of it
+    log::warning("engine", "the prefill lane failed, the prompt is computed in the passes: {}", failure);
+  } catch (...) {  // then the log has no entry
   }
 }
 
 void step_back() {
 #ifdef __linux__
-  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only; elsewhere it would be the process
+  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread only; on other systems it would be
 #endif
 }
 
@@ -53,7 +53,7 @@ void PrefillThread::start(PrefillJob job) {
       if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
       job_ = std::move(job);
       stop_ = closed_;
-    } catch (const std::system_error&) {  // too many of them: the prompt is computed in the passes
+    } catch (const std::system_error&) {  // too many threads: the prompt is computed in the passes
     }
   }
   if (!thread_.joinable()) return deliver_({});
@@ -71,7 +71,7 @@ PrefillResult PrefillThread::compute(PrefillJob job) noexcept {
   return {};
 }
 
-// The worker waits for it. Where there is no memory even for a line in its mailbox, what the result held makes some.
+// The worker waits for the result. If there is no memory to post it, its bytes are freed first.
 void PrefillThread::hand_over(PrefillResult result) noexcept {
   for (;;) {
     try {

@@ -1,4 +1,4 @@
-// A prefill lane with a thread.
+// A prefill lane with its own thread.
 #pragma once
 
 #include <condition_variable>
@@ -10,7 +10,7 @@
 
 namespace corral::engine {
 
-// The thread starts with the first job; where the system gives none, or something throws on it, a job's result is
+// The thread starts with the first job. If it can't be started, or an exception occurs on it, the result of the job is
 // empty. start(), stop() and set_threads() on any thread; the destructor stops and joins.
 class PrefillThread final : public PrefillLane {
  public:

@@ -6,11 +6,11 @@
 namespace corral::engine {
 namespace {
 
-// Of the newest pass: in what all numbers of rows have in common, and in what is told apart.
+// Weights of the newest pass: in the common factor, and in the value of one number of rows.
 constexpr double kLevelWeight = 0.15;
 constexpr double kWeight = 0.05;
-// A pass that took so many times as long as it should, or as short, was disturbed.
-constexpr double kMaxChange = 1.5;
+// A pass that took this many times as long as predicted, or as short, was disturbed.
+constexpr double kMostChange = 1.5;
 constexpr std::uint32_t kLevelPasses = 2;
 
 double guess(std::uint32_t rows) { return FlatRows().of(rows); }
@@ -18,8 +18,8 @@ double guess(std::uint32_t rows) { return FlatRows().of(rows); }
 }  // namespace
 
 void RowCosts::observe(std::uint32_t rows, double ms) {
-  if (!(ms > 0)) return;  // a clock that stands still tells nothing
-  rows = std::clamp(rows, 1u, kMaxRows);
+  if (!(ms > 0)) return;  // the clock did not advance: no information
+  rows = std::clamp(rows, 1u, kMostRows);
   ++passes_;
   Seen& seen = seen_[rows];
   if (!known(rows)) {
@@ -37,7 +37,7 @@ void RowCosts::observe(std::uint32_t rows, double ms) {
   seen.part *= 1 + kWeight * change;
 }
 
-// Of two passes that tell it, one may have been disturbed. What was measured only here stays what it is.
+// Uses the lower of two passes, since one may have been disturbed. Values that were measured here stay as they are.
 void RowCosts::learn_level(double level) {
   if (level_passes_-- < kLevelPasses) level = std::min(level, level_);
   for (Seen& seen : seen_) {

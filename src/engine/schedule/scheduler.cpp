@@ -6,9 +6,9 @@
 namespace corral::engine {
 namespace {
 
-// A token of a large chunk beside one of a small one, until that is known.
+// Assumed cost of a token in a large chunk, relative to a small one, until measured.
 constexpr double kLargeGuess = 0.6;
-// Passes with small chunks after which what a large one costs is tried again.
+// Passes with small chunks after which a large one is tried again.
 constexpr std::uint32_t kForgotten = 500;
 
 // Divides `budget` between prompts, given in the order of age; amounts by position.
@@ -72,7 +72,7 @@ bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long
 
 void PrefillPacer::observe(const Pass& pass) {
   const auto learn = [](double& known, double sample) { known = known == 0 ? sample : 0.8 * known + 0.2 * sample; };
-  // A few tokens tell little: the pass reads all weights anyway.
+  // A few tokens give little information: the pass
   if (pass.prefill < kFloor) return;
   const double alone = std::min(pass.decode_ms, pass.ms);
   const double each = (pass.ms - alone) / pass.prefill;

@@ -5,13 +5,13 @@
 namespace corral::engine {
 namespace {
 
-constexpr std::uint64_t kTurn = 1024;  // parts; more clients than this count as so many
+constexpr std::uint64_t kTurn = 1024;  // fractions of a turn; more clients than this are treated as so many
 constexpr std::uint64_t kBackgroundTurns = 8;
-// The lower bits of an order tell those of the same turn apart; the upper ones last for 2^34 turns.
+// The lower bits of an order distinguish generations of the same turn; the upper ones last for 2^34 turns.
 constexpr unsigned kNumberBits = 20;
 
 std::uint64_t length_of(bool background) { return background ? kBackgroundTurns * kTurn : kTurn; }
-// The client's turn after that one. What may wait goes at the end of its turn.
+// The client's next turn. Background generations go to the end of their turn.
 std::uint64_t after(std::uint64_t order, bool background) {
   return (order >> kNumberBits) + (background ? 0 : length_of(false));
 }
@@ -28,7 +28,7 @@ std::uint64_t TurnOrder::enter(const std::string& client, bool background) {
   return turn << kNumberBits | ++number_ % kNumbers;
 }
 
-// Not by a key, which would have to be made.
+// Compares without a key, since making one would allocate.
 TurnOrder::Clients::iterator TurnOrder::find(const std::string& client, bool background) noexcept {
   return std::ranges::find_if(
       clients_, [&](const auto& entry) { return entry.first.second == background && entry.first.first == client; });

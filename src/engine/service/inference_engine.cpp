@@ -1,4 +1,4 @@
-// The life of an engine, and the table of its sessions.
+// Start and end of an engine, and the table of its sessions.
 #include "engine/service/inference_engine.h"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens,
   }
   std::vector<std::uint32_t> busy;
   for (const auto& worker : impl_->workers) busy.push_back(worker->load());
-  // Only where who has computed them keeps them in cells, and may share them.
+  // Placement by known tokens needs prefix sharing on that worker.
   const bool stays =
       options.share_prefix && impl_->options.prefix_cache_tokens > 0 && impl_->model->memory_rules().divisible;
   const auto known = stays && tokens.size() < facts().n_ctx ? tokens : std::span<const Token>();
@@ -121,14 +121,14 @@ Result<SessionId> InferenceEngine::Impl::create_session(std::uint32_t worker, co
   auto adapters = wanted.adapters ? checked_adapters(*wanted.adapters) : Result<AdapterScales>(default_adapters);
   if (!adapters) return std::unexpected(std::move(adapters.error()));
   auto shared = std::make_shared<SessionShared>(SessionId(ids->fetch_add(1)), limit, std::move(*adapters));
-  // Under the lock, so that sessions arrive at their workers before anything that is asked of them.
+  // Under the lock, so that a session reaches its worker before any other command about it.
   if (!workers[worker]->box()->post(CreateSession{shared, wanted.share_prefix})) return going_away();
   next_worker = (worker + 1) % static_cast<std::uint32_t>(workers.size());
   sessions.emplace(shared->id.value(), Entry{shared, worker});
   return shared->id;
 }
 
-// As sessions have them.
+// Scales in the form of SessionShared::adapters.
 Result<AdapterScales> InferenceEngine::Impl::checked_adapters(const AdapterScales& scales) const {
   const auto& files = model->facts().adapter_files;
   if (scales.size() != files.size()) {
@@ -161,7 +161,7 @@ AdapterScales InferenceEngine::adapter_scales() const {
 Result<> InferenceEngine::Impl::append(const Entry& entry, std::vector<Token> tokens) {
   if (tokens.empty()) return {};
   SessionShared& shared = *entry.shared;
-  // Counted only if they fit: a generation that runs ends where the count says that the context is full.
+  // Count them only if they fit: a running generation ends when this count reaches the context.
   std::uint32_t before = shared.tokens;
   do {
     const std::uint64_t after = std::uint64_t{before} + tokens.size();
@@ -217,7 +217,7 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
   };
   if (!ticket && ticket.error() == InFlight::Refusal::closed) return give_up(going_away());
   if (!ticket) return give_up(std::unexpected(queue_full({most})));
-  // A sampler (a grammar above all) costs far more than a refusal: a flood of requests must not get as far as that.
+  // A sampler (above all its grammar) costs much more than a refusal, so a flood of requests must be refused before.
   auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar, shared.n_ctx);
   if (!sampler) return give_up(std::unexpected(std::move(sampler.error())));
 
@@ -283,7 +283,7 @@ bool InferenceEngine::has_session(SessionId session) const { return impl_->entry
 void InferenceEngine::sessions(std::move_only_function<void(std::vector<SessionView>)> done) const {
   auto listing = std::make_shared<SessionListing>(std::move(done));
   const auto workers = static_cast<std::uint32_t>(impl_->workers.size());
-  // With the last one goes the last reference: a quick worker mustn't leave `done` to this thread.
+  // The last command takes the last reference: otherwise a fast worker could leave the call of `done` to this thread.
   for (std::uint32_t i = 0; i < workers; ++i)
     impl_->workers[i]->box()->post(DescribeSessions{i + 1 < workers ? listing : std::move(listing), i});
 }
@@ -320,11 +320,11 @@ DownsizeReport InferenceEngine::downsize() {
     sum.parked_bytes += one.parked_bytes;
   }
   if (sum.done && impl_->store) {
-    // With a folder, conversations wait there as well as in memory.
+    // With a folder, parked conversations are also saved there.
     if (const auto saved = impl_->store->save(); !saved) log::warning("engine", "{}", saved.error().message);
     sum.parked_bytes -= std::min(sum.parked_bytes, impl_->store->let_go_of_saved());
   }
-  // What was freed goes back to the system now, and what chores still free when they have.
+  // Return freed memory to the system now, and again after the tasks that free more.
   heap::give_back();
   impl_->executor->run([] { heap::give_back(); });
   return sum;

@@ -1,22 +1,20 @@
-// InferenceEngine: one loaded model, N workers, any number of sessions that are decoded together. LlamaService holds
-// the current one; programs that serve a single model may have an engine alone.
+// InferenceEngine: one loaded model, N engine workers, any number of sessions that are decoded together. LlamaService
+// owns the current engine; a program with a single model can use an engine alone.
 //
-//   auto engine = InferenceEngine::load({.path = "model.gguf"});
-//   auto session = (*engine)->create_session();
-//   (*engine)->append_input(*session, "Once upon a time");
-//   auto stream = (*engine)->generate_stream(*session, {.max_new_tokens = 64});
-//   while (auto chunk = stream->next()) std::fputs(chunk->text.c_str(), stdout);
+// auto engine = InferenceEngine::load({.path = "model.gguf"}); auto session = (*engine)->create_session();
+// (*engine)->append_input(*session, "Once upon a time"); auto stream = (*engine)->generate_stream(*session,
+// {.max_new_tokens = 64}); while (auto chunk = stream->next()) std::fputs(chunk->text.c_str(), stdout);
 //
-// Workers. Each is one libllama context with a thread of its own; the weights are shared. Sessions are dealt out in
-// turn (5 sessions on 2 workers: {1,3,5} and {2,4}) and stay where they are. A worker packs all its sessions into one
-// forward pass per step: every running session's next token, then pieces of prompts that wait.
+// Workers. Each is one libllama context with a thread of its own; the weights are shared. Sessions are assigned in turn
+// (5 sessions on 2 workers: {1,3,5} and {2,4}) and never move. A worker packs all its sessions into one forward pass
+// per step: every running session's next token, then pieces of waiting prompts.
 //
 // Turns. A session's history is everything appended plus every token its streams reported. The last sampled token has
-// not been decoded when a generation ends: it is the first pending one of the next turn, so no token is lost. What is
-// appended while a generation runs comes behind its tokens.
+// not been decoded when a generation ends: it is the first pending token of the next turn, so no token is lost. Tokens
+// that are appended while a generation runs follow its tokens.
 //
-// Threads. Every method may be called on every thread; none waits for a forward pass but those that say so. Tokenising
-// runs on the caller's thread. Handles may outlive the engine; they then end with `shutdown`.
+// Threads. Every method may be called on every thread; only those that say so wait for a forward pass. Tokenizing runs
+// on the caller's thread. Handles may outlive the engine; they then end with `shutdown`.
 #pragma once
 
 #include <atomic>
@@ -41,12 +39,12 @@ struct llama_vocab;
 
 namespace corral::engine {
 
-// Where session ids come from: the next one.
+// Source of session ids: the next id.
 using SessionIds = std::atomic<std::uint64_t>;
 
 class InferenceEngine {
  public:
-  // Called with 0..1 while the weights load, on the loading thread; false stops the load and gives the memory back.
+  // Called with 0..1 while the weights load, on the loading thread; false stops the load and frees its memory.
   using Progress = std::function<bool(float)>;
 
   // Loads (on the calling thread) and starts the workers. Calls load_backends() first.
@@ -55,11 +53,11 @@ class InferenceEngine {
   // id.
   static Result<std::unique_ptr<InferenceEngine>> load(EngineLoadOptions options, Progress progress = {},
                                                        std::shared_ptr<SessionIds> ids = {});
-  // An engine that checks requests and serves none: it has the vocabulary and no weights. What could begin ends with
-  // no_weights, everything else with its own error. Its context is as large as a load with the options can have it.
-  // Errors: those of load().
+  // An engine that only checks requests: it has the vocabulary and no weights. A valid request ends with no_weights, an
+  // invalid one with its own error. Its context is as large as a load with these options may have. Errors: those of
+  // load().
   static Result<std::unique_ptr<InferenceEngine>> load_without_weights(EngineLoadOptions options);
-  // What can be said about the options without loading: ranges, and whether there is such a file.
+  // Checks the options without a load: ranges, and whether the file exists.
   static Result<> check(const EngineLoadOptions& options);
 
   // shutdown(), then frees the memory.
@@ -67,46 +65,46 @@ class InferenceEngine {
   InferenceEngine(const InferenceEngine&) = delete;
   InferenceEngine& operator=(const InferenceEngine&) = delete;
 
-  // Nothing new starts from now on (worker_shutdown); waits until what is under way or queued has ended, or until
-  // `deadline`. True if all has ended.
+  // Refuses new work (worker_shutdown), and waits until all running and queued work has ended, or until `deadline`.
+  // True if all has ended.
   bool drain(MonoTime deadline);
-  // Ends every stream with `shutdown`, every embedding with worker_shutdown, and waits for the workers to stop. What
-  // needs no worker (facts, tokenize, stats) goes on working.
+  // Ends every stream with `shutdown`, every embedding with worker_shutdown, and waits for the workers to stop. Calls
+  // that need no worker (facts, tokenize, stats) still work.
   void shutdown();
 
   const ModelFacts& facts() const;
-  // The sampling options a generation gets by default: SamplingOptions{} with what the model's file says
+  // The default sampling options of a generation: SamplingOptions{} with the values of the model's file
   // (general.sampling.*).
   const SamplingOptions& default_sampling() const;
   // For chat templates and grammars (llama-common). Valid as long as the engine.
   const llama_model* model() const;
   const llama_vocab* vocab() const;
 
-  // add_special: BOS/EOS where the vocabulary asks for them. parse_special: "<|im_end|>" in the text is the token.
+  // add_special: adds BOS/EOS if the vocabulary specifies them. parse_special: "<|im_end|>" in the text is the token.
   // Errors: tokenize_failed.
   Result<std::vector<Token>> tokenize(std::string_view text, bool add_special, bool parse_special) const;
-  // What several answers with the same grammar share (GrammarOptions::shared); takes milliseconds.
-  // Errors: invalid_argument with `grammar` (line, column and rule) or `grammar_triggers`.
+  // Builds a grammar that several generations can share (GrammarOptions::shared); takes milliseconds. Errors:
+  // invalid_argument with `grammar` (line, column and rule) or `grammar_triggers`.
   Result<std::shared_ptr<const SharedGrammar>> prepare_grammar(const GrammarOptions& options) const;
-  // The text of a token list; bytes, so half characters stay. render_special: control tokens appear.
+  // The text of a token list as bytes, possibly with incomplete characters. render_special: control tokens appear.
   std::string detokenize(std::span<const Token> tokens, bool render_special = false) const;
   // One token's bytes; empty for a control token unless render_special.
   std::string piece(Token token, bool render_special = false) const;
   bool is_end_of_generation(Token token) const;
-  // All of them, in their order; valid as long as the engine.
+  // All of them, in order of id; valid as long as the engine.
   std::span<const Token> end_tokens() const;
 
   // Errors: unsupported (not a generative model), worker_shutdown.
   Result<SessionId> create_session(SessionOptions options = {});
-  // A session that holds these tokens, on the worker that has computed most of them already unless it is much busier
-  // than another. Errors: those of both.
+  // A session with these tokens, on the worker that has computed most of them, unless that worker is much busier than
+  // another. Errors: those of both.
   Result<SessionId> create_session(std::span<const Token> tokens, SessionOptions options = {});
-  // The first text of a session gets BOS where the vocabulary asks for it; special tokens in it are text unless
-  // parse_special. An empty text or list is fine and does nothing.
-  // Errors: session_not_found, tokenize_failed, context_full, invalid_argument (a token outside the vocabulary).
+  // The first text of a session gets BOS if the vocabulary specifies it; special tokens in it are text unless
+  // parse_special. An empty text or list is fine and does nothing. Errors: session_not_found, tokenize_failed,
+  // context_full, invalid_argument (a token outside the vocabulary).
   Result<> append_input(SessionId session, std::string_view text, bool parse_special = false);
   Result<> append_input(SessionId session, std::span<const Token> tokens);
-  // Errors: session_not_found, session_busy, queue_full, invalid_argument. Everything later comes through the stream.
+  // Errors: session_not_found, session_busy, queue_full, invalid_argument. The stream reports everything later.
   Result<StreamHandle> generate_stream(SessionId session, GenerateOptions options = {});
   // Whether a generation with these options could begin. Errors: invalid_argument.
   Result<> check(const GenerateOptions& options) const;
@@ -115,23 +113,25 @@ class InferenceEngine {
   Result<> cancel_generate(SessionId session);
   // Ends the session; its stream ends with `session_ended`. Errors: session_not_found.
   Result<> end_session(SessionId session);
-  // How strongly each adapter of the load applies to sessions that are made from now on and don't say.
+  // Sets the scale of each adapter for new sessions that don't set their own.
+  //
   // Errors: invalid_argument.
   Result<> set_adapter_scales(const AdapterScales& scales);
   AdapterScales adapter_scales() const;
   // The worker a session is pinned to. Errors: session_not_found.
   Result<std::uint32_t> worker_of(SessionId session) const;
   bool has_session(SessionId session) const;
-  // What each session is doing, by id. The workers tell it between two passes; `done` is called once, on a worker's
-  // thread (on this one where none runs), and must not block. The other form waits for it: at most one pass.
+  // What each session is doing, by id. The workers report between two passes. `done` is called once, on a worker's
+  // thread (on this one if no worker runs), and must not block. The other overload waits for the list: at most one
+  // pass.
   void sessions(std::move_only_function<void(std::vector<SessionView>)> done) const;
   std::vector<SessionView> sessions() const;
 
-  // One vector per input, of length 1 where normalize. Inputs are token lists (tokenize with add_special).
-  // Clients take turns, however many requests and inputs they have, and none takes all the room there is. Errors:
-  // unsupported (not an embedding model), input_too_long (one of them, or 2 million tokens in all), invalid_argument
-  // (none, an empty one, bad token), queue_full (EngineLoadOptions::max_queue requests wait, or some millions of
-  // tokens, or the client's share of either), worker_shutdown.
+  // One vector per input, of length 1 if normalize. Inputs are token lists (tokenize with add_special). Clients take
+  // turns, however many requests and inputs they have, and no client can fill the queue alone. Errors: unsupported (not
+  // an embedding model), input_too_long (one of them, or 2 million tokens in all), invalid_argument (none, an empty
+  // one, bad token), queue_full (EngineLoadOptions::max_queue requests wait, or some millions of tokens, or the
+  // client's share of either), worker_shutdown.
   Result<PooledHandle> embed(std::vector<std::vector<Token>> inputs, PooledTerms terms = {});
   // One relevance score per document, as the model gives it (no sigmoid). Errors: as embed, tokenize_failed.
   Result<PooledHandle> rerank(std::string_view query, std::span<const std::string> documents, PooledTerms terms = {});
@@ -139,9 +139,8 @@ class InferenceEngine {
   // Compute threads of each worker from its next step on.
   void set_threads(std::int32_t n_threads, std::int32_t n_threads_batch);
 
-  // Gives the memory of KV cells and compute buffers back, unless something is being generated; sessions keep what they
-  // know in host memory (EngineLoadOptions::park_bytes) and the next generation restores it. Waits for the step that
-  // runs.
+  // Frees KV cells and compute buffers, unless a generation runs. Sessions are parked (EngineLoadOptions::park_bytes)
+  // and the next generation restores them. Waits for the running step.
   DownsizeReport downsize();
 
   Stats stats() const;
@@ -151,7 +150,7 @@ class InferenceEngine {
   explicit InferenceEngine(std::unique_ptr<Impl> impl);
   static Result<std::unique_ptr<InferenceEngine>> load_all(EngineLoadOptions options, Progress progress,
                                                            std::shared_ptr<SessionIds> ids);
-  // The session with the tokens in it; where they don't fit the session ends.
+  // Appends the tokens; if they don't fit, the session ends.
   Result<SessionId> filled(SessionId session, std::span<const Token> tokens);
   std::unique_ptr<Impl> impl_;
 };

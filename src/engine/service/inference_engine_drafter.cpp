@@ -1,4 +1,4 @@
-// Who guesses for a generative model, and at what price.
+// Makes the drafter of a generative model, with its costs.
 #include <utility>
 
 #include "engine/fit/memory_estimate.h"

@@ -1,4 +1,4 @@
-// What an InferenceEngine consists of. Workers and model are constant after load; the session table has a mutex.
+// Parts of an InferenceEngine. Workers and model are constant after the load; the session table has a mutex.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,15 @@ namespace corral::engine {
 inline std::unexpected<Error> going_away() { return fail(errc::worker_shutdown, "the model is being unloaded"); }
 
 inline std::unexpected<Error> no_weights() {
-  return fail(errc::no_weights, "nothing is wrong with this request, but this engine only checks requests");
+  return fail(errc::no_weights, "the request is valid, but this engine only checks requests");
 }
 
-// Of all requests for embeddings or scores that wait for a worker: 4 bytes each, and minutes of work.
-inline constexpr std::uint64_t kMaxPooledTokens = 4'000'000;
+// Limit for the tokens of all waiting embedding and rerank requests: 4 bytes each, and minutes of work.
+inline constexpr std::uint64_t kMostPooledTokens = 4'000'000;
 
 class InferenceEngine::Impl {
  public:
-  // What callers need to know of a session without asking its worker.
+  // Facts of a session that callers read without its worker.
   struct Entry {
     std::shared_ptr<SessionShared> shared;
     std::uint32_t worker = 0;
@@ -41,17 +41,17 @@ class InferenceEngine::Impl {
     if (found == sessions.end()) return std::unexpected(session_not_found(session));
     return found->second;
   }
-  // A worker's memory, or why there is none. Takes a dry run then.
-  Result<std::unique_ptr<LlamaContext>> make_context(const std::atomic<bool>& abort);
+  // Makes a worker's memory. An error has its cause, which takes a dry run.
+  Result<std::unique_ptr<Context>> make_context(const std::atomic<bool>& abort);
   Error explain(const Error& error, KvShape shape) const;
   // While loading.
   Result<> add_worker();
   Result<> load_draft();
   std::unique_ptr<PrefillLane> make_lane(const std::shared_ptr<CommandBox>& box, std::uint32_t n_ctx);  // nullptr: none
-  Result<std::unique_ptr<Drafter>> make_drafter(std::uint32_t n_ctx);  // nullptr: no guesses
+  Result<std::unique_ptr<Drafter>> make_drafter(std::uint32_t n_ctx);  // nullptr: no speculation
   bool may_guess() const;
   Result<> add_pooler();
-  // Its pool begins small and becomes larger when a session needs it.
+  // KV cells start small and grow when a session needs more.
   bool grows() const;
   void take_facts(const LlamaContext& context);
   std::uint32_t max_context(const LlamaContext& context) const;
@@ -67,16 +67,17 @@ class InferenceEngine::Impl {
   EngineLoadOptions options;
   bool without_weights = false;  // then there is no worker
   std::shared_ptr<Model> model;
-  std::shared_ptr<Model> draft_model;     // guesses what the other will say; nullptr: none
-  const std::atomic<bool> go_on = false;  // the abort flag of what is short enough to be waited for
-  // What the threads of workers don't wait for. Goes behind those that use it, and before what it uses.
+  std::shared_ptr<Model> draft_model;     // draft model of `model`; nullptr: none
+  const std::atomic<bool> go_on = false;  // abort flag of passes that are too short to be aborted
+  // Runs work that decode threads don't wait for. Declared after what its tasks use, and before its users.
   std::shared_ptr<BackgroundExecutor> executor = std::make_shared<BackgroundThread>();
   std::shared_ptr<BackgroundExecutor> disk =
-      std::make_shared<BackgroundThread>();                   // a disk that hangs keeps no memory from going back
+      std::make_shared<BackgroundThread>();                   // separate, so that a hanging disk does not delay the
+                                                              // release of memory
   std::shared_ptr<ParkedStore> store;                         // nullptr: nothing is parked
   std::vector<std::unique_ptr<Worker>> workers;               // of a generative model
   std::vector<std::unique_ptr<PoolingWorker>> poolers;        // of an embedding model or a reranker
-  std::optional<ClientQuota> pooled_requests, pooled_tokens;  // of its clients, over all workers
+  std::optional<ClientQuota> pooled_requests, pooled_tokens;  // limits per client, over all workers
   std::shared_ptr<SessionIds> ids;
 
   std::once_flag stopped;
@@ -85,7 +86,7 @@ class InferenceEngine::Impl {
   std::unordered_map<std::uint64_t, Entry> sessions;
   std::uint32_t next_worker = 0;
   Placement placement;
-  AdapterScales default_adapters;  // of sessions that don't say; empty: as the load says
+  AdapterScales default_adapters;  // for sessions that set none; empty: those of the load
 };
 
 }  // namespace corral::engine

@@ -25,17 +25,17 @@ namespace {
 
 // To save a sequence and put it back, measured on ordinary machines: two copies.
 constexpr double kMoveBytesPerMs = 1.5e6;
-// What flash attention on a CPU takes to see that a cell is another sequence's, for one head of one layer.
+// Time of flash attention on a CPU to skip a cell of another sequence, per head and layer.
 constexpr double kForeignCellNs = 2.0;
 
-// What a token pays in each pass for a cell of another sequence. A GPU computes on all cells at once: nothing.
+// Time per token and pass for a cell of another sequence. A GPU computes on all cells at once: 0.
 double foreign_cell_ms(const Model& model, const EngineLoadOptions& options) {
   if (model.facts().gpus > 0) return 0;
   const auto threads = static_cast<double>(compute_threads(model, options));
   return kForeignCellNs * 1e-6 * model.facts().n_layer * llama_model_n_head(model.handle()) / threads;
 }
 
-// By where the model computes; how passes are measured elsewhere is nobody's business but the cost model's.
+// Chosen by the devices of the model.
 std::unique_ptr<CostModel> cost_model(const Model& model, const EngineLoadOptions& options) {
   const ModelFacts& facts = model.facts();
   const auto target_step_ms = static_cast<double>(options.target_step.count());
@@ -49,18 +49,18 @@ std::unique_ptr<CostModel> cost_model(const Model& model, const EngineLoadOption
                      .move_cell_ms = static_cast<double>(model.kv_bytes_per_token()) / kMoveBytesPerMs});
 }
 
-// A change of the layout takes everybody's cells: where nothing can be parked, idle sessions would pay for it. And the
-// cells of a part must be worth as much in a pool of `n_ctx`.
+// A layout change moves the cells of all sessions: if nothing can be parked, idle sessions would lose theirs. And cells
+// of a part must be valid in a unified layout of `n_ctx`.
 KvLayout layout_of(const Model& model, const EngineLoadOptions& options, bool parks, std::uint32_t n_ctx) {
-  // Between machines everybody's cells would cross the network twice.
+  // In a split over machines all cells would cross the network twice.
   if (model.facts().remotes > 0) return KvLayout::unified;
   const bool movable = parks && !model.has_long_rope(n_ctx);
   const bool may_change = model.memory_rules().splits && (movable || options.kv_layout == KvLayout::split);
   return may_change ? options.kv_layout : KvLayout::unified;
 }
 
-// Parked KV is of use only to the same weights, cache types and adapters under the same libllama, with the same factors
-// of RoPE.
+// Identifies what can use parked KV: the same weights, cache types and adapters, the same libllama, the same RoPE
+// factors.
 std::string fingerprint(const EngineLoadOptions& options, const Model& model) {
   std::string text =
       fmt::format("{} {} {} {} {} {}", model.identity(), model.facts().model_bytes, model.facts().n_params,
@@ -91,21 +91,21 @@ SetThreads threads_of(const Model& model, const EngineLoadOptions& options) {
   return {.n_threads = threads, .n_threads_batch = options.n_threads_batch > 0 ? options.n_threads_batch : threads};
 }
 
-// What a dry run finds wrong the load itself tells.
+// If the dry run fails, the load reports the error.
 void fit_to_free(EngineLoadOptions& options) {
   const auto fitted = fit_to_gpus(options, MemoryScope::free);
   if (!fitted || !*fitted) return;
   options.n_gpu_layers = (*fitted)->gpu_layers;
   if (options.n_gpu_layers >= 0)
-    log::info("engine", "the GPUs have room for {} layers of '{}'", options.n_gpu_layers, options.path);
+    log::info("engine", "{} layers of '{}' fit into the memory of the GPUs", options.n_gpu_layers, options.path);
 }
 
-// Chunks of the lane: as cheap a token as larger ones, and soon over when it is to use more threads or fewer.
+// Chunk size of the lane: as fast per token as larger ones, and short enough for changes of its thread count.
 constexpr std::uint32_t kLaneBatch = 256;
 
 }  // namespace
 
-// Its memory isn't part of what a load is said to take: it comes and goes, and only while much more is free.
+// The lane's memory is not part of the estimate of a load: it is temporary, and only used while much more is free.
 std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_ptr<CommandBox>& box,
                                                               std::uint32_t n_ctx) {
   if (!options.prefill_lane || model->facts().gpus > 0 || model->facts().remotes > 0) return nullptr;
@@ -121,11 +121,11 @@ std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_
     lane.n_ctx = std::max(tokens, kLaneBatch);
     const auto bytes = context_bound(*model, lane);
     if (!bytes) return std::unexpected(bytes.error());
-    // Memory is taken as it is written to: the lanes of all workers may see the same bytes free.
+    // The system assigns memory when it is written: the lanes of all workers may see the same bytes as free.
     const std::uint64_t lanes = worker_count(options);
     if (const HostMemory host = read_host_memory(); host.total != 0 && *bytes > host.available / (lanes + 1))
-      return fail(errc::out_of_memory, "too little memory is free to compute a prompt beside the others");
-    return LlamaContext::make(model, lane, abort);
+      return fail(errc::out_of_memory, "too little free memory for the prefill lane");
+    return Context::make(model, lane, abort);
   };
   return std::make_unique<PrefillThread>(std::move(make),
                                          [box](PrefillResult result) { box->post(std::move(result)); });
@@ -202,12 +202,12 @@ bool InferenceEngine::Impl::grows() const {
   return options.n_ctx == 0 && model->facts().kind == ModelKind::generative && options.kv_layout != KvLayout::split;
 }
 
-// What its contexts may grow to, by the memory that is free beside the first of them.
-std::uint32_t InferenceEngine::Impl::max_context(const LlamaContext& context) const {
+// Largest size to which the contexts may grow, by the free memory beside the first of them.
+std::uint32_t InferenceEngine::Impl::most_context(const Context& context) const {
   const std::uint32_t first = context.n_ctx();
   const auto free = context_memory(*model, options, context.handle(), worker_count(options), read_host_memory());
   std::uint32_t most = automatic_context(model->facts().n_ctx_train, free);
-  // Cells that were computed with the factors of RoPE for short contexts are of no use with those for long ones.
+  // Cells that were computed with RoPE factors for short contexts are invalid with those for long ones.
   while (most > first && model->has_long_rope(most) && !model->has_long_rope(first)) most = std::max(first, most / 2);
   return most;
 }
@@ -225,7 +225,7 @@ void InferenceEngine::Impl::take_facts(const LlamaContext& context) {
 Result<> InferenceEngine::check(const EngineLoadOptions& options) {
   if (options.workers && (*options.workers < 1 || *options.workers > kMaxWorkers)) {
     return fail(errc::invalid_worker_count,
-                fmt::format("{} workers asked for; 1 to {} are possible", *options.workers, kMaxWorkers), "workers");
+                fmt::format("workers is {}; 1 to {} are possible", *options.workers, kMaxWorkers), "workers");
   }
   if (options.max_sequences < 1 || options.max_sequences > kMaxSequences) {
     return fail(errc::invalid_argument,
@@ -246,7 +246,7 @@ Result<> InferenceEngine::check(const EngineLoadOptions& options) {
   }
   if (options.speculative.max_tokens > kMaxGuesses) {
     return fail(errc::invalid_argument,
-                fmt::format("{} guesses of a pass asked for; 0 to {} are possible", options.speculative.max_tokens,
+                fmt::format("max_tokens of speculation is {}; 0 to {} are possible", options.speculative.max_tokens,
                             kMaxGuesses),
                 "speculative");
   }
@@ -259,8 +259,8 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load(EngineLoadOptions
   try {
     return load_all(std::move(options), std::move(progress), std::move(ids));
   } catch (const std::bad_alloc&) {
-    return std::unexpected(load_failed(errc::out_of_memory, {path, "there is no memory left"}));
-  } catch (const std::exception& failure) {  // no thread to be had, for one
+    return std::unexpected(load_failed(errc::out_of_memory, {path, "the system is out of memory"}));
+  } catch (const std::exception& failure) {  // for example, no thread
     return std::unexpected(load_failed(errc::load_failed, {path, failure.what()}));
   }
 }

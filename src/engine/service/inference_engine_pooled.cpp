@@ -9,8 +9,8 @@
 namespace corral::engine {
 namespace {
 
-// Of one request: others find room beside it.
-constexpr std::uint64_t kMaxTokensOfOne = kMaxPooledTokens / 2;
+// Limit per request, so that others fit beside it.
+constexpr std::uint64_t kMostTokensOfOne = kMostPooledTokens / 2;
 
 Error too_long(std::string message, const std::string& name, std::uint64_t tokens, std::uint64_t most) {
   Error error(make_error_code(errc::input_too_long), std::move(message), name);
@@ -18,7 +18,7 @@ Error too_long(std::string message, const std::string& name, std::uint64_t token
   return error;
 }
 
-// `name`: what they are called in errors.
+// `name`: name of the inputs in errors.
 Result<> check_inputs(const Model& model, std::span<const std::vector<Token>> inputs, const std::string& name) {
   if (inputs.empty()) return fail(errc::invalid_argument, fmt::format("'{}' is empty: give at least one", name), name);
   const std::uint32_t most = std::min(model.facts().n_batch, model.facts().n_ctx);
@@ -52,12 +52,12 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
   if (tokens > kMaxTokensOfOne) {
     const std::string name = job.scores ? "documents" : "input";
     return std::unexpected(
-        too_long(fmt::format("'{}' has {} tokens in all, at most {} are taken at once: send several requests", name,
-                             tokens, kMaxTokensOfOne),
-                 name, tokens, kMaxTokensOfOne));
+        too_long(fmt::format("'{}' has {} tokens in all, at most {} are allowed at once: send several requests", name,
+                             tokens, kMostTokensOfOne),
+                 name, tokens, kMostTokensOfOne));
   }
   if (without_weights) return no_weights();
-  // Where there is least to do.
+  // The worker with the fewest tokens.
   const auto tokens_waiting = [](const auto& pooler) { return pooler->in_flight().weight(); };
   PoolingWorker* const pooler = std::ranges::min_element(poolers, {}, tokens_waiting)->get();
   const std::uint32_t most = options.max_under_way();

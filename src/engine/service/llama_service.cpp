@@ -1,4 +1,4 @@
-// Which model is current, and how one takes the place of another.
+// The current model, and its replacement by another.
 #include "engine/service/llama_service.h"
 
 #include <future>
@@ -16,7 +16,7 @@ std::unexpected<Error> no_model() { return fail(errc::model_not_loaded, "no mode
 
 Result<StreamHandle> start_inference(const std::shared_ptr<InferenceEngine>& engine, std::string_view prompt,
                                      const InferenceOptions& options) {
-  // Nothing isn't a beginning, also where each text begins with BOS.
+  // An empty prompt is an error, even if each text begins with BOS.
   const auto tokens =
       prompt.empty() ? Result<std::vector<Token>>() : engine->tokenize(prompt, true, options.parse_special);
   if (!tokens) return std::unexpected(tokens.error());
@@ -40,7 +40,7 @@ struct LlamaService::Impl {
   struct Loaded {
     EngineLoadOptions options;
     std::shared_ptr<InferenceEngine> engine;
-    std::future<void> freed;  // when the last handle has gone, and the memory with it
+    std::future<void> freed;  // set when the last handle is gone and the memory is free
   };
 
   Result<Loaded> load(const EngineLoadOptions& model, const Progress& progress) const;
@@ -54,7 +54,7 @@ struct LlamaService::Impl {
   const std::shared_ptr<SessionIds> ids = std::make_shared<SessionIds>(1);
   std::mutex loading;  // one load, reload or unload at a time
 
-  mutable std::mutex mutex;  // guards all below; nothing is waited for under it
+  mutable std::mutex mutex;  // guards all below; never held during a wait
   std::optional<Loaded> now;
   std::shared_ptr<InferenceEngine> draining;
 };
@@ -113,7 +113,7 @@ Result<std::unique_ptr<LlamaService>> LlamaService::init(ServiceOptions options)
 LlamaService::LlamaService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 LlamaService::~LlamaService() {
-  // Others may hold handles: the engine must stop all the same.
+  // The engine must stop even if there are other handles.
   if (impl_->now) impl_->now->engine->shutdown();
 }
 
@@ -133,7 +133,7 @@ Result<> LlamaService::reload(ReloadOptions options, Progress progress) {
 
   const bool unload_first = former && options.order == ReloadOrder::unload_first;
   if (unload_first) {
-    // What can be known to fail costs nobody their model.
+    // Check first: a load that is known to fail must not unload the model.
     if (auto fine = InferenceEngine::check(model); !fine) return fine;
     impl_->retire(impl_->replace(std::nullopt), drain, true);
   }
@@ -146,7 +146,7 @@ Result<> LlamaService::reload(ReloadOptions options, Progress progress) {
     if (auto again = impl_->load(*former, {})) {
       impl_->replace(std::move(*again));
     } else {
-      log::error("engine", "the former model doesn't come back: {}", again.error().message);
+      log::error("engine", "the former model can't be loaded again: {}", again.error().message);
     }
   }
   return std::unexpected(std::move(next.error()));

@@ -12,7 +12,7 @@ namespace corral::engine {
 namespace {
 
 static_assert(kMaxWorkers <= 64, "a bit for each");
-constexpr std::size_t kBlocks = 1 << 15;  // of each generation: two million tokens
+constexpr std::size_t kBlocks = 1 << 15;  // per map: two million tokens
 
 std::vector<std::uint64_t> block_hashes(std::span<const Token> tokens) {
   std::vector<std::uint64_t> hashes;
@@ -38,7 +38,7 @@ std::uint32_t Placement::choose(std::span<const Token> tokens, std::span<const s
   const auto workers = static_cast<std::uint32_t>(busy.size());
   const auto hashes = block_hashes(tokens);
   std::vector<std::uint32_t> known(workers);
-  Workers still = ~Workers{0};  // those that know everything so far
+  Workers still = ~Workers{0};  // workers that know all blocks so far
   for (const std::uint64_t hash : hashes) {
     still &= of(hash);
     for (std::uint32_t i = 0; i < workers; ++i) known[i] += (still >> i & 1) != 0 ? kBlock : 0;

@@ -1,8 +1,8 @@
-// Which worker a session goes to whose tokens are known: the one that has computed most of them already, for there the
-// beginning need not be computed again, unless it is so much busier that another has the answer sooner. What many have
-// in common is so computed by each worker once. What was computed where is remembered as hashes of whole blocks, each
-// hash over everything up to its block's end; the least recently used are forgotten. A worker may have lost its KV
-// since: then the load is a little less even, and nothing is gained.
+// Chooses the worker of a session whose tokens are known: the one that has computed the longest prefix of them, unless
+// it is so busy that another worker responds sooner. So each worker computes a common prefix at most once. Placement
+// remembers hashes of whole blocks, each over everything up to its block's end, and forgets the least recently used. If
+// a worker has lost its KV since, the load is a little less even and nothing is gained.
+//
 // Pure; one thread at a time. Lengths are in tokens.
 #pragma once
 
@@ -18,13 +18,13 @@ namespace corral::engine {
 class Placement {
  public:
   static constexpr std::uint32_t kBlock = 64;
-  // So many known tokens make good for one more generation that is under way.
+  // Known tokens that outweigh one more generation in progress.
   static constexpr std::uint32_t kWorthOfOne = 512;
-  // And no more than these: a worker with nothing to do takes over what a busy one knows.
-  static constexpr std::uint32_t kMaxWorth = 4 * kWorthOfOne;
+  // Limit for that: an idle worker takes sessions from a busy one.
+  static constexpr std::uint32_t kMostWorth = 4 * kWorthOfOne;
 
-  // `busy`: the generations of each worker that are under way or wait, for up to kMaxWorkers workers. `next`: who is
-  // taken among equals. What the chosen one is about to compute counts as known to it from now on.
+  // `busy`: running and waiting generations of each worker, for up to kMaxWorkers workers. `next`: the worker to choose
+  // among equals. Records the tokens as known to the chosen worker.
   std::uint32_t choose(std::span<const Token> tokens, std::span<const std::uint32_t> busy, std::uint32_t next);
 
  private:
@@ -32,7 +32,7 @@ class Placement {
 
   Workers& of(std::uint64_t hash);
 
-  // Two generations: when the younger is full the older is dropped.
+  // Two maps: when the young one is full, the old one is dropped.
   std::unordered_map<std::uint64_t, Workers> young_, old_;
 };
 

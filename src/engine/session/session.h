@@ -1,4 +1,4 @@
-// What a worker knows about a session. Owned and touched by the decode thread only, except for SessionShared.
+// State of a session in its engine worker. Only the decode thread uses it, except SessionShared.
 #pragma once
 
 #include <algorithm>
@@ -20,16 +20,16 @@
 
 namespace corral::engine {
 
-// The little of a session that its callers ask about without waiting for the decode thread.
+// The part of a session that callers read without waiting for the decode thread.
 struct SessionShared {
   SessionShared(SessionId session, std::uint32_t limit, AdapterScales scales = {})
       : id(session), n_ctx(limit), adapters(std::move(scales)) {}
 
   const SessionId id;
   const std::uint32_t n_ctx;                   // most tokens it may hold
-  const AdapterScales adapters;                // that it is computed with; empty: as the load says
-  std::atomic<std::uint32_t> tokens = 0;       // history, and what was appended but not taken over yet
-  std::atomic<std::uint32_t> generations = 0;  // started and not ended yet; 2 for a moment when one supersedes another
+  const AdapterScales adapters;                // scales for this session; empty: those of the load
+  std::atomic<std::uint32_t> tokens = 0;       // history, and appended tokens that are not in it yet
+  std::atomic<std::uint32_t> generations = 0;  // started and not ended; 2 for a moment when one supersedes another
 };
 
 // One generate_stream from its start to its terminal item.
@@ -37,7 +37,7 @@ struct Generation {
   std::shared_ptr<StreamState> stream;
   InFlight::Ticket ticket;
   std::unique_ptr<TokenPicker> sampler;
-  std::optional<Result<Token>> ahead = {};  // what it picked already, for the next row of logits
+  std::optional<Result<Token>> ahead = {};  // token that it has already picked from the next row of logits
   std::uint32_t max_new_tokens = 0;
   std::uint32_t n_probs = 0;
   bool post_sampling_probs = false;
@@ -46,34 +46,34 @@ struct Generation {
   bool report_prompt = false;
   Millis max_predict{0};
   std::optional<ContextShift> shift = {};
-  std::uint32_t discarded = 0;  // tokens of the history, for that
+  std::uint32_t discarded = 0;  // tokens of the history that `shift` discarded
   std::vector<Token> preserved_tokens;
   StopStringFilter filter;
-  std::vector<TokenLogprob> held_logprobs;  // of the tokens the cutter holds
+  std::vector<TokenLogprob> held_logprobs;  // of the tokens that `filter` holds back
 
-  std::string client = {};  // whose it is; those that say nothing are one client's
-  bool background = false;  // it may wait for others
-  std::uint64_t order = 0;  // of all generations of the worker: smaller goes first (turn_order.h)
-  bool began = false;       // it has had a place
+  std::string client = {};  // client of the request; requests without a name count as one client
+  bool background = false;  // others are admitted first
+  std::uint64_t order = 0;  // of all generations of the worker: smaller is first (turn_order.h)
+  bool began = false;       // it was admitted once
   Usage usage;
-  std::uint32_t reported = 0;  // tokens that the stream has been given
-  bool counted = false;        // what it found in cells when it came is in the statistics
-  bool was_aside = false;      // its prompt has been in the lane, once is enough
-  bool awaits_lane = false;    // its prompt is for the lane, which another has
+  std::uint32_t reported = 0;  // tokens written to the stream
+  bool counted = false;        // its prefix hit is in the statistics
+  bool was_aside = false;      // its prompt was in the lane; it goes there only once
+  bool awaits_lane = false;    // its prompt waits for the lane, which is busy
   MonoTime posted;
   std::optional<MonoTime> first_pass, first_token;
   MonoTime last_token;
 };
 
-// Where a session stands. A generation moves idle → waiting → active → idle; when its KV cells are taken away for an
-// older one it goes active → waiting, when its reader is slow active → paused → waiting. A long prompt beside running
-// streams goes active → aside → active. Who waits stands by age, however he came there.
+// State of a session. A generation moves idle → waiting → active → idle. It moves active → waiting if an older
+// generation takes its KV cells, and active → paused → waiting if its reader is slow. A long prompt beside running
+// streams moves active → aside → active. Waiting sessions are ordered by turn, whatever made them wait.
 enum class Phase {
   idle,     // no generation
-  waiting,  // has a generation, wants a place in the pass
+  waiting,  // has a generation and waits for admission
   active,   // is part of each pass; holds a sequence
   paused,   // its stream is full
-  aside,    // its prompt is computed in the lane; holds no sequence, but a place
+  aside,    // its prompt is computed in the lane; has no sequence, but counts as admitted
 };
 
 struct Session {
@@ -82,17 +82,17 @@ struct Session {
   Session& operator=(const Session&) = delete;
 
   Phase phase() const { return phase_; }
-  // What it computes next is a token that it sampled.
+  // The next token to compute is one that it sampled.
   bool decoding() const { return pending() == 1 && generation->usage.completion_tokens > 0; }
 
   std::uint64_t id() const { return shared->id.value(); }
   std::uint32_t pending() const { return static_cast<std::uint32_t>(history.size()) - in_cache; }
 
-  // Of these, the ones that its generation computes before it samples or ends: one that samples nothing leaves the last
-  // token to whoever goes on, who computes it for its logits.
+  // Pending tokens that the generation computes before it samples or ends. A generation that samples nothing leaves the
+  // last token to the next generation, which needs its logits.
   std::uint32_t to_compute() const { return generation->max_new_tokens > 0 ? pending() : std::max(pending(), 1u) - 1; }
 
-  // Most tokens its generation will still add; 0 without one.
+  // Most tokens that the generation may still add; 0 without a generation.
   std::uint32_t remaining() const {
     if (!generation) return 0;
     const std::uint32_t room = shared->n_ctx - std::min(shared->n_ctx, shared->tokens.load());
@@ -100,29 +100,32 @@ struct Session {
   }
 
   const std::shared_ptr<SessionShared> shared;
-  const bool share;             // takes KV over from others and leaves it to them; else what is parked of it is its own
+  const bool share;             // shares KV with other sessions; false: only this session uses its parked KV
   std::vector<Token> history;   // everything appended and generated, in order
-  std::vector<Token> appended;  // came while a generation ran; goes behind it
-  // Tokens went out of its middle: what it has in cells is what came of another history, and nobody else's.
+  std::vector<Token> appended;  // appended while a generation ran; follows its tokens
+  // Tokens were removed from its middle (context shift). Its cells were computed with another history, so no other
+  // session can use them.
   bool shifted = false;
-  bool moved = false;          // and libllama turns those behind them with the next pass only: they can't be saved
-  bool lost_input = false;     // there was no memory for what was appended: it can't go on
+  bool moved = false;          // libllama re-rotates the moved cells in the next pass; they can't be saved before
+  bool lost_input = false;     // there was no memory for appended tokens: it can't continue
   std::int32_t sequence = -1;  // KV sequence; -1: none
-  std::uint32_t in_cache = 0;  // so many tokens of the history are in the KV cache; 0 without a sequence
-  std::uint32_t borrowed = 0;  // of these, so many were another's when it came and needed no cells in a pool
-  std::uint64_t parked = 0;    // what the store of parked KV keeps for this session alone; 0: nothing
-  // A pass with others failed: up to here its history is computed in passes of its own, so that the one to blame shows.
+  std::uint32_t in_cache = 0;  // tokens of the history in the KV cache; 0 without a sequence
+  std::uint32_t borrowed = 0;  // of these, tokens shared from another sequence at its start, which need no cells of
+                               // their own in a unified layout
+  std::uint64_t parked = 0;    // entry of the parked store for this session alone; 0: none
+  // A shared pass failed: up to this token the session computes in passes of its own, so that the failing session
+  // shows.
   std::uint32_t suspect_until = 0;
-  // Since it had cells.
+  // Reads of parked KV since it last had cells.
   struct Reads {
-    std::uint32_t files = 0;        // that were read for it
-    std::optional<MonoTime> since;  // it waits for them
-    std::uint64_t ended = 0;        // so many had been read, for anybody, when it was last looked for what it needs
+    std::uint32_t files = 0;        // read for this session
+    std::optional<MonoTime> since;  // start of its wait for them
+    std::uint64_t ended = 0;        // count of all finished reads when the session last looked for its entry
   };
   Reads reads;
-  std::uint64_t last_used = 0;  // pass number: who goes first when cells are needed
+  std::uint64_t last_used = 0;  // pass number: the least recently used session loses its cells first
   std::optional<Generation> generation;
-  // When somebody last appended to it, or its generation ended.
+  // Time of the last append, or of the end of its last generation.
   MonoTime touched = MonoClock::now();
 
  protected:

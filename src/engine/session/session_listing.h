@@ -1,5 +1,5 @@
-// Gathers what several workers say about their sessions. Each has a reference and drops it when it has answered or goes
-// away; with the last one the list is handed over. Safe on every thread.
+// Gathers the session views of several workers. Each worker holds a reference and drops it after its answer or when it
+// stops. The last drop delivers the list. Safe on every thread.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ class SessionListing {
     std::ranges::sort(views_, {}, &SessionView::id);
     try {
       done_(std::move(views_));
-    } catch (const std::exception& failure) {  // on a worker's thread: who asked gets no answer
-      log::warning("engine", "a list of sessions was lost: {}", failure.what());
+    } catch (const std::exception& failure) {  // on a worker's thread: the caller gets no answer
+      log::warning("engine", "a list of sessions was dropped: {}", failure.what());
     }
   }
   SessionListing(const SessionListing&) = delete;

@@ -35,7 +35,7 @@ std::uint32_t SessionTable::decoding() const {
   return static_cast<std::uint32_t>(std::ranges::count_if(active_, &Session::decoding));
 }
 
-// The first of those that wait who isn't older.
+// The first waiting session that isn't older.
 std::vector<Session*>::iterator SessionTable::turn_of(const Session& session) noexcept {
   return std::ranges::lower_bound(waiting_, age(&session), {}, age);
 }
@@ -75,7 +75,7 @@ void SessionTable::note_turn(Generation& generation, Phase phase) noexcept {
 }
 
 void SessionTable::wait(Session& session) noexcept {
-  // Its cells can be had, or it counts for what it has, no more for what it may come to.
+  // Its cells can be reclaimed now, and none are reserved for it any longer.
   if (session.phase() == Phase::active || session.phase() == Phase::aside) unblock();
   enter(session, Phase::waiting);
   waiting_.insert(turn_of(session), &session);

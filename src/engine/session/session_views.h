@@ -1,4 +1,4 @@
-// What a worker tells about its sessions. One thread.
+// Views of a worker's sessions. One thread.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace corral::engine {
 
-// What each of them is doing, at the worker with this number.
+// What each session is doing; `worker` is the worker's number.
 std::vector<SessionView> describe(const SessionTable& sessions, std::uint32_t worker, MonoTime now);
 
 }  // namespace corral::engine

@@ -7,7 +7,7 @@
 namespace corral::engine {
 namespace {
 
-// Room for more, so that what follows can't fail halfway.
+// Reserves capacity, so that the appends that follow can't fail halfway.
 template <typename T>
 void grow(T& list, std::size_t more) {
   if (const std::size_t size = list.size() + more; size > list.capacity())
@@ -43,7 +43,7 @@ void StreamState::push(StreamChunk chunk) {
     const std::scoped_lock lock(mutex_);
     wake = !readable();
     const std::size_t tokens = chunk.tokens.size();
-    // How far a prompt is says nothing new once it is further: of that there is never much.
+    // Prompt progress is always joined: only the first and the latest entry are kept.
     const bool own = unread_.empty() || (apart_ && (chunk.prompt.empty() || !unread_.back().text.empty()));
     if (own) {
       unread_.push_back(std::move(chunk));

@@ -1,5 +1,5 @@
-// The shared middle of a stream: the decode thread writes, the handle reads. What is unread is one chunk that grows
-// (or the chunks as they came), and the terminal item behind it.
+// State that the decode thread (writer) and the stream handle (reader) share: the unread chunk, which grows (or the
+// unread chunks, if kept apart), then the terminal item.
 #pragma once
 
 #include <condition_variable>
@@ -16,15 +16,15 @@ namespace corral::engine {
 
 class StreamState {
  public:
-  // What the reader's side does to the session; called without a lock held. Both must be callable for as long as the
-  // stream lives, also when the service is gone.
+  // Calls from the reader to the session, made without a lock. Both must stay callable as long as the stream lives,
+  // even after the service has ended.
   struct Owner {
     std::function<void()> drained;    // a full stream was read
-    std::function<void()> cancelled;  // the reader asked for an end, or left
+    std::function<void()> cancelled;  // the reader cancelled, or dropped the handle
   };
 
   enum class Unread { joined, apart };
-  // capacity: unread tokens from which on full() holds, until half of them are read.
+  // capacity: number of unread tokens at which full() becomes true, until half of them are read.
   StreamState(std::uint32_t capacity, Owner owner, Unread unread = Unread::joined)
       : capacity_(capacity), apart_(unread == Unread::apart), owner_(std::move(owner)) {}
 
@@ -40,7 +40,7 @@ class StreamState {
   bool finished() const;
   void set_waker(std::move_only_function<void()> waker);
   void cancel();
-  void abandon();  // the handle goes away
+  void abandon();  // the handle is destroyed
 
  private:
   bool readable() const { return !unread_.empty() || finish_.has_value(); }
@@ -55,7 +55,7 @@ class StreamState {
   std::deque<StreamChunk> unread_;
   std::size_t unread_tokens_ = 0;
   bool full_ = false;
-  bool drained_ = false;          // it was full, and that hasn't been told
+  bool drained_ = false;          // the reader has emptied it, but Owner::drained was not called yet
   std::optional<Finish> finish_;  // written and not read yet
   bool ended_ = false;            // finish() was called
   bool taken_ = false;            // the reader has the terminal item

@@ -38,7 +38,7 @@ StopStringFilter::Cut StreamWriter::write(Session& session, const float* logits)
   return cut;
 }
 
-// Gives out the text and the tokens the cutter let go: they are the oldest ones it held, at the end of the history.
+// Writes the text and tokens that the filter released: the oldest ones that it held, at the end of the history.
 void StreamWriter::tell(Session& session, const StopStringFilter::Cut& cut) const {
   if (cut.released == 0 && cut.text.empty()) return;
   Generation& generation = *session.generation;

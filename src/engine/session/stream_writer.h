@@ -17,14 +17,14 @@ class StreamWriter {
  public:
   StreamWriter(const TokenTable& tokens, std::function<MonoTime()> clock) : tokens_(tokens), clock_(std::move(clock)) {}
 
-  // The text of the token that the session's history ends with, and what can be told now; it is told already.
-  // `logits`: those that it was sampled from.
+  // Writes the text of the last token in the session's history, as far as the stop string filter releases it. `logits`:
+  // those that the token was sampled from.
   StopStringFilter::Cut write(Session& session, const float* logits);
-  // Of the latest write().
+  // Text of the token of the latest write().
   const std::string& piece() const { return piece_; }
-  // The answer is over: tells what was held back.
+  // The generation is over: writes the text that was held back.
   void flush(Session& session) { tell(session, session.generation->filter.flush()); }
-  // So many tokens of the prompt are computed. Not once the answer has begun.
+  // Reports prompt progress: `processed` tokens are computed. Not after the first token of the answer.
   void tell_prompt(const Session& session, std::uint32_t processed) const;
 
   static Timings timings(const Generation& generation, MonoTime now);

@@ -10,16 +10,16 @@
 namespace corral::engine {
 namespace {
 
-// Vocabularies of one family are filled up to different sizes with tokens that are never used.
-constexpr std::uint32_t kMaxPaddingDifference = 128;
-// Tokens of a history that are taken in beside one step of the target: running streams wait for them.
+// Vocabularies of one family are padded to different sizes with unused tokens.
+constexpr std::uint32_t kMostPadding = 128;
+// Tokens of a history to compute in one step of the target: running streams wait for them.
 constexpr std::uint32_t kPiece = 128;
 
 Result<> check_vocabulary(const Model& draft, const Model& target) {
   const std::uint32_t ours = target.size(), theirs = draft.size();
   if (std::max(ours, theirs) - std::min(ours, theirs) > kMaxPaddingDifference) {
     return fail(errc::invalid_argument,
-                fmt::format("'{}' can't guess for '{}': its vocabulary has {} tokens instead of {}", draft.facts().path,
+                fmt::format("'{}' can't draft for '{}': its vocabulary has {} tokens instead of {}", draft.facts().path,
                             target.facts().path, theirs, ours),
                 kDraftOption);
   }
@@ -28,7 +28,7 @@ Result<> check_vocabulary(const Model& draft, const Model& target) {
     const std::string_view should = llama_vocab_get_text(target.vocab(), token);
     if (is == should) continue;
     return fail(errc::invalid_argument,
-                fmt::format("'{}' can't guess for '{}': in its vocabulary, token {} is another text",
+                fmt::format("'{}' can't draft for '{}': in its vocabulary, token {} has another text",
                             draft.facts().path, target.facts().path, token),
                 kDraftOption);
   }
@@ -43,12 +43,12 @@ EngineLoadOptions draft_options(const EngineLoadOptions& options, std::uint32_t 
   draft.purpose = ModelTask::generate;
   draft.pooling.reset();
   draft.loras.clear();
-  // Of a split it is the host's alone: over a network a guess would cost what a token does, and workers have granted
-  // nothing for it.
+  // The host computes the draft model of a split alone: over the network a draft token would cost as much as a token,
+  // and the grants of the workers don't include it.
   draft.remotes.clear();
   draft.own_share = 0;
   draft.n_ctx = n_ctx;
-  // The running ones, and some that pause between two turns.
+  // The running sessions, and two that pause between turns.
   draft.max_sequences =
       std::min({active_beside_draft_model(options.speculative), options.max_sequences, kMaxSequences / 2}) + 2;
   draft.n_batch = std::max(kPiece, draft.max_sequences);
@@ -58,10 +58,9 @@ EngineLoadOptions draft_options(const EngineLoadOptions& options, std::uint32_t 
 
 Result<> check_draft(const Model& draft, const Model& target) {
   if (!draft.memory_rules().drafts) {
-    return fail(
-        errc::unsupported,
-        fmt::format("'{}' can't guess: wrong guesses can't be taken out of its memory again", draft.facts().path),
-        kDraftOption);
+    return fail(errc::unsupported,
+                fmt::format("'{}' can't draft: its KV memory can't remove rejected tokens", draft.facts().path),
+                kDraftOption);
   }
   return check_vocabulary(draft, target);
 }

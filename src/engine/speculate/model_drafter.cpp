@@ -9,13 +9,13 @@
 namespace corral::engine {
 namespace {
 
-// A draft model that is right most of the time is the reason to have one.
+// Users choose draft models that are mostly right.
 constexpr double kFirstRate = 0.8;
-constexpr double kWeight = 0.1;  // of one guess
-// The part of the time that goes into guesses that don't pay, to see whether they do again.
+constexpr double kWeight = 0.1;  // of one draft token
+// Part of the time for trial drafts that may not pay, to see whether drafts pay again.
 constexpr double kTries = 0.02;
-// Passes of the draft model in a row that gave no guess, after which it rests for so many calls.
-constexpr std::uint32_t kMaxUnsure = 8, kRest = 32;
+// Drafts in a row without a token, after which the drafter skips so many calls.
+constexpr std::uint32_t kMostUnsure = 8, kRest = 32;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void ModelDrafter::draft(SessionId session, std::span<const Token> history, cons
   followed.rests = kRest;
 }
 
-// The latest guesses, and what came.
+// Compares the latest draft with the tokens that followed.
 void ModelDrafter::judge(Followed& followed, std::span<const Token> history) {
   for (std::size_t i = 0; i < followed.drafts.size() && followed.size + i < history.size(); ++i) {
     const bool right = history[followed.size + i] == followed.drafts[i];
@@ -79,7 +79,8 @@ std::uint32_t ModelDrafter::wanted(Followed& followed, const DraftBudget& budget
   return 1;
 }
 
-// Makes the cells hold the whole history, with the logits behind it. False: not yet, or not possible.
+// Computes the missing part of the history, with the logits of its last token. False: not complete yet, or not
+// possible.
 bool ModelDrafter::catch_up(Followed& followed, std::span<const Token> history) {
   const auto differs = std::ranges::mismatch(followed.tokens, history).in1;
   // The last token is computed in any case, for its logits.
@@ -95,7 +96,7 @@ bool ModelDrafter::catch_up(Followed& followed, std::span<const Token> history) 
   return compute(followed, now, whole) && whole;
 }
 
-// Appends tokens to a sequence. After a failure it holds what it held, or nothing.
+// Appends tokens to a sequence. After a failure the sequence is unchanged or empty.
 bool ModelDrafter::compute(Followed& followed, std::span<const Token> tokens, bool output) {
   if (std::ranges::any_of(tokens, [this](Token token) { return static_cast<std::uint32_t>(token) >= tokens_.size(); }))
     return false;
@@ -117,7 +118,7 @@ bool ModelDrafter::compute(Followed& followed, std::span<const Token> tokens, bo
   return false;
 }
 
-// Takes the cells of the session that was asked about least recently.
+// Frees the cells of the least recently used session.
 bool ModelDrafter::make_room(const Followed& except) {
   for (auto it = followed_.rbegin(); it != followed_.rend(); ++it) {
     if (&*it == &except || it->tokens.empty()) continue;

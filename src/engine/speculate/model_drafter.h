@@ -1,8 +1,8 @@
-// Guesses of a second, smaller model with the same vocabulary. One thread.
+// Drafter with a second, smaller model that has the same vocabulary. One thread.
 //
-// It follows a few sessions, each in a KV sequence of its own, the least recently asked one making way. What it has
-// computed of a history it keeps: only what is new, or differs, is computed. A long history is taken in over several
-// calls, a batch at a time and without guesses, so that no call takes much longer than a pass of the draft model.
+// It follows a few sessions, each with a KV sequence of its own; the least recently used one is replaced. It keeps its
+// cells of a history and computes only new or different tokens. It computes a long history over several calls, one
+// batch each and without draft tokens, so that no call takes much longer than a pass of the draft model.
 #pragma once
 
 #include <list>
@@ -18,15 +18,15 @@
 namespace corral::engine {
 
 struct ModelDrafterOptions {
-  std::uint32_t sessions = 4;   // most that are followed at a time
-  float least_probability = 0;  // a guess it gives itself less is none, nor is what would follow
-  double pass_cost = 0;         // of the draft model, in passes of the other
+  std::uint32_t sessions = 4;   // most sessions that are followed at a time
+  float least_probability = 0;  // a draft token with a lower probability ends the draft
+  double pass_cost = 0;         // of one draft pass, in passes of the target model
 };
 
 class ModelDrafter final : public Drafter {
  public:
-  // `tokens` is the draft model's vocabulary, of which the guesses must be below `n_vocab`; outlives the drafter.
-  // `make` is called again after a downsize; `memory` is what it made. The memory is divisible.
+  // `tokens` is the draft model's vocabulary; draft tokens are below `n_vocab`. It must outlive the drafter. `memory`
+  // was made by `make`, which is called again after a downsize. The memory must be divisible.
   ModelDrafter(const TokenTable& tokens, std::uint32_t n_vocab, std::unique_ptr<KvMemory> memory, KvMaker make,
                ModelDrafterOptions options);
 
@@ -40,12 +40,12 @@ class ModelDrafter final : public Drafter {
     SessionId session;
     std::int32_t sequence;
     std::vector<Token> tokens;  // in its cells
-    std::vector<Token> drafts;  // the latest
-    std::size_t size = 0;       // of the history then
-    Rate rate;                  // of right guesses
-    double credit = 0;          // time for a guess that may not pay, in passes
-    std::uint32_t unsure = 0;   // calls in a row that it had no guess for
-    std::uint32_t rests = 0;    // calls that it isn't asked in
+    std::vector<Token> drafts;  // latest draft
+    std::size_t size = 0;       // size of the history at that draft
+    Rate rate;                  // share of accepted draft tokens
+    double credit = 0;          // saved time for a trial draft, in passes
+    std::uint32_t unsure = 0;   // calls in a row without a draft token
+    std::uint32_t rests = 0;    // further calls to skip
   };
   using FollowedList = std::list<Followed>;
 
@@ -57,7 +57,7 @@ class ModelDrafter final : public Drafter {
   bool catch_up(Followed& followed, std::span<const Token> history);
   bool compute(Followed& followed, std::span<const Token> tokens, bool output);
   bool make_room(const Followed& except);
-  // Its probability is the draft model's own.
+  // Most likely token, with the draft model's probability.
   DraftToken guess(std::int32_t row) const;
 
   const TokenTable& tokens_;
@@ -66,26 +66,26 @@ class ModelDrafter final : public Drafter {
   const ModelDrafterOptions options_;
   std::unique_ptr<KvMemory> memory_;  // none after a downsize
   Batch batch_;
-  FollowedList followed_;  // most recently asked first
+  FollowedList followed_;  // most recently used first
   std::vector<std::int32_t> free_ids_;
 };
 
 // The name of the option in errors.
 inline constexpr const char* kDraftOption = "draft_model";
 
-// Whether it can guess for the other; both may be loaded empty. Errors: invalid_argument where the vocabularies differ,
-// unsupported; all name "draft_model".
+// Whether `draft` can draft for `target`; both may be loaded empty. Errors: invalid_argument if the vocabularies
+// differ, unsupported; all name "draft_model".
 Result<> check_draft(const Model& draft, const Model& target);
-// Loads `options.speculative.draft_path` for guessing what `target` says.
-// Errors: as InferenceEngine::load and check_draft().
+// Loads `options.speculative.draft_path` as the draft model of `target`. Errors: those of InferenceEngine::load and
+// check_draft().
 Result<std::shared_ptr<Model>> load_draft_model(const EngineLoadOptions& options, const Model& target);
 
-// Most running sessions beside which a draft model guesses: it takes them one after another.
+// With more running sessions than this the draft model does not draft, since it computes them one after another.
 inline std::uint32_t active_beside_draft_model(const SpeculativeOptions& options) {
   return options.max_active.value_or(2);
 }
 
-// The options of the draft model's context beside one of `n_ctx` cells.
+// Options of the draft model's context, for a target context of `n_ctx` cells.
 EngineLoadOptions draft_options(const EngineLoadOptions& options, std::uint32_t n_ctx);
 
 }  // namespace corral::engine

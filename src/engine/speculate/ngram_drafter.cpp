@@ -21,7 +21,7 @@ Rate& NgramDrafter::rate_of(Rates& rates, std::uint32_t length) {
   return rates[static_cast<std::size_t>(longer - kKinds.begin()) - 1];
 }
 
-// What would have been guessed from the latest match, and what came.
+// Compares the tokens that the latest match proposes with those that followed.
 void NgramDrafter::judge(Text& text, std::span<const Token> history) {
   if (text.match.length == 0) return;
   for (std::uint32_t i = 0; i < NgramIndex::kLongest && text.size + i < history.size(); ++i) {
@@ -43,7 +43,7 @@ void NgramDrafter::draft(SessionId session, std::span<const Token> history, cons
     if (text.match.length > 0) break;
   }
   if (text.match.length == 0) return;
-  // Beyond the end of the history its own continuation is copied: that is how a loop goes on.
+  // Beyond the end of the history it repeats its own draft: a loop continues.
   const std::size_t distance = history.size() - text.match.end;
   for (std::uint32_t i = 0; i < budget.most; ++i) {
     const std::size_t from = text.match.end + i;

@@ -1,8 +1,9 @@
-// Guesses by looking up: where the last tokens of a session stood before in it, what followed there may follow again.
-// That costs next to nothing and is often right where an answer repeats its prompt (code, quotes, tables) or itself.
+// Drafter by n-gram lookup: finds where the last tokens of a session occurred before in its history, and proposes the
+// tokens that followed there. The lookup costs next to nothing, and often is right if an answer repeats its prompt
+// (code, quotes, tables) or itself.
 //
-// Every token that comes is compared with the one that would have been guessed, whether it was or not. So how far
-// guesses can be trusted is known for each session before any is paid for. Pure. One thread.
+// Every new token is compared with the token that the lookup would have proposed, even if it was not proposed. So the
+// acceptance rate of each session is known before a draft token costs anything. Pure. One thread.
 #pragma once
 
 #include <array>
@@ -25,22 +26,22 @@ class NgramDrafter final : public Drafter {
   std::size_t sessions() const { return texts_.size(); }
 
  private:
-  // Long matches are right far more often than short ones, so each kind has a rate of its own.
-  static constexpr std::array<std::uint32_t, 5> kKinds = {2, 3, 4, 8, 16};  // the shortest match of each
+  // Long matches are right much more often than short ones, so each length class has its own rate.
+  static constexpr std::array<std::uint32_t, 5> kKinds = {2, 3, 4, 8, 16};  // shortest match of each class
   using Rates = std::array<Rate, kKinds.size()>;
 
   struct Text {
     explicit Text(const Rates& typical);
-    std::array<NgramIndex, 3> indexes = {NgramIndex(4), NgramIndex(3), NgramIndex(2)};  // asked in this order
+    std::array<NgramIndex, 3> indexes = {NgramIndex(4), NgramIndex(3), NgramIndex(2)};  // searched in this order
     Rates rates;
-    NgramIndex::Match match;  // the latest
-    std::size_t size = 0;     // of the history then
+    NgramIndex::Match match;  // latest match
+    std::size_t size = 0;     // size of the history at that match
   };
   static Rate& rate_of(Rates& rates, std::uint32_t length);
   void judge(Text& text, std::span<const Token> history);
 
   std::unordered_map<std::uint64_t, Text> texts_;
-  Rates typical_;  // of all sessions: where a new one begins
+  Rates typical_;  // average of all sessions: start value of a new one
 };
 
 }  // namespace corral::engine

@@ -35,7 +35,7 @@ void NgramIndex::update(std::span<const Token> tokens) {
   }
   next_ = std::min(next_, std::max(n_, size));
   if (before_.size() < size) before_.resize(std::max<std::size_t>(size, before_.size() * 2));
-  // The end of the list itself is not in: nothing has followed there.
+  // The end of the list is not added: no token follows it yet.
   for (; next_ < size; ++next_) {
     std::uint32_t& latest = latest_[slot(tokens, next_)];
     before_[next_] = latest;
@@ -53,7 +53,7 @@ NgramIndex::Match NgramIndex::longest(std::span<const Token> tokens) const {
       const std::uint32_t length = common_end(tokens, end);
       if (length >= n_ && length > best.length) best = {.length = length, .end = end};
     }
-    // After a cut, a place may lead to one that was behind it.
+    // After a cut, a position may lead to a later one.
     const std::uint32_t before = before_[end];
     if (before >= end) break;
     end = before;

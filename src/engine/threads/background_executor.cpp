@@ -10,12 +10,12 @@ namespace {
 
 void report(const char* failure) noexcept {
   try {
-    log::warning("engine", "what was to be done aside wasn't: {}", failure);
-  } catch (...) {  // then nobody reads of it
+    log::warning("engine", "background task failed: {}", failure);
+  } catch (...) {  // then the log has no entry
   }
 }
 
-// The barrier of the thread. What the chore held goes here, too.
+// The exception barrier of the thread. The chore is destroyed here too, with everything that it holds.
 void carry_out(BackgroundExecutor::Chore chore) noexcept {
   try {
     chore();

@@ -17,22 +17,23 @@ class BackgroundExecutor {
   using Chore = std::move_only_function<void()>;
 
   virtual ~BackgroundExecutor() = default;
-  // Any thread. It runs soon, on another thread; what it throws is told in the log and goes no further. False: it won't
-  // run, for too many wait, or the system gives no thread or no memory.
+  // Any thread. Runs the chore soon, on another thread; an exception of the chore goes to the log and no further.
+  // False: the chore will not run, because too many wait or the system has no thread or memory.
   virtual bool run(Chore chore) noexcept = 0;
 };
 
-// To give back hundreds of megabytes takes a while. Without chores it is done here.
+// Releases a large object on the executor, since the release of hundreds of megabytes takes a while. Without an
+// executor it happens here.
 template <typename Large>
 void give_back(const std::shared_ptr<BackgroundExecutor>& executor, Large large) noexcept {
   if (!executor) return;
   try {
     executor->run([large = std::move(large)] {});
-  } catch (const std::bad_alloc&) {  // it went here
+  } catch (const std::bad_alloc&) {  // the move released it here
   }
 }
 
-// The thread starts with the first chore. The destructor waits for the one that runs; the others are dropped.
+// The thread starts with the first chore. The destructor waits for the running chore and drops the others.
 class BackgroundThread final : public BackgroundExecutor {
  public:
   static constexpr std::size_t kMaxWaiting = 64;  // each may hold a lot
@@ -41,7 +42,7 @@ class BackgroundThread final : public BackgroundExecutor {
   ~BackgroundThread() override;
 
   bool run(Chore chore) noexcept override;
-  // No other chore begins from now on.
+  // No chore starts from now on.
   void close();
 
  private:

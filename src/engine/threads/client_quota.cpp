@@ -55,7 +55,7 @@ std::chrono::seconds ClientQuota::until_free(const std::string& client, MonoTime
     held += one.since.size();
     if (!one.since.empty()) oldest = std::min(oldest, *one.since.begin());
   };
-  // Its own make room for it, if it has any; else everybody's.
+  // Its own holds, if it has any; otherwise the holds of all clients.
   if (const auto known = state_->clients.find(client); known != state_->clients.end()) {
     look_at(known->second);
   } else {

@@ -16,31 +16,31 @@ namespace corral::engine {
 
 class ClientQuota {
  public:
-  // What a client holds, until the last copy goes; may outlive the quota. None: refused.
+  // What a client holds, until the last copy is destroyed; may outlive the quota. None: refused.
   using Held = std::shared_ptr<const void>;
 
-  // Who holds nothing yet, beside others.
+  // A client that holds nothing yet, while others hold something.
   enum class First : std::uint8_t {
-    fits,   // gets one as long as one is free, of more no more than is free behind it
-    enters  // gets all it asks for as long as anything is free: the limit is passed by one request at most
+    fits,   // gets one if one is free, and several only while as many stay free
+    enters  // gets all it requests if anything is free: one request at most exceeds the limit
   };
 
   explicit ClientQuota(std::uint64_t limit, First first = First::fits)
       : state_(std::make_shared<State>(limit, first)) {}
 
-  // Beside others a client has no more than is free behind it, its first request as said above. Alone it may have seven
-  // eighths, its first request alone all.
+  // While others hold something, a client may hold at most as much as then stays free; `First` has the rule for its
+  // first request. A client alone may hold seven eighths, or all with one request.
   Held enter(const std::string& client, std::uint64_t count, MonoTime now = MonoClock::now());
   std::uint64_t limit() const { return state_->limit; }
-  // What a client has now.
+  // What the client holds now.
   std::uint64_t held(const std::string& client) const;
-  // When a client that was refused is likely to find room, by how long places were held so far.
+  // When a refused client is likely to be accepted, estimated from past hold times.
   std::chrono::seconds until_free(const std::string& client, MonoTime now = MonoClock::now()) const;
 
  private:
   struct Client {
     std::uint64_t count = 0;
-    std::multiset<MonoTime> since;  // of each that it holds
+    std::multiset<MonoTime> since;  // start time of each hold
   };
   struct State {
     State(std::uint64_t the_limit, First the_first) : limit(the_limit), first(the_first) {}

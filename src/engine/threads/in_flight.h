@@ -1,5 +1,5 @@
-// Counts what is under way in one worker: a limit for those who start something, and a place to wait for the last to
-// end. Safe on every thread; tickets may outlive it.
+// Counts the running and queued work of one engine worker: enforces a limit, and waits for the end of the last one.
+// Safe on every thread; tickets may outlive it.
 #pragma once
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ class InFlight {
   struct State;
 
  public:
-  // One that is under way: until it is released or goes away.
+  // One unit of work, until release() or the end of the ticket.
   class Ticket {
    public:
     Ticket() = default;
@@ -42,8 +42,8 @@ class InFlight {
 
   enum class Refusal { full, closed };
 
-  // So many may be under way, and so much of whatever weighs them: one that comes while there is less is let in,
-  // however much it weighs.
+  // Limits of their count and total weight. A new one is accepted while both are below their limit, whatever its own
+  // weight.
   struct Limits {
     std::uint32_t count = 0xFFFFFFFF;
     std::uint64_t weight = ~std::uint64_t{0};
@@ -57,7 +57,7 @@ class InFlight {
     return Ticket(state_, weight);
   }
   std::expected<Ticket, Refusal> enter(std::uint32_t limit = 0xFFFFFFFF) { return enter({.count = limit}, 0); }
-  // Of all that are under way.
+  // Of all that are in flight.
   std::uint64_t weight() const {
     const std::scoped_lock lock(state_->mutex);
     return state_->weight;
@@ -66,7 +66,7 @@ class InFlight {
     const std::scoped_lock lock(state_->mutex);
     return state_->count;
   }
-  // Nobody enters any more.
+  // Refuses all further enter() calls.
   void close() {
     const std::scoped_lock lock(state_->mutex);
     state_->closed = true;
@@ -75,7 +75,7 @@ class InFlight {
     const std::scoped_lock lock(state_->mutex);
     return state_->closed;
   }
-  // Waits until nothing is under way. False if something still is at the deadline.
+  // Waits until nothing is in flight. False: something still is at the deadline.
   bool wait_until_empty(MonoTime deadline) const {
     std::unique_lock lock(state_->mutex);
     return state_->left.wait_until(lock, deadline, [this] { return state_->count == 0; });

@@ -1,5 +1,5 @@
-// The way into a worker: any thread posts commands, the decode thread takes them between two forward passes. Posting
-// never waits for a pass; a command about a session whose prompt is being computed right now cuts that pass short.
+// Commands for an engine worker: any thread posts them, the decode thread takes them between two forward passes.
+// Posting never waits for a pass. A command about a session whose prompt is in the running pass aborts that pass.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace corral::engine {
 template <typename Command>
 class Mailbox {
  public:
-  // False if the mailbox is closed; the command is dropped then. `interrupts` is the session whose prompt needn't be
-  // computed any further, or 0.
+  // False if the mailbox is closed; then the command is dropped. `interrupts` is the session whose prompt needs no
+  // further computing, or 0.
   bool post(Command command, std::uint64_t interrupts = 0) {
     {
       const std::scoped_lock lock(mutex_);
@@ -35,7 +35,7 @@ class Mailbox {
     return true;
   }
 
-  // Makes the worker look around without a command.
+  // Wakes the worker without a command.
   void wake() {
     {
       const std::scoped_lock lock(mutex_);
@@ -44,7 +44,7 @@ class Mailbox {
     changed_.notify_one();
   }
 
-  // No more commands; the pass that runs is cut short.
+  // Accepts no more commands and aborts the running pass.
   void close() {
     {
       const std::scoped_lock lock(mutex_);
@@ -54,8 +54,8 @@ class Mailbox {
     changed_.notify_one();
   }
 
-  // For the worker: moves the commands into `commands` (in order), waiting for something to happen if `wait`, but not
-  // beyond `until`. False when the mailbox is closed; commands posted before that still come with it.
+  // For the worker: moves the commands into `commands`, in order. If `wait`, waits for a command or a wake-up, at most
+  // until `until`. False when the mailbox is closed; commands that were posted before still come with it.
   bool take(std::vector<Command>& commands, bool wait, std::optional<MonoTime> until = std::nullopt) {
     std::unique_lock lock(mutex_);
     const auto happened = [this] { return !commands_.empty() || woken_ || closed_; };
@@ -71,11 +71,11 @@ class Mailbox {
     return !closed_;
   }
 
-  // For the worker, around a pass: the sessions whose commands may cut it short.
+  // For the worker, around a pass: sessions whose commands may abort it.
   void begin_pass(std::span<const std::uint64_t> interruptible) {
     const std::scoped_lock lock(mutex_);
     interruptible_.assign(interruptible.begin(), interruptible.end());
-    // What was posted since the last take() counts too.
+    // Commands posted since the last take() can abort it, too.
     abort_ = closed_ || std::ranges::find_first_of(interruptible_, interrupts_) != interruptible_.end();
   }
   void end_pass() {
@@ -90,8 +90,8 @@ class Mailbox {
   std::mutex mutex_;  // guards all below; never held while anything is called
   std::condition_variable changed_;
   std::vector<Command> commands_;
-  std::vector<std::uint64_t> interruptible_;  // sessions with prompt tokens in the pass that runs
-  std::vector<std::uint64_t> interrupts_;     // sessions whose commands wait
+  std::vector<std::uint64_t> interruptible_;  // sessions with prompt tokens in the running pass
+  std::vector<std::uint64_t> interrupts_;     // sessions with waiting commands
   bool woken_ = false;
   bool closed_ = false;
 };

@@ -1,4 +1,4 @@
-// The reader's call-back of a handle, safe against the handle going away while it runs.
+// Callback of a handle's reader. The handle may be destroyed while the callback runs.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ namespace corral::engine {
 
 class Waker {
  public:
-  // Returns when no call of the former one is running.
+  // Returns when no call of the previous callback is running.
   void set(std::move_only_function<void()> call) {
     const std::scoped_lock lock(mutex_);
     call_ = std::move(call);
@@ -20,7 +20,7 @@ class Waker {
   }
 
  private:
-  std::mutex mutex_;  // held during the call: what the call may do stands at StreamHandle::set_waker
+  std::mutex mutex_;  // held during the call; StreamHandle::set_waker says what the call may do
   std::move_only_function<void()> call_;
 };
 

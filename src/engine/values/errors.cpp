@@ -38,17 +38,15 @@ Error session_busy(SessionId session) {
 }
 
 Error queue_full(QueueFull facts) {
-  Error error(
-      errc::queue_full,
-      fmt::format("as many requests are under way or waiting as there may be (at most {}): try again", facts.limit));
+  Error error(errc::queue_full, fmt::format("the queue is full (limit {} requests): retry in a second", facts.limit));
   error.retry_after = kRetryAfter;
   return with(std::move(error), facts);
 }
 
 Error share_full(std::uint64_t held, QueueFull facts) {
   Error error(errc::queue_full,
-              fmt::format("this client has {} requests under way or waiting (there may be {} in all), and others need "
-                          "room too: ask for less at a time, or try again",
+              fmt::format("this client has {} running or waiting requests (limit {} in all), and the queue keeps space "
+                          "for other clients: send fewer at a time, or retry",
                           held, facts.limit));
   error.retry_after = kRetryAfter;
   return with(std::move(error), facts);
@@ -57,8 +55,8 @@ Error share_full(std::uint64_t held, QueueFull facts) {
 Error token_share_full(std::uint64_t held, std::uint64_t asked, std::uint64_t limit) {
   Error error(
       errc::queue_full,
-      fmt::format("this client has {} tokens under way or waiting and asks for {} more (there may be {} in all), "
-                  "and others need room too: ask for less at a time, or try again",
+      fmt::format("this client has {} running or waiting tokens and requests {} more (limit {} in all), and the "
+                  "queue keeps space for other clients: send fewer at a time, or retry",
                   held, asked, limit));
   error.retry_after = kRetryAfter;
   return error;

@@ -1,5 +1,5 @@
-// A snapshot of what the engine has done and holds; the counters only grow. What exists stands in tables, from which
-// every report is made: a new number is a member and a row.
+// Counters and gauges of the engine; counters only grow. Tables list all of them, and every report is made from the
+// tables: a new number is a member and a row.
 #pragma once
 
 #include <array>
@@ -13,47 +13,47 @@
 
 namespace corral::engine {
 
-// What a downsize freed, or why it didn't.
+// Result of a downsize.
 struct DownsizeReport {
   bool done = false;               // false: something is being generated
-  std::uint32_t sessions = 0;      // that lost their cells and get them back when they go on
+  std::uint32_t sessions = 0;      // that lost their KV cells; their next generation restores them
   std::uint64_t parked_bytes = 0;  // of KV that moved to host memory
 };
-// Seconds, from a tiny model's token to a prompt that takes minutes.
+// Seconds: from one token of a tiny model to a prompt that takes minutes.
 inline constexpr std::array kSecondBounds = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                                              0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0};
 inline constexpr std::array kSizeBounds = {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0};
 
 struct WorkerStats {
   std::uint64_t steps = 0;             // forward passes
-  std::uint64_t batch_tokens = 0;      // tokens in them, guesses too, without filler_rows
+  std::uint64_t batch_tokens = 0;      // tokens in them, with draft tokens, without filler_rows
   std::uint64_t prompt_tokens = 0;     // of these, prefill
   std::uint64_t predicted_tokens = 0;  // sampled
   std::uint64_t cached_tokens = 0;     // prompt tokens that needed no prefill
-  std::uint64_t prefix_hits = 0;       // generations that began with tokens others had computed
+  std::uint64_t prefix_hits = 0;       // generations that began with tokens that other sessions had computed
   std::uint64_t generations = 0;       // started
-  std::uint64_t preemptions = 0;       // sessions put back because the KV cache was full
-  std::uint64_t aborted_steps = 0;     // cut short by a cancel
-  std::uint64_t fresh_starts = 0;      // after something that nobody foresaw
+  std::uint64_t preemptions = 0;       // sessions that lost their cells because the KV cache was full
+  std::uint64_t aborted_steps = 0;     // aborted by a cancel
+  std::uint64_t fresh_starts = 0;      // restarts after an unexpected failure
   std::uint64_t pooled_inputs = 0;     // embedded or reranked
   std::uint64_t parked = 0;            // sequences saved to host memory
-  std::uint64_t restored = 0;          // and put back
+  std::uint64_t restored = 0;          // sequences restored from it
   std::uint64_t parked_bytes = 0;      // saved so far
-  std::uint64_t restored_bytes = 0;    // put back so far
+  std::uint64_t restored_bytes = 0;    // restored so far
   std::uint64_t layout_changes = 0;    // from one KV layout to another
   std::uint64_t growths = 0;           // of the pool of KV cells
-  std::uint64_t drafted_tokens = 0;    // guessed
-  std::uint64_t accepted_tokens = 0;   // of these, right
-  std::uint64_t filler_rows = 0;       // computed for nobody, because a pass is quicker with them
+  std::uint64_t drafted_tokens = 0;    // draft tokens
+  std::uint64_t accepted_tokens = 0;   // of these, accepted
+  std::uint64_t filler_rows = 0;       // padding rows, which make a pass faster
   std::uint64_t lane_prompts = 0;      // prompts computed in the lane, beside running streams
   std::uint64_t lane_tokens = 0;       // tokens of these
-  double layout_ms = 0;                // time that took
+  double layout_ms = 0;                // time of layout changes
   double decode_ms = 0;                // time in passes of the running sessions
-  double prompt_ms = 0;                // in those with prefill, and in the lane, which computes at the same time
+  double prompt_ms = 0;                // in passes with prefill, and in the lane, which computes at the same time
   std::uint32_t last_batch = 0;        // tokens of the latest pass
   std::uint32_t max_batch = 0;
   std::uint32_t sessions = 0;         // alive
-  std::uint32_t generating = 0;       // of these, with a generation under way or waiting
+  std::uint32_t generating = 0;       // of these, with a running or waiting generation
   std::uint32_t waiting = 0;          // of these, without a sequence yet
   std::uint32_t kv_cells = 0;         // size of the KV cache
   std::uint32_t kv_used = 0;          // upper bound of cells in use (shared prefixes count for each user)
@@ -68,15 +68,15 @@ struct WorkerStats {
   Histogram step_sessions{kSizeBounds};          // sessions, or pooled inputs, of a pass
 };
 
-// KV that was taken out of the cells and is kept for later (parked_store.h): one store for all workers.
+// Parked KV (parked_store.h): one store for all engine workers.
 struct ParkedStats {
-  std::uint64_t entries = 0;       // conversations, or their beginnings
-  std::uint64_t on_disk_only = 0;  // of these, the ones that have to be read first
+  std::uint64_t entries = 0;       // conversations, or prefixes of them
+  std::uint64_t on_disk_only = 0;  // of these, those in a file only
   std::uint64_t memory_bytes = 0;  // of the others
   std::uint64_t memory_limit = 0;  // most that these may be, in bytes
   std::uint64_t disk_bytes = 0;    // of the files of entries
   std::uint64_t hits = 0;
-  std::uint64_t loads = 0;  // of the hits, the ones that read a file
+  std::uint64_t loads = 0;  // hits that read a file
   std::uint64_t misses = 0;
   std::uint64_t evictions = 0;  // from memory
 };
@@ -97,7 +97,7 @@ enum class StatKind {
 template <typename Counts>
 struct StatField {
   const char* name;    // in JSON
-  const char* metric;  // in Prometheus, without the program's prefix; nullptr: a histogram says it already
+  const char* metric;  // in Prometheus, without the program's prefix; nullptr: a histogram has this number
   const char* help;
   StatKind kind;
   std::variant<std::uint64_t Counts::*, std::uint32_t Counts::*, double Counts::*> member;

@@ -1,4 +1,4 @@
-// The engine's vocabulary: tokens, sessions, what a stream ends with, what a model is. Plain values.
+// Basic types of the engine: tokens, sessions, finish reasons, model facts. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ enum class FinishReason {
   session_ended,  // end_session while it generated
   superseded,     // another generate_stream on the same session took over
   shutdown,       // the model was unloaded
-  error,          // Finish::error says why
+  error,          // see Finish::error
 };
 const char* to_string(FinishReason reason);
 
@@ -34,8 +34,8 @@ struct Usage {
   std::uint32_t prompt_tokens = 0;      // the session's whole history when the generation began
   std::uint32_t cached_tokens = 0;      // of these, the ones that were in the KV cache already
   std::uint32_t completion_tokens = 0;  // sampled, including an end-of-generation token and cut-off stop strings
-  std::uint32_t drafted_tokens = 0;     // guessed ahead (SpeculativeOptions)
-  std::uint32_t accepted_tokens = 0;    // of these, right: part of completion_tokens
+  std::uint32_t drafted_tokens = 0;     // draft tokens (SpeculativeOptions)
+  std::uint32_t accepted_tokens = 0;    // of these, accepted: part of completion_tokens
 };
 
 // Where the time of one generation went, in milliseconds.
@@ -55,21 +55,21 @@ struct Progress {
 struct PromptProgress {
   std::uint32_t total = 0;      // its tokens
   std::uint32_t cached = 0;     // of these, the ones that were in the KV cache already
-  std::uint32_t processed = 0;  // cached or computed by now; fewer than before when cells were taken away meanwhile
+  std::uint32_t processed = 0;  // cached or computed by now; lower than before if the session lost cells meanwhile
   double ms = 0;                // since the first pass with one of its tokens began
 };
 
-// How strongly each adapter of the load applies, in their order; empty: as the load says.
+// Scale of each adapter of the load, in their order; empty: the scales of the load.
 using AdapterScales = std::vector<float>;
 
-// What a model is for, by its own metadata.
+// What a model is for, by the metadata of its file.
 enum class ModelKind { generative, embedding, reranker };
 const char* to_string(ModelKind kind);
 
 enum class Pooling { none, mean, cls, last, rank };
 const char* to_string(Pooling pooling);
 
-// Tokens that stand around a gap in a text, and before pieces of a project; kNoToken: the vocabulary has none.
+// Tokens around a gap in a text (infill), and before pieces of a project; kNoToken: the vocabulary has none.
 struct GapTokens {
   Token prefix = kNoToken, suffix = kNoToken, middle = kNoToken;
   Token repository = kNoToken, file = kNoToken;
@@ -97,7 +97,7 @@ struct ModelFacts {
   // All adapters that were loaded.
   struct Adapter {
     std::string path;
-    float scale = 0;                       // that the load says
+    float scale = 0;                       // of the load
     std::string task_name, prompt_prefix;  // of the file, or empty
   };
   std::vector<Adapter> adapter_files;
@@ -106,7 +106,7 @@ struct ModelFacts {
   GapTokens gap;
   bool add_bos = false;  // tokenize(add_special) puts BOS in front
   bool add_eos = false;
-  bool recurrent = false;     // no partial removal: a cut means computing again
+  bool recurrent = false;     // no partial removal: after a cut the sequence is computed again
   std::uint32_t window = 0;   // tokens that layers with a sliding window see; 0: there are none
   std::uint32_t gpus = 0;     // of this machine that it was given
   std::uint32_t remotes = 0;  // devices of other machines that have layers of it

@@ -9,10 +9,10 @@
 namespace corral::engine {
 namespace {
 
-// Tokens of its answer that are counted as if they were in cells.
+// Tokens of its answer for which cells are reserved.
 std::uint32_t foreseen(const Session& session) { return std::min(session.remaining(), kPromisedTokens); }
 
-// Of the places: the rest is there for whoever comes and doesn't want to wait.
+// Most background generations that are active: the rest stays free for other generations.
 std::uint32_t most_in_background(std::uint32_t admission) { return std::max(admission * 3 / 4, 1u); }
 
 std::uint32_t held(const Session& session) { return static_cast<std::uint32_t>(session.history.size()); }
@@ -42,7 +42,7 @@ void AdmissionController::resume_paused() {
   }
 }
 
-// Of those that have a place, in the lane too.
+// Cells of all admitted sessions, with the one in the lane.
 CellClaims AdmissionController::claims() const {
   CellClaims claims;
   for (const Session* session : sessions_.active()) {
@@ -63,12 +63,12 @@ void AdmissionController::admit() {
     }
     provide_cells();
     if (!kv_.there() || admit_who_fits()) return;
-    if (!migrator_.grow(kv_.cells() + 1)) return;  // a larger pool has room for more at a time
+    if (!migrator_.grow(kv_.cells() + 1)) return;  // a larger memory holds more sessions at a time
   }
 }
 
-// Cells for those that come next, and a little ahead of them. Who can't have them is told before anything is computed:
-// others would give up theirs for nothing.
+// Grows the memory for the next sessions in the queue, and a little ahead of them. A session that still doesn't fit
+// ends before anything is computed, so that no other session loses cells for it.
 void AdmissionController::provide_cells() {
   constexpr std::uint32_t kAhead = 512;
   if (!kv_.grows()) return;
@@ -76,7 +76,7 @@ void AdmissionController::provide_cells() {
       sessions_.waiting().first(std::min<std::size_t>(sessions_.waiting().size(), options_.max_sequences));
   const std::vector<Session*> next(queue.begin(), queue.end());
   for (Session* session : next) {
-    if (!session->generation) continue;  // there was no memory, and everything has ended
+    if (!session->generation) continue;  // the allocation failed, and all generations have ended
     const std::uint32_t tokens = held(*session);
     const std::uint32_t wanted = tokens + std::min(session->remaining(), kAhead);
     if (wanted <= kv_.cells() || !kv_.there()) continue;
@@ -89,7 +89,7 @@ void AdmissionController::provide_cells() {
   }
 }
 
-// By what those that run have and will take; who is alone gets on, whatever can be foreseen.
+// Admits by the cells that active sessions have and will need. A session that is alone is always admitted.
 Sequences::Attach AdmissionController::attach(Session& session) {
   std::optional<MonoTime>& since = session.reads.since;
   const std::uint64_t ended = *reads_ended_;
@@ -115,9 +115,10 @@ std::uint32_t AdmissionController::background_running() const {
       std::ranges::count_if(sessions_.active(), [](const Session* one) { return one->generation->background; }));
 }
 
-// False: there are no cells for who stands first.
+// False: there are no cells for the first session in the queue.
 bool AdmissionController::admit_who_fits() {
-  // With parts for each, not more than there are parts. Who is in the lane has a place, but no part until it is back.
+  // A split layout admits as many sessions as it has parts. The session in the lane counts as admitted, but has no part
+  // until it returns.
   const std::uint32_t admission =
       std::min(options_.max_sequences - (sessions_.aside() != nullptr ? 1 : 0), kv_->sequence_ids());
   std::uint32_t background = background_running();
@@ -129,7 +130,7 @@ bool AdmissionController::admit_who_fits() {
       continue;
     }
     const bool fresh = session.sequence < 0;
-    // Without cells it stays without: it would only lose them again before its turn.
+    // It gets no cells now: it would lose them again before the lane is free.
     if (generation.awaits_lane && lane_.makes_wait(session)) {
       ++i;
       continue;
@@ -140,7 +141,7 @@ bool AdmissionController::admit_who_fits() {
     faults_.session = nullptr;
     if (attached == Sequences::Attach::no_place) break;
     if (attached == Sequences::Attach::no_cells) {
-      generation.awaits_lane = lane_.makes_wait(session);  // that comes first then
+      generation.awaits_lane = lane_.makes_wait(session);  // then it waits for the lane first
       if (!generation.awaits_lane) {
         sessions_.block_others(session);
         return false;
@@ -155,20 +156,21 @@ bool AdmissionController::admit_who_fits() {
       counters_.prefix_hits += session.in_cache > 0 ? 1 : 0;
     }
     generation.awaits_lane = lane_.makes_wait(session);
-    if (generation.awaits_lane) {  // its turn comes
+    if (generation.awaits_lane) {  // it waits for the lane
       ++i;
       continue;
     }
     sessions_.activate(session);
     if (generation.background) ++background;
-    // After a stop string or an even turn everything is in the cache: the last token is computed again for its logits.
+    // If the whole history is cached (after a stop string, for example), the last token is computed again for its
+    // logits.
     if (session.pending() == 0 && generation.max_new_tokens > 0) sequences_.trim(session, session.in_cache - 1);
     if (!generation.first_pass) generation.usage.cached_tokens = session.in_cache;
   }
   return true;
 }
 
-// The others have gone on meanwhile: it must be able to stay.
+// The other sessions have grown meanwhile: restore it only if there are cells for its history and some tokens more.
 bool AdmissionController::put_back(const PrefillLaneController::LaneResult& home) {
   const CellDemand demand{.cells = held(home.session) + foreseen(home.session)};
   const bool room = sessions_.active().empty() || sequences_.cells().has_room(claims(), demand);
@@ -183,13 +185,13 @@ void AdmissionController::take_home(PrefillLaneController::LaneResult home) {
     if (!is_back && !kv_.shape().unified()) {
       migrator_.change(kv_.pool());
       faults_.session = kv_.there() && session.generation ? &session : nullptr;
-      if (faults_.session == nullptr) return;  // there was no memory
+      if (faults_.session == nullptr) return;  // the allocation failed
       is_back = put_back(home);
     }
     if (is_back) {
       sessions_.activate(session);
     } else {
-      // The running streams have all cells: it waits, as one that was preempted.
+      // The running streams have all cells: it waits as after a preemption.
       sequences_.park_saved(session, home.tokens, std::move(home.bytes));
     }
   };
@@ -207,7 +209,7 @@ bool AdmissionController::find_cells(const Pass& pass) {
 }
 
 void AdmissionController::make_room() {
-  // A part of a split layout is never larger than the pool: there, everybody's cells are for all.
+  // A part of a split layout is never larger than a unified memory, in which any session can use all cells.
   if (!kv_.shape().unified() && options_.layout != KvLayout::split) {
     migrator_.change(kv_.pool());
     return;

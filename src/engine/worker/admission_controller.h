@@ -1,8 +1,8 @@
 // Admits sessions to the batch, and preempts them when KV cells run out. One thread.
 //
-// Those that wait are looked at by turns (turn_order.h). Who is let in has cells for its history and for some tokens of
-// its answer, and so have all that run: nobody is let in to be sent away at once. The oldest generation always gets on,
-// so all get through in the end.
+// Waiting sessions are visited by turn (turn_order.h). An admitted session has cells for its history and some tokens of
+// its answer, and so have all active sessions: no session is preempted right after its admission. The oldest generation
+// always advances, so every generation ends.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,7 @@ namespace corral::engine {
 
 class AdmissionController {
  public:
-  // `reads_ended`: files of parked KV that have been read, or couldn't be. Until there are more, who waits for one
-  // isn't looked up.
+  // `reads_ended`: number of finished reads of parked KV. A session that waits for a read is skipped until it rises.
   struct Parts {
     std::function<MonoTime()> clock;
     std::shared_ptr<const std::atomic<std::uint64_t>> reads_ended;
@@ -42,17 +41,18 @@ class AdmissionController {
   };
   AdmissionController(Parts parts, const WorkerOptions& options);
 
-  // Those whose readers have read wait for their turn again.
+  // Paused sessions whose streams have been read wait for admission again.
   void resume_paused();
   void admit();
-  // When to look again though nothing has happened: for those that wait for a file, or for an explanation.
+  // Deadline for the next call without an event: for sessions that wait for a file or for the cause of a failed
+  // allocation.
   std::optional<MonoTime> look_again() const { return look_again_; }
-  // Who comes from the lane has a place, if it can stay; else it waits.
+  // A session that returns from the lane is active if cells suffice; otherwise it waits.
   void take_home(PrefillLaneController::LaneResult home);
 
-  // Cells for all tokens of the pass, at the cost of those that don't run. False: there aren't so many.
+  // Frees cells for all tokens of the pass, at the cost of sessions that don't run. False: there are not so many.
   bool find_cells(const Pass& pass);
-  // The pass has no cells: somebody loses its place, or all get others.
+  // The pass has no cells: changes the layout, grows the memory, preempts a session or ends one.
   void make_room();
 
  private:

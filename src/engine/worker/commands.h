@@ -1,4 +1,4 @@
-// What other threads ask a generating worker to do, in the order they ask.
+// Commands of other threads to a generating worker, in the order of posting.
 #pragma once
 
 #include <functional>
@@ -29,12 +29,13 @@ struct StartGeneration {
 };
 struct CancelGeneration {
   SessionId session;
-  const StreamState* stream = nullptr;  // only if this is the one that runs; nullptr: whichever runs
+  const StreamState* stream = nullptr;  // cancel only this stream; nullptr: the running one
 };
 struct EndSession {
   SessionId session;
 };
-// Frees cells and compute memory, if nothing is being generated; `done` hears what went, on the decode thread.
+// Frees cells and compute buffers, unless a generation runs or waits. Calls `done` with the result on the decode
+// thread.
 struct Downsize {
   std::move_only_function<void(DownsizeReport)> done;
 };

@@ -7,8 +7,8 @@
 namespace corral::engine {
 namespace {
 
-// Enough to make others be preferred, little enough that it is tried again beside busy ones.
-constexpr std::uint32_t kMaxFailures = 8;
+// Enough that placement prefers other workers, and low enough that it retries this one when others are busy.
+constexpr std::uint32_t kMostFailures = 8;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ GenerationFinisher::GenerationFinisher(Parts parts)
       writer_(parts.writer),
       faults_(parts.faults) {}
 
-// What a client ends says nothing about the worker.
+// An end by the client says nothing about the worker.
 void GenerationFinisher::count(FinishReason reason) {
   if (reason == FinishReason::stop || reason == FinishReason::length) failed_in_row_ = 0;
   if (reason == FinishReason::error && failed_in_row_ < kMaxFailures) ++failed_in_row_;
@@ -35,7 +35,7 @@ void GenerationFinisher::finish(Session& session, FinishReason reason, std::opti
   sessions_.use(session);
   session.suspect_until = 0;
   sequences_.settle(session);
-  // Behind this nothing can fail: fail() would take it for what the stream wasn't told.
+  // Nothing behind this can fail: fail() would remove these tokens as not reported to the stream.
   session.history.insert(session.history.end(), session.appended.begin(), session.appended.end());
   session.appended.clear();
   count(reason);
@@ -84,7 +84,7 @@ void GenerationFinisher::end(Session& session, Finish finish) noexcept {
   const std::shared_ptr<StreamState> stream = std::move(generation.stream);
   InFlight::Ticket ticket = std::move(generation.ticket);
   session.generation.reset();
-  // Before the reader can know: it may start the next generation at once.
+  // Before the reader sees the end: it may start the next generation at once.
   --session.shared->generations;
   ticket.release();
   stream->finish(std::move(finish));

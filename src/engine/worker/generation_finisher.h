@@ -30,18 +30,19 @@ class GenerationFinisher {
   };
   explicit GenerationFinisher(Parts parts);
 
-  // The one way, but for what nobody foresaw. The session is in hand meanwhile.
+  // The normal end of every generation. The fault scope names the session meanwhile.
   void finish(Session& session, FinishReason reason, std::optional<Error> error = std::nullopt,
               std::string stop_string = {});
-  // Nobody can go on.
+  // Ends all generations with `error`.
   void finish_all(const Error& error);
 
-  // Without a step that could fail. What the stream wasn't told is no part of the history.
+  // Ends a generation after an unexpected failure; cannot fail itself. Tokens that the stream did not report leave the
+  // history.
   void fail(Session& session, const char* what) noexcept;
-  // The stream hears its end, and nothing is seen to but that.
+  // Ends the stream only; touches nothing else.
   void shut_down(Session& session) noexcept;
 
-  // Since a generation got through, up to a few; on any thread.
+  // Failures since the last generation that succeeded, up to a small limit; on any thread.
   std::uint32_t failed_in_row() const { return failed_in_row_; }
 
  private:

@@ -41,7 +41,7 @@ void KvMemoryMigrator::choose_layout() {
 }
 
 KvShape KvMemoryMigrator::wanted() {
-  if (!kv_.may_split()) return {};  // it was tried and there was no memory for it
+  if (!kv_.may_split()) return {};  // an allocation of that layout failed
   if (options_.layout == KvLayout::split) return {.streams = options_.max_sequences};
   if (options_.layout != KvLayout::automatic || !costs_.may_split()) return {};
   views_.clear();
@@ -54,7 +54,7 @@ KvShape KvMemoryMigrator::wanted() {
   };
   std::ranges::for_each(sessions_.active(), view);
   for (const Session* session : sessions_.waiting()) {
-    if (!lane_.wants(*session)) view(session);  // who belongs there won't be computed here
+    if (!lane_.wants(*session)) view(session);  // its prompt will be computed in the lane
   }
   return costs_.layout(views_, {.now = kv_.shape(),
                                 .made = kv_.there(),

@@ -1,4 +1,4 @@
-// Moves sessions from one KV memory to the next: allocates the first one, changes the layout if that pays, grows it.
+// Moves sessions from one KV memory to the next: allocates the memory, changes the layout if that pays, grows it.
 // Running sessions keep their turn and their computed cells. One thread.
 #pragma once
 
@@ -37,16 +37,16 @@ class KvMemoryMigrator {
   };
   KvMemoryMigrator(Parts parts, const WorkerOptions& options);
 
-  // False: there is none and can be none now. All generations have ended then, or will when it is known what was
-  // missing.
+  // Allocates the memory if there is none. False: not possible now. Then all generations have ended, or will end when
+  // the cause is known.
   bool ensure();
-  // Before each round: ends them if that is known now.
+  // Called at each step: ends all generations once the cause is known.
   void tell_refusal();
-  // The layout that is best for those that run and wait.
+  // Changes to the best layout for active and waiting sessions.
   void choose_layout();
   void change(KvShape shape);
-  // A larger pool, for at least so many cells, if there may be one and there is memory for it. True: the memory was
-  // made anew, so that nothing is as it was; KvMemoryManager::cells() tells whether it is larger.
+  // Grows a unified memory to at least `needed` cells, if it may grow and memory is free. True: the memory was
+  // replaced, so pointers and states of before are invalid; KvMemoryManager::cells() shows whether it is larger.
   bool grow(std::uint32_t needed);
 
  private:

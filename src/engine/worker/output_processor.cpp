@@ -10,7 +10,7 @@
 namespace corral::engine {
 namespace {
 
-// A line ends, and the time for the answer is over.
+// A line ends, and max_predict has passed.
 bool ends_late(const Generation& generation, std::string_view piece) {
   return generation.max_predict.count() > 0 && piece.contains('\n') &&
          generation.last_token - *generation.first_token > generation.max_predict;
@@ -28,10 +28,10 @@ OutputProcessor::OutputProcessor(Parts parts, const WorkerOptions& options)
       finisher_(parts.finisher),
       faults_(parts.faults),
       counters_(parts.counters) {
-  ahead_.reserve(options.max_sequences);  // where no one session could be blamed for it
+  ahead_.reserve(options.max_sequences);  // an allocation failure later would have no session to blame
 }
 
-// What goes wrong in a sampler concerns nobody else.
+// A failing sampler ends its own generation only.
 Result<Token> OutputProcessor::choose(Generation& generation, const float* logits) {
   if (generation.ahead) return *std::exchange(generation.ahead, std::nullopt);
   try {
@@ -89,7 +89,7 @@ void OutputProcessor::take(const Pass& pass, const PassItem& item) {
       ++usage.accepted_tokens;
     }
     const bool goes_on = on_token(session, *token, logits);
-    // Ended, or waiting for its reader: nothing more is taken, right or not.
+    // Ended, or paused for its reader: further draft tokens are dropped.
     if (!goes_on || !right || session.phase() != Phase::active) break;
     sequences_.computed(session, session.in_cache + 1);
   }
@@ -99,7 +99,7 @@ void OutputProcessor::take(const Pass& pass, const PassItem& item) {
   if (session.sequence >= 0) sequences_.discard_behind(session);
 }
 
-// The context is full: whether there is room again.
+// The context is full: true if a shift has made space.
 bool OutputProcessor::shift(Session& session) {
   Generation& generation = *session.generation;
   if (!generation.shift || session.sequence < 0) return false;
@@ -123,7 +123,7 @@ bool OutputProcessor::on_token(Session& session, Token token, const float* logit
     counters_.first_token_seconds.observe(seconds_between(generation.posted, generation.last_token));
   }
   session.history.push_back(token);
-  // With what was appended meanwhile.
+  // Includes tokens appended meanwhile.
   const std::uint32_t held = ++session.shared->tokens;
   ++generation.usage.completion_tokens;
   ++counters_.predicted_tokens;
@@ -146,7 +146,7 @@ bool OutputProcessor::on_token(Session& session, Token token, const float* logit
     finisher_.finish(session, FinishReason::context_full,
                      context_full({.needed = std::uint64_t{held} + 1, .n_past = held, .n_ctx = session.shared->n_ctx}));
   } else if (generation.stream->full()) {
-    sessions_.pause(session);  // the others get its place, and its cells if they need them
+    sessions_.pause(session);  // other sessions may take its sequence and cells
   }
   return true;
 }

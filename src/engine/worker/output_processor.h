@@ -37,15 +37,16 @@ class OutputProcessor {
   };
   OutputProcessor(Parts parts, const WorkerOptions& options);
 
-  // Where choosing takes long, several sessions choose at the same time. What one has chosen is kept with its
-  // generation: should the worker start afresh before it is told, the same place isn't sampled twice.
+  // If sampling is slow, samples for several sessions in parallel. Each result is kept with its generation: if the
+  // worker restarts before it is used, the same position is not sampled twice.
   void choose_ahead(const Pass& pass);
-  // The token after the last pending one; and as long as the guess behind it was that token, the one after it as well.
+  // Samples the token behind the last pending one. As long as the draft token there equals the sampled token, also the
+  // next one.
   void take(const Pass& pass, const PassItem& item);
 
  private:
   Result<Token> choose(Generation& generation, const float* logits);
-  // True: what was computed behind it is as it should be.
+  // True: rows computed behind the token are still valid.
   bool on_token(Session& session, Token token, const float* logits);
   bool shift(Session& session);
 

@@ -37,7 +37,7 @@ std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& p
       prefilling.push_back(session.id());
     }
   }
-  // With logits: the last matrix is computed for whole tiles, too.
+  // With logits: the output matrix is computed for whole tiles, too.
   for (const PaddingRow& row : pass.padding) batch.add(kFillerToken, row.position, row.sequence, true);
   return prefill;
 }
@@ -60,7 +60,7 @@ bool PassRunner::run(Pass& pass) {
   const std::uint32_t prefill = fill_batch(pass, batch_, prefilling_);
   const MonoTime started = clock_();
   begin(pass, started);
-  // Nobody's cancel costs others what they have; a pass is short.
+  // No cancel may cost other sessions their cells; a pass is short anyway.
   const bool may_be_cut =
       kv_->divisible() || (pass.items.size() == 1 && sequences_.may_be_cut(*pass.items.front().session));
   if (!may_be_cut) prefilling_.clear();
@@ -80,16 +80,16 @@ bool PassRunner::run(Pass& pass) {
       take_results(pass);
       break;
     case DecodeStatus::no_room:
-      // Guesses are never worth anybody's cells, and rows that nobody wants even less.
+      // No session loses cells for draft tokens or padding rows: try without them.
       return pass.drop_extras() && run(pass);
     case DecodeStatus::aborted:
-      // What was finished of the pass stays; the next round takes it up from there, without the one that was cancelled.
+      // The finished part of the pass stays. The next round continues from there, without the cancelled session.
       ++counters_.aborted_steps;
       sequences_.give_up_lost();
       for (const PassItem& item : pass.items) sequences_.resync(*item.session);
       break;
     case DecodeStatus::failed:
-      // Nobody answers for a guess.
+      // The draft tokens may be the cause: try without them.
       if (pass.items.size() == 1 && pass.drop_extras()) {
         PassItem& item = pass.items.front();
         sequences_.resync(*item.session);
@@ -143,8 +143,8 @@ void PassRunner::take_results(const Pass& pass) {
   faults_.session = nullptr;
 }
 
-// A pass failed. Whose tokens are to blame shows when each session computes its own alone, in the passes to come. Not
-// only once each: a state that can't be cut back is computed anew from the start, and would get no further than before.
+// A pass failed. To find the failing session, each session computes its tokens alone in the next passes. One pass each
+// is not enough: a state that can't be cut is computed again from the start and must get as far as before.
 void PassRunner::find_blame(const Pass& pass) {
   for (const PassItem& item : pass.items) {
     Session& session = *item.session;

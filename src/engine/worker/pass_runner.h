@@ -1,4 +1,4 @@
-// Computes a pass and sees to what comes of it: tokens, times, or somebody who is to blame. One thread.
+// Computes a pass and applies its results: tokens, times, or a search for the session that makes it fail. One thread.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@
 
 namespace corral::engine {
 
-// Puts a pass into a batch, and notes where the logits of each item will be (PassItem::row). `prefilling`: the sessions
-// with tokens of their prompts in it. Returns how many tokens these are.
+// Writes a pass into a batch, and sets PassItem::row to the rows of the logits. `prefilling`: sessions with prompt
+// tokens in the pass. Returns the number of prompt tokens.
 std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& prefilling);
 
 class PassRunner {
  public:
-  // Commands that come through `box` may cut a pass short.
+  // Commands in `box` may abort a pass.
   struct Parts {
     std::shared_ptr<CommandBox> box;
     std::function<MonoTime()> clock;
@@ -43,10 +43,10 @@ class PassRunner {
     FaultScope& faults;
     WorkerStats& counters;
   };
-  // `batch`: rows that a pass has room for.
+  // `batch`: most rows of a pass.
   PassRunner(Parts parts, std::uint32_t batch);
 
-  // False: the memory has no cells for it, and nothing was computed. Then the ledger was wrong.
+  // False: the memory has no cells for the pass, so the ledger was wrong. Nothing was computed.
   bool run(Pass& pass);
 
  private:

@@ -34,15 +34,16 @@ PrefillLaneController::PrefillLaneController(Parts parts, const WorkerOptions& o
 bool PrefillLaneController::wants(const Session& session) const {
   if (!lane_ || session.generation->was_aside || std::min(threads_.n_threads, threads_.n_threads_batch) < 2)
     return false;
-  // It computes as the load says.
+  // The lane computes with the adapter scales of the load.
   if (!session.shared->adapters.empty()) return false;
-  // A place of a fixed size is too small, and it is known by then.
+  // With a fixed split layout, a prompt that is larger than its part could not return. In the passes it ends with
+  // context_full.
   if (options_.layout == KvLayout::split) return false;
-  // It comes back with cells of its own for all: shared ones are worth more than what it gains.
+  // From the lane it returns with cells of its own for all tokens: the shared cells are worth more than the gain.
   if (kv_.shape().unified() && session.borrowed > session.pending()) return false;
   const std::uint32_t streams = sessions_.decoding();
   std::uint32_t allowance = prompts_.beside(streams, true);
-  // While somebody is there, what passes take with all threads isn't measured.
+  // While the lane is busy, passes with all threads are not measured.
   if (busy_) allowance = std::max(allowance, 1u);
   return belongs_in_lane(
       {.pending = session.pending(), .least = options_.lane_tokens, .decoding = streams, .allowance = allowance});
@@ -60,7 +61,7 @@ void PrefillLaneController::move_aside() {
     start(*wanting.front());
     rest = rest.subspan(1);
   }
-  // The others wait for it with what they have in cells: in small chunks they would get nowhere and slow the streams.
+  // The others wait for the lane and keep their cells: in small chunks they would be slow and slow the streams down.
   for (Session* session : rest) {
     session->generation->awaits_lane = true;
     sessions_.wait(*session);
@@ -77,7 +78,7 @@ void PrefillLaneController::start(Session& session) {
                   .bytes = std::make_shared<const std::vector<std::uint8_t>>(std::move(bytes))};
   }
   PrefillJob job{.tokens = {}, .cached = brought_.tokens, .bytes = brought_.bytes};
-  // The last token is computed here: its logits are what is wanted.
+  // The last token is computed in a pass: its logits are needed.
   job.tokens.assign(session.history.begin(), session.history.end() - 1);
   generation.was_aside = true;
   if (!generation.first_pass) {
@@ -101,7 +102,7 @@ void PrefillLaneController::start(Session& session) {
 
 void PrefillLaneController::give_up(Session& session) {
   lane_->stop();
-  // What it had in cells before is worth as much as ever.
+  // The cells that it had before are still valid.
   if (brought_.tokens > 0) sequences_.park_saved(session, brought_.tokens, *brought_.bytes);
   brought_ = {};
   sequences_.give_up(session, Sequences::Leave::nothing);
@@ -112,7 +113,7 @@ void PrefillLaneController::forget() noexcept {
   if (busy_) lane_->stop();
 }
 
-// Those of a job come before its result, so this is about the session that is there now, if one is.
+// The steps of a job arrive before its result, so the step is of the session in the lane, if there is one.
 void PrefillLaneController::tell(const PrefillStep& step) const {
   if (sessions_.aside() != nullptr) writer_.tell_prompt(*sessions_.aside(), step.done);
 }

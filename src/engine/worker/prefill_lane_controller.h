@@ -1,5 +1,5 @@
 // Moves long prompts to the prefill lane and back, and divides the compute threads between lane and passes meanwhile.
-// One session is in the lane at a time; the lane may still be busy after that session has ended. One thread.
+// At most one session is in the lane; the lane may still be busy after that session has ended. One thread.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@
 
 namespace corral::engine {
 
-// What the lane leaves of so many threads, and what it has itself: half of them, or all when nobody else computes.
+// Threads that the lane leaves to the passes, and threads of the lane itself: half of them, or all if no pass runs.
 SetThreads beside_lane(SetThreads all);
 std::int32_t threads_of_lane(SetThreads all, bool alone);
 
 class PrefillLaneController {
  public:
-  // `lane`: nullptr, if there is none. `step` takes what a job says of its progress, on the lane's thread.
+  // `lane`: nullptr if there is none. `step` gets the progress of a job, on the lane's thread.
   struct Parts {
     std::unique_ptr<PrefillLane> lane;
     std::function<void(PrefillStep)> step;
@@ -45,29 +45,29 @@ class PrefillLaneController {
   PrefillLaneController(Parts parts, const WorkerOptions& options);
 
   bool busy() const { return busy_; }
-  // It belongs there, by what is known of its cells now. It is active or waiting.
+  // The session's prompt belongs in the lane, as far as its cells are known. The session is active or waiting.
   bool wants(const Session& session) const;
-  // Its turn comes when the lane is free.
+  // It belongs in the lane, which is busy.
   bool makes_wait(const Session& session) const { return busy_ && wants(session); }
-  // Those that run and belong there: the oldest goes aside if the lane is free, the others wait for it.
+  // Active sessions that belong in the lane: the oldest goes there if the lane is free, the others wait for it.
   void move_aside();
 
-  // The generation of the one that is aside ends. Its result still comes, and nobody wants it.
+  // The generation of the session in the lane ends. Its result still comes and is discarded.
   void give_up(Session& session);
-  // The same, without a step that could fail.
+  // The same, but cannot fail.
   void forget() noexcept;
 
   void tell(const PrefillStep& step) const;
-  // Who has been aside, and what there is of it to be put into cells. It is in hand.
+  // The session that was in the lane, and its KV to be restored. The fault scope names the session.
   struct LaneResult {
     Session& session;
     std::uint32_t tokens = 0;
     std::vector<std::uint8_t> bytes;
   };
-  // Nothing: nobody wants it any more.
+  // None: the session has ended.
   std::optional<LaneResult> take(PrefillResult result);
 
-  // All that there are.
+  // Sets the total number of threads, for lane and passes.
   void set_threads(SetThreads all);
   void share_threads();
 
@@ -87,13 +87,13 @@ class PrefillLaneController {
   FaultScope& faults_;
   WorkerStats& counters_;
 
-  SetThreads threads_;  // all there are
-  bool busy_ = false;   // a result is to come, wanted or not
+  SetThreads threads_;  // of lane and passes together
+  bool busy_ = false;   // a result is outstanding, even of an ended session
   struct Brought {
     std::uint32_t tokens = 0;
     KvBytes bytes;
   };
-  Brought brought_;  // what the one that is aside had in cells before
+  Brought brought_;  // cells that the session in the lane had before
 };
 
 }  // namespace corral::engine

@@ -74,7 +74,7 @@ class CountingMemory final : public KvMemory {
   float logit_ = 0;
 };
 
-// What memories there may be, and who has asked for them.
+// Which memories can be allocated, and the shapes that were requested.
 struct MemoryMaker {
   std::uint32_t cells = 100;    // of the first one
   std::uint32_t largest = ~0u;  // none has more
@@ -106,7 +106,7 @@ class ManualExecutor final : public BackgroundExecutor {
   std::vector<Chore> executor_;
 };
 
-// Notes what it is told.
+// Records its calls.
 struct LaneNotes {
   std::vector<PrefillJob> jobs;
   std::uint32_t stops = 0;

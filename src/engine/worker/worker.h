@@ -1,5 +1,5 @@
-// A generating worker: its core on a thread of its own. The others talk to it through the command box. start() and
-// stop() once each, in this order.
+// A generating worker: its core with its decode thread. Other threads post commands to its box. start() and stop() once
+// each, in this order.
 #pragma once
 
 #include <memory>
@@ -21,10 +21,10 @@ class Worker {
 
   const std::shared_ptr<CommandBox>& box() const { return box_; }
   WorkerStats stats() const;
-  // Generations that are started and not ended.
+  // Generations that have started and not ended.
   InFlight& in_flight() { return in_flight_; }
-  // How much there is to do, for who has the choice: generations under way, and more where the last ones failed, which
-  // makes a broken worker look idle.
+  // Load for placement: generations in flight, plus recent failures in a row, since failing fast makes a broken worker
+  // look idle.
   std::uint32_t load() const { return in_flight_.count() + core_.failed_in_row(); }
 
  private:
@@ -32,7 +32,7 @@ class Worker {
   void publish();
 
   const std::shared_ptr<CommandBox> box_;
-  WorkerCore core_;  // the thread's, while it runs
+  WorkerCore core_;  // used by the thread while it runs
   InFlight in_flight_;
 
   mutable std::mutex stats_mutex_;  // guards published_

@@ -107,7 +107,7 @@ WorkerStats WorkerComponents::stats() const {
   stats.waiting = static_cast<std::uint32_t>(sessions.waiting().size());
   stats.generating = sessions.generating();
   stats.kv_cells = kv.cells();
-  // In a pool a cell that several share counts once.
+  // In a unified layout a shared cell counts once.
   const bool pool = kv.there() && kv.shape().unified();
   stats.kv_used = pool ? kv->n_ctx() - kv->free_cells() : std::min(sequences.used_cells(), kv.cells());
   stats.kv_streams = kv.shape().streams;

@@ -1,5 +1,4 @@
-// The parts of a worker, put together. Each knows those above it that it was given, and none below: what it has to say
-// to them it returns.
+// All parts of a worker. Each part uses only parts above it, and returns results for the others.
 #pragma once
 
 #include <atomic>
@@ -36,11 +35,10 @@
 
 namespace corral::engine {
 
-// `box` brings the commands; its abort flag is the one that the memory polls. `memory` is what `make` made with the
-// shape of one pool. `clock` is asked at each step. `drafter` and `lane` may be nullptr; the lane's results come
-// through the box. `costs`: without one those of a CPU. `growth`: needed where WorkerOptions::max_cells is.
-// `explain` says more of an out_of_memory of `make`; that takes a while, so it is a chore: without `chores` nobody
-// asks.
+// `box` delivers the commands; the memory polls its abort flag. `memory` was made by `make` with a unified layout.
+// `clock` is read at each step. `drafter` and `lane` may be nullptr; the lane posts its results to the box. `costs`:
+// nullptr means those of a CPU. `growth` is required if WorkerOptions::most_cells is set. `explain` finds the cause of
+// an out_of_memory of `make`. That takes a while, so it runs on `executor`; without one no cause is sought.
 struct WorkerParts {
   const TokenTable& tokens;
   std::unique_ptr<KvMemory> memory;
@@ -67,24 +65,24 @@ struct WorkerComponents {
   const std::shared_ptr<CommandBox> box;
   const std::function<MonoTime()> clock;
   const std::unique_ptr<CostModel> costs;
-  // Files of parked KV that have been read, or couldn't be.
+  // Number of finished reads of parked KV, failed ones too.
   const std::shared_ptr<std::atomic<std::uint64_t>> reads_ended = std::make_shared<std::atomic<std::uint64_t>>(0);
 
-  // What the others work with.
+  // State that the other parts use.
   WorkerStats counters;
   FaultScope faults;
   SessionTable sessions;
   Sequences sequences;
   KvMemoryManager kv;
-  const std::uint32_t batch;  // rows that a pass has room for
+  const std::uint32_t batch;  // most rows of a pass
   StreamWriter writer;
   const PromptBudget prompts;
-  // Who runs, and in which memory.
+  // Admission and memory.
   PrefillLaneController lane;
   GenerationFinisher finisher;
   KvMemoryMigrator migrator;
   AdmissionController admission;
-  // A pass, and who makes it.
+  // The pass.
   Pass pass;  // the latest one
   PassPlanner planner;
   Speculator speculator;

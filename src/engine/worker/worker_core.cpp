@@ -19,8 +19,8 @@ bool WorkerCore::take_commands(bool wait) {
   return open;
 }
 
-// Once more what an exception left undone: by then nothing is left that could throw again. Whoever was told that a
-// session has ended must be right.
+// Retries a command that an exception interrupted: after the recovery it can't throw again. A caller to which the end
+// of a session was reported must be right.
 void WorkerCore::receive(Command& command) {
   const auto applied = [&] {
     return guarded(Blame::nobody, [&] { std::visit([this](auto& one) { apply(std::move(one)); }, command); });
@@ -32,7 +32,7 @@ void WorkerCore::receive(Command& command) {
 
 bool WorkerCore::round() {
   bool computed = false;
-  if (!guarded(Blame::everybody, [&] { computed = step(); })) return true;  // who is left waits again
+  if (!guarded(Blame::everybody, [&] { computed = step(); })) return true;  // the other sessions wait again
   return computed;
 }
 
@@ -49,7 +49,7 @@ bool WorkerCore::step() {
   return true;
 }
 
-// Those that sample nothing, when all is computed. True: somebody's place is free.
+// Ends generations that sample nothing once all their tokens are computed. True: a session is no longer active.
 bool WorkerCore::end_computed() {
   const std::size_t before = components_.sessions.active().size();
   for (std::size_t i = 0; i < components_.sessions.active().size();) {
@@ -82,13 +82,13 @@ void WorkerCore::shut_down() {
       if (session.generation) components_.finisher.finish(session, FinishReason::shutdown);
     }
     if (!components_.options.park_at_end) return;
-    // What is of use to nobody else ends with its session; to park it would cost others their place.
+    // KV of sessions that don't share ends with them: parking it would evict KV of others.
     for (Session& session : components_.sessions.all()) {
       if (!session.share) components_.sequences.remove(session);
     }
     components_.sequences.park_all();
   });
-  // Those that it didn't come to.
+  // Generations that an exception left out.
   for (Session& session : components_.sessions.all()) {
     if (session.generation) components_.finisher.shut_down(session);
   }
@@ -104,13 +104,13 @@ void WorkerCore::apply(AppendTokens&& command) {
   try {
     to.insert(to.end(), command.tokens.begin(), command.tokens.end());
   } catch (...) {
-    session->lost_input = true;  // its next generation tells
+    session->lost_input = true;  // its next generation fails with that cause
   }
 }
 
 void WorkerCore::apply(StartGeneration&& command) {
   Session* const session = components_.sessions.find(command.session);
-  if (session == nullptr) {  // ended on another thread, a moment ago
+  if (session == nullptr) {  // another thread has just ended it
     command.generation.ticket.release();
     Finish ended;
     ended.reason = FinishReason::session_ended;
@@ -130,10 +130,10 @@ void WorkerCore::apply(StartGeneration&& command) {
   if (session->lost_input) {
     components_.finisher.finish(
         *session, FinishReason::error,
-        Error(errc::worker_failed, "there was no memory for what was appended to this session: end it"));
+        Error(errc::worker_failed, "there was no memory for input that was appended to this session: end it"));
   } else if (session->history.empty()) {
     components_.finisher.finish(*session, FinishReason::error,
-                                Error(errc::invalid_argument, "there is nothing to go on from: append input first"));
+                                Error(errc::invalid_argument, "the session has no tokens: append input first"));
   } else if (session->history.size() >= limit && generation.max_new_tokens > 0) {
     components_.finisher.finish(
         *session, FinishReason::context_full,
@@ -192,7 +192,7 @@ void WorkerCore::apply(PrefillResult&& result) {
 void WorkerCore::apply(DescribeSessions&& command) {
   try {
     command.to->add(sessions(command.worker));
-  } catch (const std::bad_alloc&) {  // whoever asked hears of the others; nothing was changed
+  } catch (const std::bad_alloc&) {  // the caller gets the views of the other workers; nothing has changed
   }
 }
 

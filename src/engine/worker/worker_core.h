@@ -1,9 +1,9 @@
-// A generating worker without its thread: takes commands, and conducts one round after another. Each round gives places
-// to sessions that wait, chooses a layout for the memory, and computes one pass for all that run. Its components do the
-// work (worker_components.h).
+// A generating worker without its thread: applies commands, and runs one round after another. Each round admits waiting
+// sessions, chooses the memory layout, and computes one pass for all active sessions. Its components do the work
+// (worker_components.h).
 //
 // Knows libllama only through KvMemory, TokenTable and TokenPicker, so that the simulation runs this very code. One
-// thread at a time. Nothing throws out of it: what does inside ends the generations concerned with worker_failed
+// thread at a time. No exception leaves it: an exception ends the affected generations with worker_failed
 // (worker_failure.cpp).
 #pragma once
 
@@ -26,21 +26,21 @@ class WorkerCore {
   WorkerCore(Parts parts, WorkerOptions options);
   ~WorkerCore();
 
-  // Takes the commands that came in, waiting for one if `wait`. False: the box is closed.
+  // Applies the posted commands, and waits for one if `wait`. False: the box is closed.
   bool take_commands(bool wait);
   // One round; false if there was nothing to compute.
   bool round();
-  // Ends all streams with `shutdown`; what is in cells is parked where that is of use.
+  // Ends all streams with `shutdown`, and parks cells that another session can use.
   void shut_down();
 
   WorkerStats stats() const { return components_.stats(); }
-  // What each session is doing, at the worker with this number.
+  // What each session is doing; `worker` is the number of this worker.
   std::vector<SessionView> sessions(std::uint32_t worker) const {
     return describe(components_.sessions, worker, components_.clock());
   }
-  // Generations that ended with an error since one got through, up to a few; on any thread.
+  // Failures since the last generation that succeeded, up to a small limit; on any thread.
   std::uint32_t failed_in_row() const { return components_.finisher.failed_in_row(); }
-  // The pass that is being computed: to be asked by the memory that computes it.
+  // The running pass: for the memory that computes it.
   PassView pass() const { return view_of(components_.pass, components_.sessions); }
 
  private:
@@ -61,8 +61,8 @@ class WorkerCore {
   bool end_computed();
   void compute_pass();
 
-  // worker_failure.cpp: what nobody foresaw
-  enum class Blame { nobody, everybody };  // where it isn't known who is concerned
+  // worker_failure.cpp: unexpected failures
+  enum class Blame { nobody, everybody };  // applies if the fault scope names no session
   // False: it threw, and the worker has recovered.
   template <typename Call>
   bool guarded(Blame blame, Call call) noexcept {

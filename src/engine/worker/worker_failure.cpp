@@ -1,10 +1,10 @@
-// What nobody foresaw: an allocation that failed, an exception out of libllama, a thread that can't be started.
+// Unexpected failures: a failed allocation, an exception of libllama, a thread that can't be started.
 //
-// Whatever was being changed then may be half done, so nothing that can be had again is trusted: the memory (its
-// context may be broken for good) and all that is known of its cells. Both are made anew. What sessions hold, their
-// histories and samplers, is changed in steps that are done or not, so those that weren't concerned only wait for their
-// turn again and lose what was computed. Those that were end with `worker_failed`: the one whose turn it was; all of
-// the pass, where it was being computed; everybody who runs or waits, where it can't be said.
+// The interrupted change may be half done. So the worker discards everything that it can rebuild: the KV memory (its
+// context may be broken) and all records of its cells. The contents of sessions (histories, samplers) change in steps
+// that are complete or not done. So sessions that were not involved only lose their computed cells and wait for
+// admission again. The others end with `worker_failed`: the session whose step failed; all sessions of the pass, if the
+// pass was being computed; all active and waiting sessions, if the cause is unknown.
 #include <utility>
 
 #include "base/log.h"
@@ -15,8 +15,8 @@ namespace corral::engine {
 
 void WorkerCore::recover(const char* what, Blame blame) noexcept {
   try {
-    log::error("engine", "a worker starts afresh: {}", what);
-  } catch (...) {  // then nobody reads of it
+    log::error("engine", "an engine worker restarts: {}", what);
+  } catch (...) {  // then the log has no entry
   }
   ++components_.counters.fresh_starts;
   components_.box->end_pass();
