@@ -30,7 +30,7 @@ Task<void> AllotHouse::stop() {
   co_await tasks_.join();
 }
 
-// Whatever becomes of it, it is told: who ordered it waits for that before it orders anything else.
+// Reports every result, also exceptions: the caller orders nothing else before that.
 Task<void> AllotHouse::load_now(ModelName model, std::function<void(Result<>)> done) {
   Result<> lent;
   std::exception_ptr failure;
@@ -45,7 +45,7 @@ Task<void> AllotHouse::load_now(ModelName model, std::function<void(Result<>)> d
   async::asio::post(mesh_, [lent = std::move(lent), done = std::move(done)]() mutable { done(std::move(lent)); });
 }
 
-// Taken and given back at once: from then on it is in memory as any lent model.
+// Releases the lease at once: the model stays in memory like any lent one.
 Task<Result<>> AllotHouse::lend(ModelName model) {
   const auto found = find_(model.value());
   if (!found) co_return std::unexpected(found.error());
@@ -67,12 +67,11 @@ Task<void> AllotHouse::unload_now(ModelName model, Millis idle, bool drain, std:
     failure = std::current_exception();
   }
   if (failure && stopped_) std::rethrow_exception(failure);
-  if (failure) log::error("mesh", "a model isn't given back: {}", router::words_of(failure));
+  if (failure) log::error("mesh", "can't unload a lent model: {}", router::words_of(failure));
   async::asio::post(mesh_, [gone, done = std::move(done)] { done(gone); });
 }
 
-// Between the look and the end nothing else has a turn, but for a request of this very moment: that one is answered
-// before the model goes.
+// A request may come between the check and the unload; it is answered before the model ends.
 Task<bool> AllotHouse::give_back(ModelName model, Millis idle, bool drain) {
   const auto report = co_await router_.report();
   const auto at = std::ranges::find_if(

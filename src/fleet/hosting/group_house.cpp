@@ -28,7 +28,7 @@ void GroupHouse::say(const std::shared_ptr<Ear>& ear, std::move_only_function<vo
   });
 }
 
-// Nobody who has gone gives orders.
+// Orders without a receiver of reports are ignored.
 void GroupHouse::post(std::move_only_function<void()> work) {
   parts_.home.post([this, work = std::move(work)]() mutable {
     if (!stopping_ && ear_) work();
@@ -78,7 +78,7 @@ Task<void> GroupHouse::stop() {
   co_await tasks_.join();
 }
 
-// One load for others at a time: while nothing else is in the way, it is waited for.
+// Only one peer load runs at a time: waits for the other one, if nothing else prevents the load.
 Task<Result<router::Lease>> GroupHouse::acquire(router::GroupLoad load, MonoTime until) {
   constexpr Millis kLook{250};
   while (true) {
