@@ -84,7 +84,7 @@ void DownloadDesk::go_on() {
 async::Task<void> DownloadDesk::stop() { return async::run_on(loop_.executor(), stop_here()); }
 
 async::Task<void> DownloadDesk::stop_here() {
-  stopping_ = true;  // the record stays as it is, or as it is about to be
+  stopping_ = true;  // the record stays as it is, or as the current write leaves it
   co_await records_.join();
   co_await downloader_.stop();
   wake();
@@ -107,7 +107,7 @@ Result<> DownloadDesk::may_begin() const {
   return {};
 }
 
-// Questions to the hub, of which there are only so many at once.
+// Queries of the hub, with a limit of concurrent ones.
 class DownloadDesk::Question {
  public:
   explicit Question(std::size_t& count) : count_(count) { ++count_; }
@@ -183,7 +183,7 @@ async::Task<Result<DownloadDesk::Begun>> DownloadDesk::begin_here(std::string na
   co_return Begun{*id, std::shared_ptr<void>(this, leave)};
 }
 
-// Whoever waited has left.
+// A waiting client has left.
 void DownloadDesk::left(std::uint64_t id) {
   const auto extra = extras_.find(id);
   if (extra == extras_.end()) return;
@@ -194,7 +194,7 @@ void DownloadDesk::left(std::uint64_t id) {
 }
 
 async::Task<void> DownloadDesk::pause_one(std::uint64_t id) {
-  const auto ignored = co_await downloader_.pause(id);  // it has come to its end, then
+  const auto ignored = co_await downloader_.pause(id);  // an error means that it has ended
 }
 
 async::Task<void> DownloadDesk::pause_all() {
@@ -239,7 +239,7 @@ async::Task<Result<DownloadRow>> DownloadDesk::order_here(std::string name, Down
     case DownloadOrder::resume:
       done = may_begin();
       if (done) done = downloader_.resume(id);
-      if (done) extras_[id].detached = true;  // nobody waits for it
+      if (done) extras_[id].detached = true;  // otherwise it would pause without a waiting client
       break;
     case DownloadOrder::cancel:
       done = co_await downloader_.cancel(id);
@@ -300,7 +300,7 @@ DownloadRow DownloadDesk::row(DownloadView view) const {
 
 void DownloadDesk::wake() { std::exchange(turn_, new_turn(loop_.executor()))->set(); }
 
-// Within the Downloader, which mustn't be asked now.
+// Called by the Downloader, which must not be called from here.
 void DownloadDesk::changed(const DownloadView& view) {
   Extra& extra = extras_[view.id];
   ++extra.version;
@@ -318,7 +318,7 @@ void DownloadDesk::changed(const DownloadView& view) {
   save_soon();
 }
 
-// As long as one runs.
+// Runs as long as a download runs.
 async::Task<void> DownloadDesk::look_now_and_then() {
   for (int ticks = 1;; ++ticks) {
     co_await timers_.sleep_for(options_.tick);
@@ -373,7 +373,8 @@ void DownloadDesk::save_soon() {
 }
 
 async::Task<void> DownloadDesk::save_record() {
-  co_await async::asio::post(loop_.executor(), async::use_task);  // the Downloader calls: it mustn't be asked yet
+  co_await async::asio::post(loop_.executor(),
+                             async::use_task);  // called by the Downloader, which must not be called yet
   while (std::exchange(save_again_, false)) {
     auto write = [file = options_.record, text = record_text()] { return write_state_file(file, text); };
     const Result<> written = co_await disk_.run(std::move(write));

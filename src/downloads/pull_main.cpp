@@ -1,4 +1,4 @@
-// Fetches for tests, which kill it and break its hub. Small ranges, short pauses.
+// Fetches for tests, which kill this program and break its hub. Small ranges, short pauses.
 //
 //   downloads_test_program ENDPOINT CACHE   all files of org/repo
 //   downloads_test_program NAME             what a name means, by the variables of the environment; states go to
