@@ -154,7 +154,7 @@ bool AllotMarks::heed(const mesh::Catalog& catalog, const mesh::AllocationInput&
   return !(before == after);
 }
 
-// The content of an order whose model no node has is empty: the node's memory is kept free for it.
+// An order for a model that no node has is announced without content: this node's memory stays free for the model.
 void AllotMarks::tell(mesh::NodeState& statement) const {
   statement.order.reset();
   if (order_) statement.order = mesh::NodeOrder{order_->model ? order_->model->content : std::nullopt};

@@ -64,7 +64,7 @@ struct AllotterParts {
   async::Timers& timers;
   AllotHands& hands;
   GroupDesk* groups = nullptr;  // none: models aren't split here
-  // Orders a copy of that content to this node. The flag: a user wants the model here, otherwise the limits of
+  // Orders a copy of that content to this node. Second argument: a user wants the model here, otherwise the limits of
   // unordered copies apply. None: there are no copies.
   std::function<Result<>(const mesh::MeshModel& model, bool told)> copy = {};
   std::function<std::shared_ptr<const mesh::Catalog>()> catalog;

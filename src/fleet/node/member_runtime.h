@@ -123,7 +123,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   void look_at_allocation() const;
   Result<> obey_order(const mesh::NodeId& from, const AllotAsk& ask);
   Result<> carry_out(const AllotAsk& ask);
-  // The flag: a user wants the model here, so the limits of unordered copies don't apply.
+  // Second argument: a user wants the model here, so the limits of unordered copies don't apply.
   Result<> copy_for_allocation(const mesh::MeshModel& model, bool told);
   Result<CopyView> copy_unasked(const mesh::MeshModel& model);
   std::shared_ptr<AllotReply> order(const mesh::NodeId& node, AllotAsk ask);

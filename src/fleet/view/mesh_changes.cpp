@@ -60,7 +60,7 @@ void compare_models(const MeshView& before, const MeshView& after, std::vector<M
     if (!now.contains(model)) add(model, status, {});
 }
 
-// The cause of a failure may contain folders of this machine, so only administrators see it, and not in events.
+// The cause of a failure may contain folders of this machine, so events do not contain it.
 void compare_copies(const MeshView& before, const MeshView& after, std::vector<MeshChange>& changes) {
   const auto add = [&](const CopyView& copy, std::string_view from, std::string_view to) {
     MeshChange change{.kind = Kind::copy};
