@@ -11,12 +11,12 @@
 namespace corral::downloads {
 
 struct HubSettings {
-  std::string endpoint = "https:  // without a slash at its end
-      std::string ollama = "https:  // the same, for Ollama's names
-      std::string token = {};             // empty: none
-  std::filesystem::path token_file = {};  // file of the token; empty: from a variable, or none
-  std::filesystem::path cache = {};       // empty: no variable sets a folder
-  std::string ca_file = {};               // certificates; empty: the system's
+  std::string endpoint = "https://huggingface.co";    // without a slash at its end
+  std::string ollama = "https://registry.ollama.ai";  // the same, for Ollama's names
+  std::string token = {};                             // empty: none
+  std::filesystem::path token_file = {};              // file of the token; empty: from a variable, or none
+  std::filesystem::path cache = {};                   // empty: no variable sets a folder
+  std::string ca_file = {};                           // certificates; empty: the system's
   bool offline = false;
   std::string offline_variable = "HF_HUB_OFFLINE";  // the variable that set `offline`
 };
