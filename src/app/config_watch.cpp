@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::uint32_t kChanges = IN_CLOSE_WRITE | IN_MOVED_TO;
 
-// The folders in which something has to change before another file is found at the end of this path: that of each
-// symbolic link on the way, and that of the file.
+// The folders in which a change may replace the file at the end of this path: the folder of each symbolic link, and
+// that of the file.
 std::set<std::filesystem::path> folders_of(const std::filesystem::path& file) {
-  constexpr int kMaxLinks = 40;  // as the kernel
+  constexpr int kMaxLinks = 40;  // as in the kernel
   std::set<std::filesystem::path> folders{file.parent_path()};
   std::deque<std::filesystem::path> ahead(file.begin(), file.end());
   std::filesystem::path at;
@@ -71,7 +71,7 @@ int ConfigWatch::watch_folder(const std::filesystem::path& folder) {
     failed = add(above, IN_CREATE | IN_MOVED_TO);
     std::error_code unknown;
     if (failed != 0 || !std::filesystem::exists(missing, unknown)) continue;
-    above = folder;  // it has come meanwhile
+    above = folder;  // it was created meanwhile
     failed = add(folder, kChanges);
   }
   return failed;
@@ -89,7 +89,7 @@ bool ConfigWatch::names_the_file(std::span<const char> events) const {
   while (events.size() >= sizeof(inotify_event)) {
     inotify_event event{};
     std::memcpy(&event, events.data(), sizeof event);
-    // The name is followed by zeros.
+    // The name is padded with zeros.
     if ((event.mask & kChanges) != 0 && event.len > 0 && name == events.data() + sizeof event) return true;
     events = events.subspan(sizeof event + event.len);
   }
@@ -102,7 +102,7 @@ async::Task<bool> ConfigWatch::changed() {
     const auto buffer = async::asio::buffer(events);
     const auto [error, size] = co_await events_->async_read_some(buffer, async::as_value);
     if (error) break;
-    // Another file of the folder may be what the name leads to; then it looks different now.
+    // A change of a link in the folder may have replaced the file: compares its stamp.
     for (const auto& folder : folders_of(file_)) watch_folder(folder);
     const Stamp now = stamp_of(file_);
     const bool news = names_the_file({events.data(), size}) || now != stamp_;

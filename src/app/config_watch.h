@@ -1,6 +1,6 @@
-// Tells when a file may have been written: by whoever closed it after writing, or put another one in its place. Its
-// folder is what is watched, since editors replace files. That it is deleted is no news: many delete before they write.
-// Where its path leads over symbolic links, the folder of each of them and of the file at the end are watched, too.
+// Reports when a file may have been written: a program closed it after writing, or moved another file to its place. It
+// watches the file's folder, since editors replace files. A deletion isn't reported, since many programs delete before
+// they write. If the path contains symbolic links, the folders of all links and of the final file are watched, too.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace corral::app {
 // On one loop.
 class ConfigWatch {
  public:
-  // The log says which folder can't be watched.
+  // Logs folders that can't be watched.
   ConfigWatch(async::Executor executor, const std::filesystem::path& file);
 
-  // Returns true when the file may have another content than before. False: there is nothing to wait for.
+  // Returns true after a possible change of the content. False: the file can't be watched.
   async::Task<bool> changed();
 
  private:
@@ -30,8 +30,8 @@ class ConfigWatch {
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
   static Stamp stamp_of(const std::filesystem::path& file);
-  // Of a folder that isn't there, the nearest one above: it may come. Again after each change, since links may lead
-  // elsewhere then. Returns what failed, as errno, or 0.
+  // If the folder doesn't exist, watches its nearest existing parent, where it may appear. Called again after each
+  // change, since links may have changed. Returns an errno, or 0.
   int watch_folder(const std::filesystem::path& folder);
   bool names_the_file(std::span<const char> events) const;
 

@@ -39,7 +39,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = ~0ull;
 
-// The engine's causes in the words of the router. What no other model's leaving would help is told apart from the rest.
+// The router's error causes for those of the engine. Causes that no eviction can help have their own code.
 constexpr std::pair<engine::errc, backends::errc> kCauses[] = {
     {engine::errc::file_not_found, backends::errc::model_file_not_found},
     {engine::errc::out_of_memory, backends::errc::load_out_of_memory},
@@ -55,19 +55,19 @@ backends::EngineFailed failure(const Error& error) {
   for (const auto& [ours, theirs] : kCauses) {
     if (error.code == ours) failed.cause = theirs;
   }
-  // A missing or broken adapter or draft model is not the model's file.
+  // A missing or invalid adapter or draft model isn't a problem of the model's file.
   const bool no_model =
       failed.cause == backends::errc::model_file_not_found || failed.cause == backends::errc::load_failed;
   if (no_model && (error.param == "lora" || error.param == "draft_model"))
     failed.cause = backends::errc::invalid_option;
-  // What the options are called outside.
+  // The public names of the options.
   if (failed.param == "n_ctx") failed.param = "ctx_size";
   if (failed.param == "backend") failed.param = "llamacpp_backend";
   if (failed.param == "path" || failed.param == "purpose") failed.param = "model";
   return failed;
 }
 
-// What is said of a model counts more than what its file says: a chat model can be asked for embeddings.
+// The configured type overrides the file: a chat model may be used for embeddings.
 engine::ModelTask purpose_of(ModelType type) {
   if (type == ModelType::embedding) return engine::ModelTask::embed;
   if (type == ModelType::reranking) return engine::ModelTask::rerank;
@@ -87,7 +87,7 @@ engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
   options.devices = load.options.devices.value_or(std::vector<std::string>());
   if (load.options.split_mode == "none") options.split_mode = engine::SplitMode::none;
   if (load.options.split_mode == "row") options.split_mode = engine::SplitMode::row;
-  // What isn't one was refused before anything was sent.
+  // Invalid values were rejected before the load line was sent.
   options.tensor_split =
       config::parse_tensor_split(load.options.tensor_split.value_or("")).value_or(std::vector<float>());
   options.main_gpu = static_cast<std::int32_t>(load.options.main_gpu.value_or(0));
@@ -118,15 +118,16 @@ engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
   return options;
 }
 
-// What llama.cpp prints when it refuses a grammar, a schema or a pattern: all of it follows.
+// What llama.cpp prints when it rejects a grammar, a schema or a pattern; the client's text follows and is cut.
 constexpr std::string_view kPrintsOfClients[] = {"parse: error parsing grammar",
                                                  "WARNING: JSON schema conversion was incomplete",
                                                  "Failed to process regex", "Regex error"};
 
 struct EngineArguments {
   std::string socket;
-  std::optional<std::uint16_t> tcp_port;  // on loopback too, for benchmarks: load generators know no Unix sockets
-  bool estimate = false;                  // says what the load would take instead of loading
+  std::optional<std::uint16_t>
+      tcp_port;           // also on loopback, for benchmarks: load generators don't support Unix sockets
+  bool estimate = false;  // predicts the memory of the load instead of loading
 };
 
 std::optional<EngineArguments> parse_arguments(std::span<char*> words) {
@@ -151,7 +152,7 @@ std::optional<EngineArguments> parse_arguments(std::span<char*> words) {
   return arguments;
 }
 
-// One engine's life: everything on its loop, but loading, which blocks a thread of its own.
+// The engine process: everything runs on its loop, except for loading, which blocks a separate thread.
 class EngineChild {
  public:
   EngineChild(EngineArguments arguments, std::unique_ptr<proc::ControlChannel> (*open)(async::Executor))
@@ -179,11 +180,11 @@ class EngineChild {
   }
 
   async::Task<bool> serve() {
-    // Before the load line comes: a spare child does this while it waits.
+    // Before the load line comes: a warm spare does this while it waits.
     auto find_backends = [] { return engine::load_backends(); };
     const auto ready = co_await offload_.run(find_backends);
     const auto line = co_await control_->read_line();
-    if (!line) co_return true;  // the parent has gone, or wants no spare any more
+    if (!line) co_return true;  // the parent has ended, or no longer wants a spare
     const auto load = backends::parse_engine_load(*line);
     if (!ready) co_return co_await give_up(ready.error());
     if (!load) co_return co_await give_up(load.error());
@@ -196,7 +197,7 @@ class EngineChild {
     engine_server::EngineServerOptions options;
     options.model_name = load->model;
     options.chat_template = load->options.chat_template.value_or("");
-    // Clients of llama-server look for the build's "b".
+    // Clients of llama-server expect the "b" of its build number.
     options.fingerprint = fmt::format("b{}-corral-{}", engine::running_llama_version(), kVersion);
     const auto& facts = service->facts();
     options.max_answers = facts.workers * (facts.max_sequences + engine::EngineLoadOptions().max_queue);
@@ -207,7 +208,7 @@ class EngineChild {
     http::ServerOptions server_options;
     server_options.max_body_bytes = kNoLimit;
     server_options.max_bodies_bytes = 0;
-    // Its clients are the router's loops, which hurry their own clients and name their requests.
+    // Its clients are the router's loops, which limit slow clients themselves and set request ids.
     server_options.head_timeout = server_options.idle_timeout;
     server_options.body_pace = http::kNoMinRate;
     server_options.answer_pace = http::kNoMinRate;
@@ -242,7 +243,7 @@ class EngineChild {
     parent_gone_.set();
   }
 
-  // A loaded engine that is told to end parks its conversations first.
+  // On SIGTERM a loaded engine parks its conversations before it ends.
   async::Task<void> watch_signals() {
     (void)co_await signals_.async_wait(async::asio::as_tuple(async::asio::use_awaitable_t<async::Executor>()));
     parent_gone_.set();
@@ -251,7 +252,7 @@ class EngineChild {
   async::Task<void> downsize() {
     backends::EngineDownsized answer;
     if (engine_ != nullptr) {
-      // It waits for the step that runs.
+      // Waits for the running step.
       auto job = [engine = engine_] { return engine->downsize(); };
       const engine::DownsizeReport report = co_await offload_.run(std::move(job));
       answer = {report.done, report.sessions, report.parked_bytes};
@@ -310,7 +311,7 @@ class EngineChild {
   async::SystemTimers timers_;
   std::unique_ptr<proc::ControlChannel> control_;
   async::ThreadPool offload_;
-  std::atomic<bool> unwanted_ = false;  // a load that nobody waits for any more stops
+  std::atomic<bool> unwanted_ = false;  // stops a load after its last waiter has left
   async::Event parent_gone_;
   async::asio::basic_signal_set<async::Executor> signals_;
   std::shared_ptr<engine::InferenceEngine> engine_;  // loaded and serving
@@ -329,12 +330,12 @@ int engine_process(int argc, char** argv) {
                stderr);
     return 2;
   }
-  // Who writes to a parent or client that has gone is told so by the call.
+  // Writes to a closed parent or client return an error instead.
   std::signal(SIGPIPE, SIG_IGN);
-  // CUDA would number the fastest GPU first. The monitor numbers them as NVML does, and what a load takes must be
-  // looked for in the right one.
+  // CUDA's default order starts with the fastest GPU. The memory monitor uses NVML's order, and both must agree on the
+  // GPU of a load.
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
-  // Left by a process that had our id: its owner was killed as well and couldn't clear up.
+  // Left by a process with the same id, whose owner was killed as well.
   proc::remove_leftovers(backends::engine_leftovers(), ::getpid());
   EngineChild child(std::move(*arguments), proc::ControlChannel::from_environment);
   return child.run();

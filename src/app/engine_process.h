@@ -1,9 +1,9 @@
-// `corral engine --socket PATH [--listen-tcp PORT]`: the child that serves one model. Finds its compute backends at
-// once, waits for the load line on its control channel, loads, then answers HTTP on the socket until it is killed or
-// its parent goes. With --listen-tcp also on a loopback port: benchmarks reach it there, the router never does.
+// `corral engine --socket PATH [--listen-tcp PORT]`: the process that serves one model. It loads its compute backends
+// at once and waits for the load line on its control channel. Then it loads the model, and answers HTTP on the socket
+// until it is killed or its parent ends. With --listen-tcp it also listens on a loopback port, which only benchmarks
+// use.
 //
-// `corral engine --estimate`: the same child up to the load line, which it answers with the memory that the load would
-// take. Then it ends.
+// `corral engine --estimate`: answers the load line with the predicted memory of the load, and ends.
 #pragma once
 
 namespace corral::app {

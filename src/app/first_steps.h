@@ -1,4 +1,4 @@
-// What a server that has no models tells whoever started it. Pure.
+// Hints in the log of a server without models. Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace corral::app {
 
-// Lines for the log: which known models suit a machine with so much memory for one, and the command to have each.
+// Log lines: the known models that fit a machine with this much memory for one model, and the commands to get them.
 std::vector<std::string> first_steps(const config::KnownModels& known, std::uint64_t room);
 
 }  // namespace corral::app

@@ -19,7 +19,7 @@
 namespace corral::app {
 namespace {
 
-// Far more than any header and vocabulary takes, with all that is made of them.
+// Far more than any header and vocabulary needs, with all data made of them.
 constexpr std::uint64_t kMemory = 2ull << 30;
 constexpr unsigned kProcessorSeconds = 60;
 
@@ -31,16 +31,16 @@ void say(std::string_view word, std::string_view text) {
   if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) std::_Exit(fleet::kCantInspect);
 }
 
-// No destructor matters any more, and none of them may do what isn't allowed in here.
+// Exits without destructors, which could call something that the sandbox forbids.
 [[noreturn]] void refuse(std::string_view why) {
   say(fleet::kRefusedWord, why);
   std::_Exit(fleet::kFilesRefused);
 }
 
-// The file that libllama reads now: it says nothing of that when it gives up.
-const char* being_read = "them";
+// The file that libllama is reading: its abort message doesn't contain the name.
+const char* being_read = "the files";
 
-// "FILE:LINE: what it took for granted", of which the folders are nobody's business.
+// "FILE:LINE: assertion"; removes the folders, which are private.
 void gave_up(const char* reason) {
   std::string_view text(reason);
   const auto place = text.substr(0, text.find(':'));
@@ -48,16 +48,16 @@ void gave_up(const char* reason) {
   refuse(fmt::format("libllama aborted: {}: {}", being_read, text));
 }
 
-// Has to be said by itself: to the first process of a list of processes the signal alone does nothing.
+// Prints and exits itself: the default action of the signal has no effect on the first process of a PID namespace.
 void out_of_time(int) {
-  constexpr std::string_view kLine = "rejected: reading them takes more processor time than any model needs\n";
+  constexpr std::string_view kLine = "refused reading the files takes more processor time than any model needs\n";
   const bool told = ::write(STDOUT_FILENO, kLine.data(), kLine.size()) > 0;
   std::_Exit(told ? fleet::kFilesRefused : fleet::kCantInspect);
 }
 
 struct Opened {
   std::string name;
-  std::FILE* stream = nullptr;  // as libllama reads it
+  std::FILE* stream = nullptr;  // for libllama
 };
 
 void inspect(std::vector<models::SuspectFile>& files, const std::vector<Opened>& streams) {
@@ -103,7 +103,7 @@ int inspect_process(int argc, char** argv) {
   try {
     if (!files.empty()) inspect(files, streams);
   } catch (const std::bad_alloc&) {
-    refuse("their headers take more memory than any model needs");
+    refuse("the headers of the files take more memory than any model needs");
   } catch (const std::exception& error) {
     refuse(error.what());
   }

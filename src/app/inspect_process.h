@@ -1,7 +1,7 @@
-// `corral inspect-model [FILE…]`: the child that looks at a model's files that another node gave, before they get their
-// names. Opens them, locks itself in (proc/sandbox.h), reads their headers as this program and as libllama will, and
-// says on standard output what it found (fleet/copies/file_inspector.h). Without files it says how well it is locked
-// in.
+// `corral inspect-model [FILE…]`: the child process that checks the files of a copied model before they get their
+// names. It opens the files, enters a sandbox (proc/sandbox.h), reads their headers like this program and like
+// libllama, and prints the result on standard output (fleet/copies/file_inspector.h). Without files it only reports its
+// sandbox.
 #pragma once
 
 namespace corral::app {

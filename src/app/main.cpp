@@ -1,4 +1,5 @@
-// corral: one endpoint, many models. What the program can be is a table: the server, its children, the command line.
+// corral: one endpoint, many models. A table has the program's modes: the server, its child processes, the command
+// line.
 #include "app/engine_process.h"
 #include "app/inspect_process.h"
 #include "app/measure_process.h"
@@ -8,7 +9,7 @@
 #include "cli/cli.h"
 #include "proc/exec_mode.h"
 
-// Read by jemalloc at its start: what was freed goes back to the system within a second, also of a process that rests.
+// Read by jemalloc at its start: freed memory returns to the system within a second, also in an idle process.
 extern "C" {
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): the name and the type are jemalloc's.
 const char* malloc_conf =

@@ -26,7 +26,7 @@ int measure_process(int argc, char** argv) {
   const auto loaded = engine::load_backends();
   const auto devices = loaded ? remote::worker_devices({}) : std::unexpected(loaded.error());
   if (!devices || devices->empty()) {
-    fmt::print(stderr, "{}\n", devices ? "there is no device" : devices.error().message);
+    fmt::print(stderr, "{}\n", devices ? "no device found" : devices.error().message);
     return EXIT_FAILURE;
   }
   const auto speeds = engine::measure_weight_speeds(devices->front(), threads);

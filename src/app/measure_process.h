@@ -1,5 +1,5 @@
-// `corral measure-speed THREADS`: the child that finds out how fast this machine computes layers that others host, on
-// the device that a worker would use. Says on standard output a line for each type of weights: TYPE BYTES_PER_SECOND.
+// `corral measure-speed THREADS`: the child process that measures how fast this machine computes layers of other nodes'
+// models, on the device that a worker would use. Prints a line for each type of weights: TYPE BYTES_PER_SECOND.
 #pragma once
 
 namespace corral::app {

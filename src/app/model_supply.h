@@ -1,4 +1,4 @@
-// By what models come to this server: the downloads on their thread, names that are given to models, and who is told of
+// Sources of models for this server: the downloads on their thread, names that users give to models, and events about
 // both.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace corral::app {
 
 struct SupplyHooks {
   config::KnownModels known;                           // see api::Supply
-  std::function<void(router::NoticePtr)> tell;         // of events; on any loop
-  std::function<void()> arrived;                       // a model is whole; on the downloads' loop
+  std::function<void(router::NoticePtr)> tell;         // publishes events; on any loop
+  std::function<void()> arrived;                       // a download is complete; on the downloads' loop
   std::function<async::Task<std::uint64_t>()> memory;  // see api::Supply
 };
 
@@ -32,7 +32,7 @@ class ModelSupply {
   void start() { desk_.start(); }
   async::Task<void> stop() { return desk_.stop(); }
   void change(const config::ServeSettings& settings);
-  // Waits for so long for a copy that is being made to end. False: its disk hangs.
+  // Waits at most that long for the end of a running import. False: its disk hangs.
   bool finish_within(Millis limit) { return imports_.finish_within(limit); }
 
  private:

@@ -24,7 +24,7 @@
 namespace corral::app {
 namespace {
 
-// For an engine to write its parked conversations before it is forced to end.
+// Time for an engine to write its parked conversations before it is killed.
 constexpr Millis kParkGrace{15'000};
 constexpr Millis kSpareDelay{200};
 
@@ -33,7 +33,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-// Where a program has its models unless it is told otherwise: those of these that are there.
+// The default folders of a program's models that exist.
 std::vector<std::filesystem::path> usual_folders(std::string_view program) {
   const std::filesystem::path home = environment("HOME");
   std::vector<std::filesystem::path> all;
@@ -48,7 +48,7 @@ std::vector<std::filesystem::path> usual_folders(std::string_view program) {
   return all;
 }
 
-// Of another program, as the setting says.
+// The folders of another program, by the setting.
 std::vector<std::filesystem::path> folders_of(const config::ServeSettings& settings, std::string_view program) {
   std::vector<std::filesystem::path> folders;
   const auto told = config::parse_import_folders(settings.import_folders);  // it was checked when it was set
@@ -86,10 +86,10 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
     return options;
   }
   options.models_dirs = settings.models_dir;
-  // Made by the first copy.
+  // The first copy creates it.
   std::error_code ignored;
   if (std::filesystem::exists(settings.copies_dir(), ignored)) options.models_dirs.push_back(settings.copies_dir());
-  // Made by the first import.
+  // The first import creates it.
   if (std::filesystem::exists(settings.imported_dir(), ignored)) options.models_dirs.push_back(settings.imported_dir());
   for (auto& folder : folders_of(settings, "lmstudio")) options.models_dirs.push_back(std::move(folder));
   options.ollama_dirs = folders_of(settings, "ollama");
@@ -204,7 +204,7 @@ backends::ExternalBackendOptions external_options(const config::ServeSettings& s
   options.work_dir = settings.state_dir / "backends";
   const auto own = proc::own_program().parent_path();
   options.program_dirs = {own / "../lib/corral", own};
-  // Where script/lib/whisper.sh puts what it builds.
+  // The folder in which script/lib/whisper.sh puts its build.
   const auto home = environment("HOME"), cache = environment("XDG_CACHE_HOME");
   if (!cache.empty()) options.program_dirs.push_back(std::filesystem::path(cache) / "corral/bin");
   if (cache.empty() && !home.empty()) options.program_dirs.push_back(std::filesystem::path(home) / ".cache/corral/bin");
@@ -239,7 +239,7 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.gossip_port = static_cast<std::uint16_t>(settings.mesh_gossip_port);
   options.name = fleet::node_name(settings.mesh_name);
   options.role = fleet::role_of(settings.mesh_role, !settings.join_token.empty() && settings.models_dir.empty());
-  // No memory is lent to the brim (residency/lending.cpp): what is told beyond that would be waited for in vain.
+  // Memory is never lent completely (residency/lending.cpp): loads would wait in vain for an announced surplus.
   options.lend_memory = std::min(settings.mesh_lend_memory, settings.auto_evict_threshold_pct);
   options.copies = settings.mesh_copies;
   options.auto_copy = settings.mesh_auto_copy;
@@ -301,7 +301,7 @@ Millis stop_grace(const config::ServeSettings& settings) { return settings.park_
 
 std::size_t loop_count(const config::ServeSettings& settings) {
   if (settings.io_threads > 0) return static_cast<std::size_t>(settings.io_threads);
-  // Moving bytes is cheap against computing tokens: one loop is enough up to eight cores.
+  // Moving bytes is cheap compared with computing tokens: one loop is enough up to eight cores.
   return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 8, 1, 4);
 }
 

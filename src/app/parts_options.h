@@ -1,5 +1,5 @@
-// What the settings mean for each part of the server. Pure, but for the environment, the names of this machine and the
-// look whether the folder of copies is there. The texts in the settings were checked when they were set.
+// Converts settings to the options of each part of the server. Pure, except for the environment, the names of this
+// machine and the check if the folder of copies exists. The texts in the settings were checked when they were set.
 #pragma once
 
 #include <filesystem>
@@ -25,21 +25,21 @@
 
 namespace corral::app {
 
-// The table of known models with the user's own, beside the configuration file. Blocking.
+// The table of known models, with the user's own from beside the configuration file. Blocking.
 config::KnownModels known_models(const config::LiveSettings& live);
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known);
-// The models that are written down with backends of others.
+// The configured models of external backends.
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known);
 // Errors: those of residency::parse_max_loaded_models.
 Result<router::RouterOptions> router_options(const config::ServeSettings& settings);
-// Descriptors as the table of recipes has them.
+// The descriptors as rows for the table of recipes.
 std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known);
 backends::FilesOptions file_options(async::ThreadPool& threads);
 downloads::DeskOptions desk_options(const config::ServeSettings& settings);
 api::ModelPlaces model_places(const config::ServeSettings& settings);
-// Where requests may name files.
+// Folders in which requests may name files.
 std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options);
-// `runtime_dir` is for its sockets, the threads for looks at files of models.
+// `runtime_dir` is for its sockets, the threads for reading models' files.
 backends::EngineBackendOptions engine_options(const config::ServeSettings& settings,
                                               const std::filesystem::path& runtime_dir,
                                               async::ThreadPool& file_threads);
@@ -53,7 +53,7 @@ api::AccessOptions access_options(const config::ServeSettings& settings, const a
 http::ServerOptions server_options(const config::ServeSettings& settings);
 store::Limits store_limits(const config::ServeSettings& settings);
 fleet::MeshGatewayOptions traffic_options(const config::ServeSettings& settings);
-// Of processes of models, at the end.
+// For stopping the processes of models at the end.
 Millis stop_grace(const config::ServeSettings& settings);
 std::size_t loop_count(const config::ServeSettings& settings);
 

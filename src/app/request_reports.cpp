@@ -32,7 +32,8 @@ class RequestReports::Report {
   bool begun_ = false;
 };
 
-// The end is told before the reader gets it: a process that is killed then has nothing left to do.
+// The end is reported before the reader gets it: if the process is killed afterwards, the request is not a running one.
+// running.
 class RequestReports::ReportedBody final : public http::BodySource {
  public:
   ReportedBody(std::unique_ptr<http::BodySource> answer, std::unique_ptr<Report> report)
@@ -49,13 +50,13 @@ class RequestReports::ReportedBody final : public http::BodySource {
   std::optional<std::uint64_t> length() const override { return answer_->length(); }
 
  private:
-  const std::unique_ptr<Report> report_;  // ends behind the answer
+  const std::unique_ptr<Report> report_;  // reports the end after the response
   const std::unique_ptr<http::BodySource> answer_;
 };
 
 async::Task<http::Response> RequestReports::handle(http::Request request) {
   auto report = std::make_unique<Report>(lines_, request.id.value());
-  // Other methods only look.
+  // Other methods only read state.
   const bool works = request.head.method == "POST";
   if (works) co_await report->begin();
   auto response = co_await inner_.handle(std::move(request));

@@ -1,5 +1,5 @@
-// Tells the router which requests the engine works on: that it has read one, before any work is done for it, and that
-// one has ended. So the router knows what a process that ended was working on, and what it had never seen.
+// Reports to the router which requests the engine works on: when it has read one, before any work for it, and when one
+// has ended. So the router knows the running requests of a process that ended, and the requests that it had never read.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class RequestReports final : public http::Handler {
     std::function<void(backends::EngineRequest)> post;
   };
 
-  // `inner` must outlive it, and it the answers.
+  // `inner` must outlive it, and it must outlive the responses.
   RequestReports(http::Handler& inner, Lines lines) : inner_(inner), lines_(std::move(lines)) {}
 
   async::Task<http::Response> handle(http::Request request) override;

@@ -32,8 +32,8 @@ namespace {
 
 struct Arguments {
   std::string socket;
-  std::uint64_t memory = 0;      // that its host was granted; 0: no bound
-  std::uint64_t cache_file = 0;  // bytes of a file of the cache; 0: no bound
+  std::uint64_t memory = 0;      // granted to its host; 0: no limit
+  std::uint64_t cache_file = 0;  // limit of bytes of a file in the cache; 0: no limit
   remote::DeviceServerOptions server = {};
 };
 
@@ -68,21 +68,21 @@ std::optional<Arguments> parse_arguments(std::span<char*> words) {
   return arguments;
 }
 
-// What must be there before the doors close, and which of them stay open.
+// Created before the sandbox is entered; `open` lists missing sandbox features.
 struct Ready {
   UniqueFd listener;
   std::vector<std::string> open;
 };
 
-// A load opens some fourteen connections with three descriptors each, one after another.
+// A load opens about fourteen connections with three descriptors each, one after another.
 constexpr unsigned kDescriptors = 256;
-// llama.cpp starts some for each pass; a service has room for thousands.
+// llama.cpp starts some for each pass; a service may have thousands.
 constexpr unsigned kThreads = 512;
-// Address space that it has for itself: stacks of threads, and tensors on their way.
+// Address space for the worker itself: stacks of threads, and tensors in transit.
 constexpr std::uint64_t kOwnMemory = std::uint64_t{2} << 30;
 
-// Its host has so much and no more: a worker that could take more would take it from the owner. A GPU's driver reserves
-// addresses without end, and its memory isn't counted in them.
+// The limit protects the owner's memory. GPU drivers reserve address space without limit, and it doesn't include GPU
+// memory.
 std::uint64_t memory_limit(const Arguments& arguments) {
   const auto gpus = engine::choose_gpus(engine::found_devices(), "", arguments.server.devices);
   const bool on_cpu = gpus && gpus->empty();
@@ -92,7 +92,7 @@ std::uint64_t memory_limit(const Arguments& arguments) {
 Result<Ready> lock_in(const Arguments& arguments) {
   auto listener = remote::listen_at(arguments.socket);
   if (!listener) return std::unexpected(listener.error());
-  // While it may still open libraries and devices.
+  // Before the sandbox prevents opening libraries and devices.
   if (auto found = engine::load_backends(); !found) return std::unexpected(found.error());
   proc::SandboxOptions options{.work = proc::Work::talking,
                                .memory = memory_limit(arguments),
@@ -144,7 +144,7 @@ class Worker {
         .llama = std::string(engine::running_llama_version()), .devices = server_.devices(), .open = ready_->open});
     const auto told = co_await control_->write_line(std::move(line));
     if (!told) co_return finish(0);
-    tasks_.spawn("signs of life", answer());
+    tasks_.spawn("liveness", answer());
     auto relaying = relay_->run();
     co_await std::move(relaying);
   }
@@ -158,11 +158,11 @@ class Worker {
     return {};
   }
 
-  // Who stands still says nothing: that is how it shows.
+  // A process that hangs doesn't answer, which shows the problem.
   async::Task<void> answer() {
     while (true) {
       const auto asked = co_await control_->read_line();
-      if (!asked) co_return;  // the parent has gone
+      if (!asked) co_return;  // the parent has ended
       std::string line(remote::kAlive);
       const auto told = co_await control_->write_line(std::move(line));
       if (!told) co_return;
@@ -205,11 +205,11 @@ int rpc_worker_process(int argc, char** argv) {
         stderr);
     return 2;
   }
-  // llama.cpp's server dies of a client that goes while it is answered.
+  // llama.cpp's server would end by the signal if a client disconnects during an answer.
   std::signal(SIGPIPE, SIG_IGN);
   auto ready = lock_in(*arguments);
   Worker worker(std::move(*arguments), std::move(ready));
-  // The server's thread computes until the end: nothing is torn down under it.
+  // The server's thread computes until the end, so nothing that it uses is destroyed.
   const int code = worker.run();
   ::_exit(code);
 }

@@ -18,11 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "corral.";  // folders called so are held by their process
+constexpr std::string_view kPrefix = "corral.";  // folders with this prefix are locked by their process
 
 struct Hold {
   UniqueFd fd;
-  int failed = 0;  // errno; EWOULDBLOCK: somebody else holds it, ENOENT: it is gone
+  int failed = 0;  // errno; EWOULDBLOCK: another process holds it, ENOENT: the folder is gone
 };
 
 Hold hold(const fs::path& folder) {
@@ -56,8 +56,8 @@ RuntimeDir::RuntimeDir(const fs::path& parent) {
   if (const auto safe = ensure_private_folder(parent); !safe)
     throw std::runtime_error("runtime_dir: " + safe.error().message);
   remove_abandoned(parent);
-  // Another server that just starts may take a new one for abandoned. Where nothing can be held (some network file
-  // systems), nothing is taken away either.
+  // Another starting server may remove a new folder as abandoned. If folders can't be locked (some network file
+  // systems), none are removed either.
   constexpr int kTries = 10;
   for (int tries = 1;; ++tries) {
     auto name = wanted.native();

@@ -6,12 +6,12 @@
 
 namespace corral::app {
 
-// A folder for sockets that is this process's alone and goes with it. Those of processes that were killed, which could
-// not take theirs away, go with the next one that is made beside them.
+// A private folder for this process's sockets, which is removed at its end. The next process with the same parent
+// folder removes the folders of killed processes.
 class RuntimeDir {
  public:
-  // Throws when its sockets' names would be too long, when the parent can't be made, or others could put other sockets
-  // in place of ours.
+  // Throws if its sockets' paths would be too long, if the parent can't be created, or if other users could replace the
+  // sockets.
   explicit RuntimeDir(const std::filesystem::path& parent);
   ~RuntimeDir() { remove(); }
   RuntimeDir(const RuntimeDir&) = delete;
@@ -22,7 +22,7 @@ class RuntimeDir {
 
  private:
   std::filesystem::path path_;
-  UniqueFd held_;  // says that it is in use, as long as this process lives
+  UniqueFd held_;  // lock that marks the folder as in use, as long as this process lives
 };
 
 }  // namespace corral::app

@@ -1,4 +1,4 @@
-// Long because it is where all parts are made and joined, started and stopped in order.
+// Long because it creates, connects, starts and stops all parts in order.
 #include "app/serve.h"
 
 #include <csignal>
@@ -54,23 +54,23 @@
 namespace corral::app {
 namespace {
 
-// The look at the disks for models; nobody else waits on its thread.
+// For scans of the disks for models; the thread does nothing else.
 constexpr std::size_t kScanThreads = 1;
-// For looks at files of models: as many disks may hang before the others wait as well.
+// For reading models' files: this many disks may hang before other reads wait as well.
 constexpr std::size_t kFileThreads = 4;
 constexpr std::size_t kCopyReaders = 2;
-// For large bodies, which are many megabytes at worst and looked through in milliseconds each.
+// For parsing large bodies, many megabytes at worst, which takes milliseconds each.
 constexpr std::size_t kBodyThreads = 1;
 // For files of requests, written and read in small pieces.
 constexpr std::size_t kUploadThreads = 2;
-// At the end, for looks at disks that give no answer.
+// At the end, for reads from disks that do not respond.
 constexpr Millis kDiskGrace{1'000};
-// What is to be kept is written in this time, or lost.
+// Stored data is written within this time, or lost.
 constexpr Millis kStoreGrace{5'000};
-// When keys were last used is written this often, if any was.
+// Interval for saving when keys were last used.
 constexpr Millis kKeyUses{60'000};
 
-// Each client and each request under way holds a descriptor; the usual soft limit of 1,024 is soon reached.
+// Each client and each running request holds a descriptor; the usual soft limit of 1,024 is soon reached.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
@@ -92,7 +92,7 @@ std::string espeak_program() {
   return found ? found->native() : std::string();
 }
 
-// Everything that lives while the server runs, in the order of its making.
+// Everything that lives while the server runs, in the order of creation.
 class Application {
  public:
   Application(config::LiveSettings& live, const config::ServeSettings& settings, router::RouterOptions options,
@@ -245,7 +245,7 @@ class Application {
   }
 
  private:
-  // The port belongs to another program: where that runs, this one does without.
+  // If Ollama's port is in use, usually by Ollama itself, the server works without it.
   void listen_as_ollama() {
     if (settings_.ollama_port == 0) return;
     const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.ollama_port));
@@ -277,7 +277,7 @@ class Application {
     const auto number = co_await signals_.async_wait(async::use_task);
     log::info("app", "signal {}: stopping, running requests may finish within {} s", number,
               live_.in_force()->drain_timeout.count() / 1000);
-    // Who asks twice doesn't want to wait. Children end with their parent.
+    // A second signal ends the process at once. Child processes end with their parent.
     signals_.async_wait([](const boost::system::error_code& error, int second) {
       if (!error) std::_Exit(128 + second);
     });
@@ -285,7 +285,7 @@ class Application {
     signals_.cancel();
   }
 
-  // One for each descriptor, with the models that are written down for it.
+  // One backend for each descriptor, with its configured models.
   Externals make_externals() {
     Externals externals;
     for (const auto& descriptor : known_.descriptors) {
@@ -323,7 +323,7 @@ class Application {
             .memory = [this] { return async::run_on(loops_.home().executor(), memory_for_models()); }};
   }
 
-  // The largest memory that a model may have here: the host's, or what all GPUs have together.
+  // The largest memory for one model here: the host's, or the sum of all GPUs.
   async::Task<std::uint64_t> memory_for_models() {
     const auto pools = co_await monitor_.sample();
     std::uint64_t host = 0, gpus = 0;
@@ -332,7 +332,7 @@ class Application {
     co_return std::max(host, gpus);
   }
 
-  // A model is there that wasn't.
+  // A new model has arrived.
   void look_again() {
     if (!stopping_) tasks_.spawn("rescan", models_.rescan());
   }
@@ -383,7 +383,7 @@ class Application {
       log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
   }
 
-  // Whoever starts a server without models is told how to have some.
+  // A server without models logs how to get some.
   async::Task<void> first_look() {
     co_await look_for_models();
     if (!registry_.catalog()->models().empty() || supply_.supply().desk.offline()) co_return;
@@ -391,12 +391,12 @@ class Application {
     for (const auto& line : first_steps(known_models_, memory)) log::info("app", "{}", line);
   }
 
-  // A server that was started for one model and hasn't got it is of no use.
+  // A server that was started for one model ends if it can't load it.
   async::Task<void> load_given() {
     co_await look_for_models();
     const auto catalog = registry_.catalog();
     const auto give_up = [this](const std::string& why) {
-      if (stopping_) return;  // which is why it wasn't loaded
+      if (stopping_) return;  // the stop aborted the load
       log::error("app", "'{}' cannot be served: {}", settings_.model_file.native(), why);
       exit_code_ = 1;
       std::raise(SIGTERM);
@@ -405,7 +405,7 @@ class Application {
       const auto all = {catalog->problems(), catalog->not_models()};
       for (const auto problems : all)
         if (!problems.empty()) co_return give_up(problems.front().cause.message);
-      co_return give_up("it is not a model");
+      co_return give_up("it is not a valid model");
     }
     auto loading = router_.load(catalog->models().front(), router::OptionPatch(), std::nullopt);
     const auto loaded = co_await std::move(loading);
@@ -413,9 +413,9 @@ class Application {
     context_.given_is_loading = false;
   }
 
-  // A thread that waits for a disk can't be ended but with the process. All the rest has ended in order by now.
+  // A thread that waits for a disk only ends with the process. Everything else has ended in order by now.
   void leave_hung_disks() {
-    const bool kept = store_.finish_within(kStoreGrace);  // also where another disk hangs
+    const bool kept = store_.finish_within(kStoreGrace);  // even if another disk hangs
     const bool done = kept && scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace) &&
                       announcer_.finish_within(kDiskGrace) && copy_writes_.finish_within(kDiskGrace) &&
                       copy_reads_.finish_within(kDiskGrace) && copy_lists_.finish_within(kDiskGrace) &&
@@ -434,7 +434,7 @@ class Application {
     tasks_.spawn("rescan", models_.rescan());
   }
 
-  // What can change while the server runs, brought to where it counts.
+  // Applies settings that may change while the server runs.
   void apply() {
     if (stopping_) return;
     const auto settings = live_.in_force();
@@ -453,12 +453,12 @@ class Application {
   }
 
   async::Task<void> follow_file() {
-    do {  // at first for what was written before the watch began
+    do {  // first for changes before the watch began
       live_.reread(config::LiveSettings::Gone::keeps_the_values);
     } while (co_await watch_.changed());
   }
 
-  // Written by `corral key`.
+  // `corral key` writes the file.
   async::Task<void> follow_keys() {
     do {
       keys_.reread();
@@ -468,13 +468,14 @@ class Application {
   async::Task<void> keep_key_uses() {
     while (true) {
       co_await timers_.sleep_for(kKeyUses);
-      // A small file of state_dir. On a thread for files it might wait behind disks that hang, and the end with it.
+      // A small file of state_dir, saved here: on a thread for files it might wait for disks that hang, and delay the
+      // end.
       keys_.save_uses();
     }
   }
 
-  // With a terminal it means that somebody has closed it, which ends the server; without one it is the custom that a
-  // service reads its configuration again.
+  // With a terminal, SIGHUP means that the terminal was closed, which ends the server. Without one, services by
+  // convention read their configuration again.
   async::Task<void> follow_hang_ups() {
     while (true) {
       co_await hang_ups_.async_wait(async::use_task);
@@ -497,15 +498,15 @@ class Application {
     }
   }
 
-  // Start-up reversed: no new requests, the running ones finish, then the backends go.
+  // Start-up in reverse: no new requests, running ones finish, then the backends stop.
   async::Task<void> shut_down() {
     stopping_ = true;
     tasks_.cancel();
     co_await tasks_.join();
-    co_await router_.end_events();  // or their readers would be waited for
+    co_await router_.end_events();  // otherwise the server would wait for their readers
     const auto settings = live_.in_force();
     node_.wind_down(settings->drain_timeout);
-    // Those of peers finish beside those of clients.
+    // Requests of peers finish in parallel with those of clients.
     tasks_.spawn("requests of peers", traffic_.close(settings->drain_timeout));
     tasks_.spawn("responses in the background", background_.wind_down(settings->drain_timeout));
     co_await server_.stop(settings->drain_timeout, [this] { forwarder_.requests().interrupt(); });
@@ -514,7 +515,7 @@ class Application {
     co_await supply_.stop();
     co_await node_.stop(traffic_.stop());
     co_await allotment_.stop();
-    co_await groups_.stop();  // the node gives back by it what others have here
+    co_await groups_.stop();  // after the node, which uses it to release other hosts' shares
     co_await announcer_.stop();
     tells_of_mesh_.reset();
     tells_of_downloads_.reset();
@@ -527,13 +528,13 @@ class Application {
   const backends::KnownBackends& known_;
   config::LiveSettings& live_;
   api::KeyStore& keys_;
-  const config::ServeSettings& settings_;                   // of the start
-  const bool has_terminal_ = ::isatty(STDERR_FILENO) != 0;  // asked before it may be gone
+  const config::ServeSettings& settings_;                   // at the start
+  const bool has_terminal_ = ::isatty(STDERR_FILENO) != 0;  // checked before it may be closed
   int exit_code_ = 0;
   bool stopping_ = false;
-  bool scanned_ = false;  // the disks, once
+  bool scanned_ = false;  // the disks, at least once
   async::LoopPool loops_;
-  // From here on a signal is kept until live() asks for it, however early it comes.
+  // From here on a signal is kept until live() waits for it.
   async::asio::basic_signal_set<async::Executor> signals_;
   async::asio::basic_signal_set<async::Executor> hang_ups_;
   async::SystemTimers timers_;
@@ -541,7 +542,7 @@ class Application {
   async::ThreadPool file_threads_;
   async::ThreadPool copy_writes_, copy_reads_, copy_lists_;
   async::ThreadPool weight_threads_;
-  async::ThreadPool holder_thread_;  // for small files of the mesh, which other files mustn't hold up
+  async::ThreadPool holder_thread_;  // for small files of the mesh, which must not wait for other files
   async::ThreadPool verify_thread_;
   async::ThreadPool body_threads_;
   async::ThreadPool upload_threads_;
@@ -560,7 +561,7 @@ class Application {
   router::ModelRouter router_;
   fleet::Node node_;
   fleet::MeshEventSource mesh_events_;
-  std::shared_ptr<void> tells_of_mesh_;  // readers of events are told of it since there was one
+  std::shared_ptr<void> tells_of_mesh_;  // attached to the event streams once there is a mesh
   fleet::Announcer announcer_;
   fleet::RegistryLocalModels shelf_;
   fleet::WeightCaches weights_;
@@ -594,19 +595,19 @@ int serve(config::LiveSettings& live) {
   const config::ServeSettings& settings = *started;
   log::set_level(settings.log_level);
   raise_descriptor_limit();
-  std::signal(SIGPIPE, SIG_IGN);  // who writes to somebody who has gone is told so by the call
+  std::signal(SIGPIPE, SIG_IGN);  // writes to closed connections return an error instead
   if (const auto safe = close_to_others(settings.state_dir); !safe) {
     log::error("app", "state_dir: {}", safe.error().message);
     return 2;
   }
-  std::error_code ignored;  // without it the children's logs are kept in memory only, and a warning says so
+  std::error_code ignored;  // without the folder child logs are kept in memory only, and a warning is logged
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
   const auto known = backends::read_backends(settings.model_file.empty() ? live.file().parent_path() : "");
   for (const auto& problem : known.problems) log::warning("app", "{}", problem.message);
   add_recipes(recipes_of(known));
   models::set_configured(models_of(known));
-  std::filesystem::create_directories(settings.imported_dir(), ignored);  // for what is imported while it runs
+  std::filesystem::create_directories(settings.imported_dir(), ignored);  // for imports at runtime
   auto options = router_options(settings);
   if (!options) {
     log::error("app", "{}", options.error().message);

@@ -1,12 +1,12 @@
-// The composition root of `corral serve`: makes every object, wires them, runs until a signal, takes them down in
-// reverse.
+// The composition root of `corral serve`: creates and connects all objects, runs until a signal, stops them in reverse
+// order.
 #pragma once
 
 #include "config/live_settings.h"
 
 namespace corral::app {
 
-// Returns the exit code of the process. Values of `settings` that change meanwhile are applied as they change.
+// Returns the exit code of the process. Changes of `settings` are applied while it runs.
 int serve(config::LiveSettings& settings);
 
 }  // namespace corral::app

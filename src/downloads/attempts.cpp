@@ -39,7 +39,7 @@ std::string when_again(std::optional<std::chrono::seconds> rest) {
   return fmt::format("try again in {} min", std::chrono::ceil<std::chrono::minutes>(*rest).count());
 }
 
-// What a fault without an answer is to people.
+// The error of a fault without a response.
 Error fault_error(const Asked& asked, const Outcome& outcome) {
   const std::string& detail = outcome.detail;
   switch (outcome.fault) {
@@ -65,7 +65,7 @@ Error fault_error(const Asked& asked, const Outcome& outcome) {
   return error(errc::unreachable, fmt::format("{}: the connection was lost ({})", place(asked), detail));
 }
 
-// An answer that was read to its end but isn't what was asked for; nothing if it is.
+// A complete response that doesn't match the request; nullopt: it matches.
 std::optional<Error> mismatch(const Asked& asked, const Outcome& outcome) {
   if (!asked.range) return std::nullopt;
   if (asked.size && outcome.total && *outcome.total != *asked.size) {
@@ -84,7 +84,7 @@ std::optional<Error> mismatch(const Asked& asked, const Outcome& outcome) {
 std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
   const int status = outcome.status;
   const std::string& code = outcome.error_code;
-  // The address that a hub sent us on to is signed and expires: asking the hub again gives a new one.
+  // The hub's redirects lead to signed URLs that expire: a new request to the hub gives a new one.
   const bool expired = status == 400 || status == 401 || status == 403 || status == 404 || status == 410;
   if (expired && outcome.redirected) return std::nullopt;
   if (code == "GatedRepo") {
@@ -139,7 +139,7 @@ Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint6
     const bool all = !asked.range || outcome.received >= asked.range->size();
     if (all && (outcome.fault == Fault::none || asked.range)) return {};
     if (outcome.status == 200 && asked.range && outcome.received == 0) {
-      // Once may be a cache on the way; a server that does it twice knows no ranges.
+      // The first time may be caused by a cache in between; a server that does it twice supports no ranges.
       Decision next =
           again(asked, outcome, dice,
                 error(errc::upstream_failed, fmt::format("{}: the server does not support ranges", place(asked))));
@@ -182,7 +182,7 @@ Decision Attempts::again(const Asked&, const Outcome& outcome, std::uint64_t dic
     if (in_vain_ > 1) last.message += fmt::format("; gave up after {} tries", in_vain_);
     return {.step = Step::fail, .error = std::move(last)};
   }
-  // What brought something is gone on with soon; the rest waits longer each time.
+  // After an attempt with data the pause is short; without data it doubles each time.
   const int doublings = std::min(in_vain_ - 1, 20);
   const auto full = std::min<std::int64_t>(rules_.first_pause.count() << doublings, rules_.longest_pause.count());
   Millis pause(full / 2 + static_cast<std::int64_t>(dice % static_cast<std::uint64_t>(full / 2 + 1)));

@@ -1,5 +1,4 @@
-// What to do after an attempt to fetch something: a pure table of decisions. The random part of a pause comes in as a
-// number.
+// The decision after an attempt to fetch something, as a pure table. The random part of a pause is an argument.
 #pragma once
 
 #include <cstdint>
@@ -13,49 +12,49 @@
 
 namespace corral::downloads {
 
-// What became of the connection.
+// How the connection ended.
 enum class Fault : std::uint8_t {
-  none,        // the answer came to its end
-  stalled,     // silence for too long
-  broken,      // cut, reset, or an answer against the protocol
+  none,        // the response was complete
+  stalled,     // no data for too long
+  broken,      // cut, reset, or a response against the protocol
   no_connect,  // name not found, refused, no route, proxy failed
-  bad_tls,     // a certificate that can't be trusted
-  too_large,   // an answer beyond its bound
-  not_taken,   // whoever takes the bytes refused: the disk
+  bad_tls,     // an untrusted certificate
+  too_large,   // a response beyond its limit
+  not_taken,   // the receiver of the bytes refused: the disk
 };
 
-// One attempt, as it ended.
+// The result of one attempt.
 struct Outcome {
   Fault fault = Fault::none;
-  std::string detail = {};      // of a fault, for people
-  int status = 0;               // HTTP; 0 if no answer came
-  bool redirected = false;      // the answer came from another address than the one asked
+  std::string detail = {};      // of a fault, as text
+  int status = 0;               // HTTP; 0 without a response
+  bool redirected = false;      // the response came from another URL than the requested one
   std::string error_code = {};  // X-Error-Code
   bool with_token = false;      // a token was sent
   std::optional<std::chrono::seconds> retry_after = {};
   std::optional<Range> got_range = {};      // Content-Range of a 206
-  std::optional<std::uint64_t> total = {};  // behind the "/" of Content-Range, or the length of a 200
+  std::optional<std::uint64_t> total = {};  // the size after the "/" of Content-Range, or the length of a 200
   std::uint64_t received = 0;               // bytes of the range that were written
 };
 
 inline constexpr std::string_view kHubVariable = "HF_ENDPOINT", kOllamaVariable = "CORRAL_OLLAMA_REGISTRY";
 
-// What was asked for; for the messages, too.
+// The request, also for messages.
 struct Asked {
-  std::string repo = {};  // "org/repo"; empty for an address
+  std::string repo = {};  // "org/repo"; empty for a URL
   std::string revision = {};
-  std::string what = {};                   // "model.gguf"; an address; "search"
-  bool is_file = true;                     // `what` is the name of a file, or an address
+  std::string what = {};                   // "model.gguf"; a URL; "search"
+  bool is_file = true;                     // `what` is the name of a file, or a URL
   std::string endpoint = {};               // "https://huggingface.co"
-  std::string endpoint_variable = {};      // which names another server: "HF_ENDPOINT"; empty: none
+  std::string endpoint_variable = {};      // the variable that sets another server: "HF_ENDPOINT"; empty: none
   std::optional<Range> range = {};         // of a file's bytes
-  std::optional<std::uint64_t> size = {};  // the whole file's, as promised
+  std::optional<std::uint64_t> size = {};  // of the whole file, as listed
 };
 
 enum class Step : std::uint8_t {
-  done,       // all of it is there
-  again,      // after the pause, from where it stopped
-  one_piece,  // the server gives no ranges: after the pause, with one connection for the file that is read over
+  done,       // everything was fetched
+  again,      // retry after the pause, from the same byte
+  one_piece,  // the server supports no ranges: after the pause, fetch the file again over one connection
   fail,       // with the error
 };
 
@@ -70,10 +69,10 @@ struct RetryRules {
   int max_tries = 8;        // in a row without a byte
   Millis first_pause{500};  // doubled each time
   Millis longest_pause{30'000};
-  std::chrono::seconds longest_rest{300};  // that a server may ask for
+  std::chrono::seconds longest_rest{300};  // the longest pause that a server may ask for
 };
 
-// The attempts at one thing, one after the other.
+// Consecutive attempts to fetch one thing.
 class Attempts {
  public:
   explicit Attempts(RetryRules rules = {}) : rules_(rules) {}
@@ -91,7 +90,7 @@ class Attempts {
   int whole_answers_ = 0;  // 200 for a range
 };
 
-// The error for an answer that no other attempt would change; nothing for one that is worth trying again.
+// The error of a response that no retry would change; nullopt: a retry may help.
 std::optional<Error> refusal(const Asked& asked, const Outcome& outcome);
 
 }  // namespace corral::downloads

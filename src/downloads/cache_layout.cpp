@@ -30,13 +30,13 @@ std::string folder_name(std::string_view repo) {
   return name;
 }
 
-// A name of its own for every writer, beside the file that it is renamed to.
+// A unique name for each writer, beside the file that it is renamed to.
 fs::path temporary(const fs::path& path) {
   static std::atomic<unsigned> counter = 0;
   return path.parent_path() / fmt::format("{}{}-{}", kTemporary, ::getpid(), ++counter);
 }
 
-// Of writers that were killed on the way: nobody takes so long.
+// Removes files of killed writers: no write takes that long.
 void remove_old_temporaries(const fs::path& folder) {
   constexpr std::time_t kLong = 3600;
   std::error_code failure;
@@ -51,7 +51,7 @@ Result<> make_folder(const fs::path& folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (!failure) return {};
-  std::error_code ignored;  // the failure says it better
+  std::error_code ignored;  // `failure` has the cause
   if (!fs::is_directory(folder, ignored)) return std::unexpected(disk_error(failure.value(), "making", folder));
   return {};
 }
@@ -63,7 +63,7 @@ Result<> put_in_place(const fs::path& made, const fs::path& path) {
   return std::unexpected(disk_error(cause, "writing", path));
 }
 
-// Every name in every snapshot: its path below the snapshot, and the blob that it means (empty: it is none of ours).
+// Every name in every snapshot: its path below the snapshot, and its blob (empty: not a blob of this cache).
 struct Name {
   fs::path at;
   std::string path;
@@ -89,7 +89,7 @@ std::vector<Name> names_of(const RepoFolder& folder) {
 
 void remove_empty(fs::path folder, const fs::path& up_to) {
   std::error_code failure;
-  // Only an empty folder can be removed so.
+  // rmdir() fails on folders that aren't empty.
   while (folder != up_to && folder.has_relative_path() && ::rmdir(folder.c_str()) == 0) folder = folder.parent_path();
 }
 
@@ -153,8 +153,8 @@ Result<> write_ref(const RepoFolder& folder, std::string_view name, std::string_
   {
     const UniqueFd out(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!out) return std::unexpected(disk_error(errno, "writing", path));
-    // So few bytes are written at once, or not at all. On the disk before they have the name: other tools take an empty
-    // reference for one.
+    // So few bytes are written completely or not at all. They are synced before the rename, since other tools accept an
+    // empty reference.
     const ssize_t written = ::write(out.get(), commit.data(), commit.size());
     if (written != static_cast<ssize_t>(commit.size()) || ::fsync(out.get()) != 0) {
       const int cause = written < 0 || written == static_cast<ssize_t>(commit.size()) ? errno : ENOSPC;
@@ -206,7 +206,7 @@ Result<Removed> remove_files(const RepoFolder& folder, std::span<const std::stri
 
 Result<Removed> remove_part(const RepoFolder& folder, std::string_view oid) {
   Removed removed;
-  // The record first: without it the bytes are worth nothing, and with it they would be believed.
+  // The record first: bytes without a record are ignored, but bytes with one would be trusted.
   const fs::path unfinished = folder.progress(oid).native() + ".new";  // see state_file.h
   for (const fs::path& path : {folder.progress(oid), unfinished, folder.part(oid)})
     if (auto gone = remove_one(path, removed); !gone) return std::unexpected(std::move(gone.error()));

@@ -3,10 +3,11 @@
 //   models--org--repo/blobs/HASH                      content, under the name that the hub gives it
 //   models--org--repo/snapshots/COMMIT/path/x.gguf    links to ../../../blobs/HASH (relative)
 //   models--org--repo/refs/main                       the commit that a branch or tag stands for
-//   .locks/models--org--repo/HASH.lock                held (flock) by whoever fetches the blob, in every tool
+//   .locks/models--org--repo/HASH.lock                held (flock) by the process that fetches the blob, in every tool
 //
-// corral's own files beside a blob that is being fetched are HASH.corral-part and HASH.corral-part.json. A link is made
-// last: what has a name is whole. Blocking file access, on any thread; who removes holds the locks of what it removes.
+// While a blob is being fetched, corral's own files beside it are HASH.corral-part and HASH.corral-part.json. Links are
+// made last: every file with a name is complete. Blocking file access, on any thread; callers that remove something
+// hold its locks.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +40,15 @@ class RepoFolder {
   std::string name_;
 };
 
-// Whether the blob is there, with that size.
+// Whether the blob exists, with that size.
 bool has_blob(const RepoFolder& folder, std::string_view oid, std::uint64_t size);
 
-// Names the blob `path` in the snapshot of `commit`. What has that name already is replaced in one step. Errors:
-// disk_full, disk_failed.
+// Links `path` in the snapshot of `commit` to the blob, and replaces an existing link in one step. Errors: disk_full,
+// disk_failed.
 Result<> link_file(const RepoFolder& folder, std::string_view commit, std::string_view path, std::string_view oid);
 // Errors: as above.
 Result<> write_ref(const RepoFolder& folder, std::string_view name, std::string_view commit);
-// The commit of a branch or tag as of the last time; empty if it was never asked for.
+// The last known commit of a branch or tag; empty: never requested.
 std::string read_ref(const RepoFolder& folder, std::string_view name);
 
 // The blobs that snapshots refer to.
@@ -58,11 +59,11 @@ struct Removed {
   std::vector<std::filesystem::path> files;
 };
 
-// Takes the names away from all snapshots, then removes the blobs that they meant and no other name means, and folders
-// that are empty then. Paths that aren't there are passed over. Errors: disk_failed.
+// Removes the names from all snapshots, then the blobs that no other name refers to, and empty folders. Missing paths
+// are ignored. Errors: disk_failed.
 Result<Removed> remove_files(const RepoFolder& folder, std::span<const std::string> paths);
 
-// What was fetched of a blob that isn't whole. Errors: disk_failed.
+// Removes the partial files of a blob. Errors: disk_failed.
 Result<Removed> remove_part(const RepoFolder& folder, std::string_view oid);
 
 // The Error of a failed system call: disk_full for ENOSPC and EDQUOT, else disk_failed.

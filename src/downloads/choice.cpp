@@ -44,7 +44,7 @@ std::string_view name_of(std::string_view path) {
 bool is_gguf(std::string_view path) { return lower(path).ends_with(kSuffix); }
 bool is_projector(std::string_view path) { return is_gguf(path) && lower(name_of(path)).contains("mmproj"); }
 
-// A GGUF that is a model by itself, as far as its name tells.
+// Whether a GGUF file is a complete model, by its name.
 bool is_model(std::string_view path) {
   if (!is_gguf(path) || is_projector(path)) return false;
   const std::string name = lower(name_of(path));
@@ -54,7 +54,7 @@ bool is_model(std::string_view path) {
          std::ranges::none_of(kInside, [&](auto word) { return name.contains(word); });
 }
 
-// What the file's name or its folder's says of its quantisation; empty where neither does.
+// The quantisation in the name of the file or of its folder; empty: none.
 std::string quantisation_of(std::string_view path) {
   const std::string_view name = name_of(path);
   std::string_view stem = name.substr(0, name.size() - kSuffix.size());
@@ -64,13 +64,13 @@ std::string quantisation_of(std::string_view path) {
   return upper(found);
 }
 
-// Bits for each weight by the name of a quantisation: the first number in it.
+// Bits per weight, by the name of a quantisation: the first number in it.
 int bits_of(std::string_view quantisation) {
   const auto digit = quantisation.find_first_of("0123456789");
   return digit == quantisation.npos ? 0 : std::atoi(std::string(quantisation.substr(digit)).c_str());
 }
 
-// The one that lies nearest above the model, then the one whose weights are nearest in size.
+// The projector in the nearest folder above the model; of several the one with the nearest number of bits.
 std::optional<TreeFile> projector_for(std::span<const TreeFile> tree, const TreeFile& model) {
   const TreeFile* best = nullptr;
   std::pair<std::size_t, int> best_rank;
@@ -87,7 +87,7 @@ std::optional<TreeFile> projector_for(std::span<const TreeFile> tree, const Tree
   return best ? std::optional(*best) : std::nullopt;
 }
 
-// The same set has the same folder, stem and count.
+// Files of one set have the same folder, stem and count.
 struct SetKey {
   std::string stem;
   std::uint64_t count = 0;
@@ -121,7 +121,7 @@ const Variant* find_tag(std::span<const Variant> variants, std::string_view tag)
   const std::string wanted = upper(tag);
   for (const Variant& variant : variants)
     if (upper(variant.tag) == wanted) return &variant;
-  // Somewhere in the name, as a word's end: "Q4_K_M" in "x-UD-Q4_K_M-v2.gguf".
+  // Inside the name, at the end of a word: "Q4_K_M" in "x-UD-Q4_K_M-v2.gguf".
   for (const Variant& variant : variants) {
     const std::string path = upper(variant.files.front().path);
     for (auto at = path.find(wanted); at != path.npos; at = path.find(wanted, at + 1)) {
@@ -155,7 +155,7 @@ Result<Variant> choose(std::span<const TreeFile> tree, std::string_view repo, st
                        std::string_view file) {
   const std::vector<Variant> variants = variants_of(tree);
   if (!file.empty()) {
-    // Any part of a split set stands for the set; a projector or an adapter that was named is fetched by itself.
+    // Any part of a split set selects the whole set; a named projector or adapter is fetched alone.
     for (Variant& variant : grouped(tree, is_gguf)) {
       if (std::ranges::count(variant.files, file, &TreeFile::path) == 0) continue;
       if (is_model(file)) return std::move(variant);

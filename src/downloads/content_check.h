@@ -1,5 +1,5 @@
-// Whether the bytes are those that the repository promised. The hash follows behind what has been written: what comes
-// in order is still in the system's cache when it is read back.
+// Checks the bytes against the repository's hash. Written bytes are hashed soon, so bytes in order are still in the
+// system's cache when they are read back.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace corral::downloads {
 
-// Used by one thread at a time, any. Blocks.
+// Used by one thread at a time. Blocks.
 class ContentCheck {
  public:
-  // Of a file of `size` bytes.
+  // For a file of `size` bytes.
   ContentCheck(HashKind kind, std::uint64_t size);
   ~ContentCheck();
   ContentCheck(ContentCheck&&) noexcept;
   ContentCheck& operator=(ContentCheck&&) noexcept;
 
-  // Bytes that are in the hash, from 0 on.
+  // Number of hashed bytes, from 0 on.
   std::uint64_t hashed() const { return hashed_; }
-  // Reads on from the file up to `end`. Errors: disk_failed.
+  // Reads the file further up to `end`. Errors: disk_failed.
   Result<> read_to(int file, std::uint64_t end);
-  // In small hexadecimal digits; empty for a file without a hash. Once, when hashed() is the size.
+  // The hash in lower-case hexadecimal digits; empty for a file without a hash. Once, when hashed() is the size.
   std::string digest();
 
  private:

@@ -19,9 +19,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t kMaxHead = 64 << 10;   // bytes of the fields of one answer
-constexpr std::size_t kMaxError = 16 << 10;  // bytes of the body of a failure that are kept
-constexpr long kMaxRedirects = 8;
+constexpr std::size_t kMostHead = 64 << 10;   // bytes of the headers of one response
+constexpr std::size_t kMostError = 16 << 10;  // kept bytes of the body of a failure
+constexpr long kMostRedirects = 8;
 constexpr long kReadBuffer = 256 << 10;
 
 struct Transfer {
@@ -32,7 +32,7 @@ struct Transfer {
   FetchRequest& request;
   FetchAnswer answer;
   async::Event done;
-  MonoTime heard;  // when the last byte came
+  MonoTime heard;  // time of the last byte
   CURLcode result = CURLE_OK;
   std::size_t head_bytes = 0;
   bool enough = false, refused = false, too_large = false;
@@ -45,13 +45,13 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// libcurl calls these; an exception must not pass through it.
+// Callbacks of libcurl; an exception must not pass through it.
 std::size_t on_header(const char* data, std::size_t, std::size_t size, void* context) noexcept {
   Transfer& transfer = *static_cast<Transfer*>(context);
   transfer.heard = transfer.timers.now();
   std::string_view line(data, size);
   FetchHead& head = transfer.answer.head;
-  if (line.starts_with("HTTP/")) {  // another answer begins: of a redirect, or behind "100 Continue"
+  if (line.starts_with("HTTP/")) {  // a new response begins: of a redirect, or after "100 Continue"
     head.fields.clear();
     transfer.head_bytes = 0;
   }
@@ -77,7 +77,7 @@ void read_status(CURL* easy, FetchHead& head) {
   head.redirected = redirects > 0;
 }
 
-// Whether the last head that came is of a redirect that libcurl followed: then nothing is known of the answer itself.
+// Whether the last head belongs to a redirect that libcurl followed: then there is no head of the final response.
 bool without_answer(const FetchHead& head, CURLcode result, bool stalled) {
   if (head.status < 300 || head.status >= 400) return false;
   if (stalled) return true;
@@ -143,8 +143,8 @@ struct CurlLoop::Impl {
     curl_global_cleanup();
   }
 
-  // All sockets of libcurl are in one epoll set, which the loop waits for as for one descriptor: a socket that libcurl
-  // closes leaves the set by itself.
+  // All sockets of libcurl are in one epoll set, and the loop waits for its descriptor. A socket that libcurl closes
+  // leaves the set automatically.
   static int on_socket(CURL*, curl_socket_t socket, int what, void* context, void*) noexcept {
     Impl& impl = *static_cast<Impl*>(context);
     if (impl.ended) return 0;
@@ -199,7 +199,7 @@ struct CurlLoop::Impl {
     return size;
   }
 
-  // While something runs. One waiter at a time.
+  // Runs while there are transfers. One waiter at a time.
   void wait() {
     if (waiting || running == 0) return;
     waiting = true;
@@ -256,7 +256,7 @@ async::Task<bool> until_done(Transfer& transfer) {
   co_return true;
 }
 
-// One easy handle with what it refers to.
+// One easy handle with everything that it refers to.
 struct Handle {
   CURL* easy = curl_easy_init();
   curl_slist* fields = nullptr;
@@ -286,8 +286,8 @@ void prepare(Handle& handle, Transfer& transfer, const CurlOptions& options) {
   handle.set(CURLOPT_FOLLOWLOCATION, 1L);
   handle.set(CURLOPT_MAXREDIRS, kMaxRedirects);
   handle.set(CURLOPT_NOSIGNAL, 1L);
-  handle.set(CURLOPT_QUICK_EXIT, 1L);  // nobody waits for the resolver when a transfer is cancelled
-  // Ranges side by side have connections of their own, each with its share of the line.
+  handle.set(CURLOPT_QUICK_EXIT, 1L);  // don't wait for the resolver when a transfer is cancelled
+  // Parallel ranges have separate connections, each with its share of the bandwidth.
   handle.set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   handle.set(CURLOPT_BUFFERSIZE, kReadBuffer);
   handle.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect.count()));
@@ -304,10 +304,10 @@ void prepare(Handle& handle, Transfer& transfer, const CurlOptions& options) {
     const std::string range = fmt::format("{}-{}", request.range->begin, request.range->end - 1);
     handle.set(CURLOPT_RANGE, range.c_str());
   }
-  // What is stored is what was hashed: nothing on the way may pack it.
+  // Stored bytes must be the hashed ones: no compression in between.
   handle.add_field("Accept-Encoding: identity");
   if (request.accept) handle.add_field(fmt::format("Accept: {}", *request.accept));
-  // libcurl leaves it out where a redirect leads to another host or port.
+  // libcurl omits it if a redirect leads to another host or port.
   if (!request.token.empty()) handle.add_field(fmt::format("Authorization: Bearer {}", request.token));
   handle.set(CURLOPT_HTTPHEADER, handle.fields);
 }

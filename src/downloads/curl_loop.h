@@ -1,5 +1,5 @@
-// Fetches with libcurl on one loop: no thread for any file. libcurl says which sockets and which time it waits for, the
-// loop does the waiting. Proxies (HTTPS_PROXY, NO_PROXY, …) are libcurl's business; certificates are always checked.
+// Fetches with libcurl on one loop, without threads. libcurl reports the sockets and timeouts that it needs; the loop
+// waits for them. libcurl handles proxies (HTTPS_PROXY, NO_PROXY, …); certificates are always checked.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@
 namespace corral::downloads {
 
 struct CurlOptions {
-  Millis stall{15'000};    // silence after which a connection is given up
-  Millis connect{15'000};  // until a connection stands
+  Millis stall{15'000};    // a connection without data for this long is closed
+  Millis connect{15'000};  // time limit for connecting
   std::string user_agent = "corral";
-  std::string ca_file = {};               // certificates that are trusted; empty: the system's
-  std::optional<std::string> proxy = {};  // instead of what the environment says; "" is none
+  std::string ca_file = {};               // trusted certificates; empty: the system's
+  std::optional<std::string> proxy = {};  // overrides the environment; "" means no proxy
 };
 
-// On its loop. What runs must have ended before it goes.
+// On its loop. All fetches must have ended before it is destroyed.
 class CurlLoop final : public Fetcher {
  public:
-  // Throws std::runtime_error where libcurl can't begin.
+  // Throws std::runtime_error if libcurl can't start.
   CurlLoop(async::Executor executor, async::Timers& timers, CurlOptions options = {});
   ~CurlLoop() override;
   CurlLoop(const CurlLoop&) = delete;

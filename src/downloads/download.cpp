@@ -13,9 +13,9 @@
 namespace corral::downloads {
 namespace {
 
-constexpr int kMaxFetches = 2;  // of a file whose content is wrong
+constexpr int kMostFetches = 2;  // of a file with wrong content
 
-// Files of repositories are held to their hashes; what an address gives may be a page that says why there is no file.
+// Files of repositories have hashes; a URL may return a page with an error message instead of a file.
 bool begins_as_model(const TreeFile& file, std::string_view bytes) {
   constexpr std::string_view kMagic = "GGUF";
   return file.hash != HashKind::none || kMagic.starts_with(bytes.substr(0, kMagic.size()));
@@ -34,22 +34,22 @@ struct Download::File {
   File(async::Executor executor, TreeFile tree_file) : what(std::move(tree_file)), news(executor) {}
 
   TreeFile what;
-  async::Event news;  // more of it is there
+  async::Event news;  // more bytes have arrived
   std::optional<BlobLock> lock;
   std::shared_ptr<PartFile> part;
   std::optional<std::size_t> number;  // in parts_
-  std::uint64_t told = 0;             // bytes that came since `news` was set
-  std::uint64_t saved = 0;            // bytes that are recorded
-  std::uint64_t before = 0;           // bytes that were there at first
+  std::uint64_t told = 0;             // bytes since `news` was set
+  std::uint64_t saved = 0;            // recorded bytes
+  std::uint64_t before = 0;           // bytes at the start of the download
   bool whole = false, elsewhere = false, saving = false;
-  bool useless = false;          // the bytes that came are no part of a model
-  std::optional<Error> refused;  // why bytes weren't taken
+  bool useless = false;          // the bytes aren't part of a model
+  std::optional<Error> refused;  // why bytes were refused
 };
 
-// What a worker knows of the answer that it is reading.
+// State of the response that a worker reads.
 struct Download::Intake {
   bool begun = false;
-  std::uint64_t skip = 0;  // bytes in front of those that were asked for
+  std::uint64_t skip = 0;  // bytes before the requested ones
 };
 
 struct Download::Worker {
@@ -72,7 +72,7 @@ Download::~Download() = default;
 
 void Download::start() { tasks_.spawn("download", guard(run())); }
 
-// A task that ends by an exception ends the download: nobody waits for what doesn't come.
+// An exception in a task ends the download, so that no client waits in vain.
 async::Task<void> Download::guard(async::Task<void> task) {
   try {
     co_await std::move(task);
@@ -96,8 +96,8 @@ async::Task<void> Download::stop() {
   co_await tasks_.join();
   for (File& file : files_) {
     if (file.part && !file.whole) {
-      // A part whose record can't be written is fetched again. A part without useful bytes gives its reserved disk
-      // space back.
+      // A part whose record can't be written is fetched again. A part without useful bytes is removed, which frees its
+      // disk space.
       const bool nothing = file.useless || !file.number || parts_.done(*file.number).bytes() == 0;
       auto drop = [kept = file.part] { return kept->abandon(); };
       auto work = nothing ? tools_.disk.run(std::move(drop)) : save(file);
@@ -133,7 +133,7 @@ async::Task<void> Download::run() {
     fail_with(room.error());
     co_return;
   }
-  // Whoever is cancelled while a thread works for him learns of it at his next wait: there is none here.
+  // A cancellation during the work of a thread takes effect at the next wait, and there is none here.
   if (stopping_) co_return;
   for (std::size_t i = 0; i < options_.parts.at_once; ++i) workers_.emplace_back(tools_.executor);
   for (Worker& worker : workers_) tasks_.spawn("download worker", guard(work(worker)));
@@ -144,7 +144,7 @@ async::Task<void> Download::run() {
 
 Result<> Download::enough_room() const {
   std::uint64_t need = 0;
-  std::set<std::string_view> counted;  // the same content under two names comes once
+  std::set<std::string_view> counted;  // the same content under two names is fetched once
   for (const File& file : files_) {
     if (!counted.insert(file.what.oid).second) continue;
     if (has_blob(folder_, file.what.oid, file.what.size)) continue;
@@ -181,7 +181,7 @@ async::Task<void> Download::run_file(std::size_t index) {
 }
 
 Result<> Download::name_all() const {
-  // What was whole first may have been removed while the rest came: no name may mean nothing.
+  // Another process may have removed a complete blob during the download: a name must not refer to nothing.
   for (const File& file : files_) {
     if (has_blob(folder_, file.what.oid, file.what.size)) continue;
     return fail(errc::in_use, fmt::format("another program removed '{}' of '{}' during the download: start again",
@@ -191,7 +191,7 @@ Result<> Download::name_all() const {
     auto linked = link_file(folder_, listing_.at.commit, file.what.path, file.what.oid);
     if (!linked) return linked;
   }
-  // An address is no name of a reference.
+  // A URL is no valid name of a reference.
   const std::string_view name = is_revision(listing_.revision) ? std::string_view(listing_.revision) : "main";
   return name == listing_.at.commit ? Result<>() : write_ref(folder_, name, listing_.at.commit);
 }
@@ -200,7 +200,7 @@ async::Task<Result<>> Download::take_lock(File& file) {
   while (true) {
     auto attempt = [folder = folder_, what = file.what]() -> Result<std::optional<BlobLock>> {
       auto lock = BlobLock::try_take(folder.lock(what.oid));
-      // A cache that can't be written to is as good as any for what is there.
+      // A read-only cache is fine for existing blobs.
       if (!lock && has_blob(folder, what.oid, what.size)) return std::optional<BlobLock>();
       return lock;
     };
@@ -208,7 +208,7 @@ async::Task<Result<>> Download::take_lock(File& file) {
     if (!taken) co_return std::unexpected(std::move(taken.error()));
     auto look = [folder = folder_, what = file.what, locked = taken->has_value()] {
       const bool whole = has_blob(folder, what.oid, what.size);
-      // Of one who was killed behind the last step.
+      // Removes the part of a process that was killed after the last step.
       if (whole && locked) {
         const auto ignored = remove_part(folder, what.oid);
       }
@@ -348,7 +348,7 @@ async::Task<Result<>> Download::fetch(Part& part) {
 Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& head, std::string_view bytes) {
   if (!intake.begun) {
     intake.begun = true;
-    // All of the file for a range is worth reading over only where the server can't do otherwise.
+    // A whole file as the answer to a range is only used if the server supports no ranges.
     const auto got = head.content_range();
     const bool fits = head.status == 206 ? got && got->begin == part.range.begin
                                          : part.range.begin == 0 || parts_.is_in_one_piece(part.file);
@@ -383,7 +383,7 @@ Take Download::take(File& file, Part& part, Intake& intake, const FetchHead& hea
       file.news.set();
     }
   }
-  // An answer that ends by itself leaves its connection for the next one; one that goes on and on is hung up on.
+  // After a complete response the connection can be reused; after surplus bytes it is closed.
   return part.range.empty() && (head.status != 206 || surplus) ? Take::enough : Take::more;
 }
 

@@ -1,9 +1,9 @@
-// One download: some files of one commit, into the hub cache. All of them get their names there when all are whole and
-// right; until then nothing of them is listed by anybody.
+// One download: some files of one commit, into the hub cache. All files get their names when all are complete and
+// verified; until then no program lists them.
 //
-// How it goes: each file has a task that takes its lock, opens what is there of it and follows with the hash; a few
-// workers fetch ranges of whatever file is next (parts.h) and try again as attempts.h says; what has been written is
-// recorded every few seconds. The process may be killed at any time: the next one goes on from the last record.
+// Each file has a task that takes its lock, opens its partial data and computes the hash. A few workers fetch ranges of
+// the next file (parts.h), and retry by the rules of attempts.h. Written bytes are recorded every few seconds. The
+// process may be killed at any time: the next one resumes from the last record.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ struct DownloadOptions {
   RetryRules retries;
   Millis save_every{3'000};
   Millis ask_for_lock_every{1'000};
-  std::uint64_t keep_free = 64 << 20;   // bytes that a download leaves on the disk
-  std::uint64_t hash_behind = 8 << 20;  // bytes that are hashed at once
+  std::uint64_t keep_free = 64 << 20;   // free bytes that a download leaves on the disk
+  std::uint64_t hash_behind = 8 << 20;  // bytes that are hashed in one step
   std::function<std::uint64_t(const std::filesystem::path&)> free_disk = free_bytes;
 };
 
-// Who does the work; all outlive the download. `disk` is for what blocks: two threads do.
+// Everything that does the work; all outlive the download. `disk` is for blocking work, with two threads.
 struct DownloadTools {
   async::Executor executor;
   async::Timers& timers;
@@ -49,17 +49,17 @@ struct DownloadTools {
 struct FileView {
   std::string path;
   std::uint64_t size = 0;
-  std::uint64_t done = 0;    // bytes that are on the disk
-  bool whole = false;        // with the right content
-  bool elsewhere = false;    // another program fetches it: this one waits
-  std::string oid = {};      // of its content, as TreeFile has it
-  std::uint64_t before = 0;  // bytes that were on the disk when the download began to run
+  std::uint64_t done = 0;    // bytes on the disk
+  bool whole = false;        // complete, with the right content
+  bool elsewhere = false;    // another program fetches the file, and this download waits
+  std::string oid = {};      // hash of its content, as in TreeFile
+  std::uint64_t before = 0;  // bytes on the disk when the download started to run
 };
 
-// On one loop, which should be its own: bytes are written to the disk on it.
+// On one loop, which should serve nothing else: bytes are written to the disk on it.
 class Download {
  public:
-  // The files in the order in which they get their names.
+  // The files are in the order in which they get their names.
   Download(DownloadTools tools, DownloadOptions options, Listing listing, std::vector<TreeFile> files);
   ~Download();
   Download(const Download&) = delete;
@@ -69,8 +69,8 @@ class Download {
   void start();
   // Waits for its end. Errors: those of a Hub, disk_full, disk_failed, wrong_content.
   async::Task<Result<>> finished();
-  // Ends what runs, writes down what is there, and lets go of all locks. What was fetched stays. Once, before it goes;
-  // nobody cancels it.
+  // Ends what runs, records the fetched bytes, and releases all locks. Fetched bytes stay. Once, before the destructor;
+  // must not be cancelled.
   async::Task<void> stop();
 
   std::vector<FileView> files() const;

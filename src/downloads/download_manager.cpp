@@ -83,8 +83,8 @@ void DownloadManager::go_on() {
 
 async::Task<void> DownloadManager::stop() { return async::run_on(loop_.executor(), stop_here()); }
 
-async::Task<void> DownloadManager::stop_here() {
-  stopping_ = true;  // the record stays as it is, or as it is about to be
+async::Task<void> DownloadDesk::stop_here() {
+  stopping_ = true;  // the record stays as it is, or as the current write leaves it
   co_await records_.join();
   co_await downloader_.stop();
   wake();
@@ -107,8 +107,8 @@ Result<> DownloadManager::may_begin() const {
   return {};
 }
 
-// Questions to the hub, of which there are only so many at once.
-class DownloadManager::Question {
+// Queries of the hub, with a limit of concurrent ones.
+class DownloadDesk::Question {
  public:
   explicit Question(std::size_t& count) : count_(count) { ++count_; }
   ~Question() { --count_; }
@@ -183,8 +183,8 @@ async::Task<Result<DownloadManager::Begun>> DownloadManager::begin_here(std::str
   co_return Begun{*id, std::shared_ptr<void>(this, leave)};
 }
 
-// Whoever waited has left.
-void DownloadManager::left(std::uint64_t id) {
+// A waiting client has left.
+void DownloadDesk::left(std::uint64_t id) {
   const auto extra = extras_.find(id);
   if (extra == extras_.end()) return;
   --extra->second.waiting;
@@ -193,8 +193,8 @@ void DownloadManager::left(std::uint64_t id) {
   tasks_.spawn("pausing a download", pause_one(id));
 }
 
-async::Task<void> DownloadManager::pause_one(std::uint64_t id) {
-  const auto ignored = co_await downloader_.pause(id);  // it has come to its end, then
+async::Task<void> DownloadDesk::pause_one(std::uint64_t id) {
+  const auto ignored = co_await downloader_.pause(id);  // an error means that it has ended
 }
 
 async::Task<void> DownloadManager::pause_all() {
@@ -240,7 +240,7 @@ async::Task<Result<DownloadRow>> DownloadManager::order_here(std::string name, D
     case DownloadOrder::resume:
       done = may_begin();
       if (done) done = downloader_.resume(id);
-      if (done) extras_[id].detached = true;  // nobody waits for it
+      if (done) extras_[id].detached = true;  // otherwise it would pause without a waiting client
       break;
     case DownloadOrder::cancel:
       done = co_await downloader_.cancel(id);
@@ -301,8 +301,8 @@ DownloadRow DownloadManager::row(DownloadView view) const {
 
 void DownloadManager::wake() { std::exchange(turn_, new_turn(loop_.executor()))->set(); }
 
-// Within the Downloader, which mustn't be asked now.
-void DownloadManager::changed(const DownloadView& view) {
+// Called by the Downloader, which must not be called from here.
+void DownloadDesk::changed(const DownloadView& view) {
   Extra& extra = extras_[view.id];
   ++extra.version;
   if (view.state == DownloadState::running) {
@@ -319,8 +319,8 @@ void DownloadManager::changed(const DownloadView& view) {
   save_soon();
 }
 
-// As long as one runs.
-async::Task<void> DownloadManager::look_now_and_then() {
+// Runs as long as a download runs.
+async::Task<void> DownloadDesk::look_now_and_then() {
   for (int ticks = 1;; ++ticks) {
     co_await timers_.sleep_for(options_.tick);
     const MonoTime now = timers_.now();
@@ -373,8 +373,9 @@ void DownloadManager::save_soon() {
   if (!std::exchange(saving_, true)) records_.spawn("record of downloads", save_record());
 }
 
-async::Task<void> DownloadManager::save_record() {
-  co_await async::asio::post(loop_.executor(), async::use_task);  // the Downloader calls: it mustn't be asked yet
+async::Task<void> DownloadDesk::save_record() {
+  co_await async::asio::post(loop_.executor(),
+                             async::use_task);  // called by the Downloader, which must not be called yet
   while (std::exchange(save_again_, false)) {
     auto write = [file = options_.record, text = record_text()] { return write_state_file(file, text); };
     const Result<> written = co_await disk_.run(std::move(write));

@@ -1,8 +1,8 @@
-// The downloads of a server: on a thread of their own, since bytes are written to the disk on their loop, and spoken to
-// from any other. Beside what a Downloader does it knows how fast they are, who waits for them, and, in a file, which
-// there are: a process that was killed goes on with them when it is begun again.
+// The downloads of a server. They run on a separate thread, since bytes are written to the disk on their loop; other
+// loops call from there. Besides a Downloader it has their rates, their waiting clients, and a record of all downloads
+// in a file. After a kill, the next process resumes the recorded downloads.
 //
-// A download that somebody waits for is paused when the last of these leaves, unless it is detached: then it goes on.
+// When the last client that waits for a download leaves, the download is paused, unless it is detached.
 #pragma once
 
 #include <atomic>
@@ -31,11 +31,11 @@
 
 namespace corral::downloads {
 
-// A download as others see it.
+// The visible state of a download.
 struct DownloadRow {
   DownloadView view = {};
-  std::uint64_t version = 0;               // another one for each change
-  std::optional<std::uint64_t> rate = {};  // bytes in a second, of the last few seconds
+  std::uint64_t version = 0;               // changes with each change of the state
+  std::optional<std::uint64_t> rate = {};  // bytes per second, of the last few seconds
   std::optional<std::uint64_t> seconds_left() const;
 };
 
@@ -45,64 +45,66 @@ struct DeskOptions {
   HubSettings hub = {};
   Downloader::Options downloads = {};
   RetryRules retries = {};
-  // Of somebody who waits for an answer.
-  RetryRules questions{.max_tries = 3, .longest_pause = Millis(2'000), .longest_rest = std::chrono::seconds(5)};
+  // Of queries with a waiting client.
+  RetryRules questions{.most_tries = 3, .longest_pause = Millis(2'000), .longest_rest = std::chrono::seconds(5)};
   CurlOptions curl = {};
-  std::filesystem::path record = {};  // of those that haven't ended; empty: they are forgotten with the process
-  Millis tick{250};                   // between looks at how far they are
-  int ticks_told = 4;                 // one of so many is told to `on_change`
-  std::size_t max_questions = 16;     // to the hub at once
+  std::filesystem::path record = {};  // file of unfinished downloads; empty: they end with the process
+  Millis tick{250};                   // interval of progress checks
+  int ticks_told = 4;                 // `on_change` gets one of so many
+  std::size_t most_questions = 16;    // to the hub at once
 };
 
-// Everything but the constructor, start() and stop() is for any loop, and the methods that return no task for any
+// Everything except the constructor, start() and stop() is for any loop. Methods that return no task are for any
 // thread.
 class DownloadManager {
  public:
-  // `on_change` is called on the desk's loop: when a download's state is another one (`moved`), and while it runs.
+  // `on_change` is called on the desk's loop: after changes of a download's state (`moved`), and during its progress.
   using OnChange = std::function<void(std::shared_ptr<const DownloadRow>, bool moved)>;
 
-  // Throws std::runtime_error where libcurl can't begin. `timers` are for all loops, and outlive it.
-  DownloadManager(async::Timers& timers, DeskOptions options, OnChange on_change = {});
-  ~DownloadManager();
-  DownloadManager(const DownloadManager&) = delete;
-  DownloadManager& operator=(const DownloadManager&) = delete;
+  // Throws std::runtime_error if libcurl can't start. `timers` are for all loops, and outlive it.
+  DownloadDesk(async::Timers& timers, DeskOptions options, OnChange on_change = {});
+  ~DownloadDesk();
+  DownloadDesk(const DownloadDesk&) = delete;
+  DownloadDesk& operator=(const DownloadDesk&) = delete;
 
-  // Goes on with what the record says.
+  // Resumes the downloads of the record.
   void start();
-  // Pauses all; the record says that they ran. Once, before it goes.
+  // Pauses all; the record keeps their state before. Once, before the destructor.
   async::Task<void> stop();
 
   const HubSettings& hub() const { return options_.hub; }
-  // Nothing goes out from now on, and what runs is paused; or it may again.
+  // True: pauses everything, and sends no requests from now on. False: allows requests again.
   void set_offline(bool offline);
   bool offline() const { return offline_ || options_.hub.offline; }
 
-  // Errors: bad_name, offline, in_use where too many ask, and those of Hub, choose() and parse_source().
+  // Errors: bad_name, offline, in_use if too many queries run, and those of Hub, choose() and parse_source().
   async::Task<Result<Plan>> plan(std::string name);
   async::Task<Result<Listing>> list_repo(std::string repo, std::string revision);
   async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t most);
 
   struct Begun {
     std::uint64_t id = 0;
-    std::shared_ptr<void> waiting;  // somebody waits for it as long as this lives
+    std::shared_ptr<void> waiting;  // counts as a waiting client as long as this exists
   };
-  // Goes on with one of that name that is paused. Errors: those of Downloader::begin(), offline.
+  // Resumes a paused download of that name. Errors: those of Downloader::begin(), offline.
   async::Task<Result<Begun>> begin(std::string name, bool detached);
-  // As soon as it is another one than `seen`, or after `patience` as it is then; nothing where there is none any more.
+  // Waits until the version differs from `seen`, at most `patience`; returns the state, or nullopt if the download no
+  // longer exists.
   async::Task<std::optional<DownloadRow>> next(std::uint64_t id, std::uint64_t seen, Millis patience);
-  // Of several of a name the last one. Errors: those of Downloader, file_not_found. What is removed: as it was.
+  // Applies to the last download of that name. Returns a removed one as it was. Errors: those of Downloader,
+  // file_not_found.
   async::Task<Result<DownloadRow>> order(std::string name, DownloadOrder what);
   async::Task<std::vector<DownloadRow>> list();
 
-  // Names of those that haven't ended, as of the last change.
+  // Names of unfinished downloads, as of the last change.
   std::vector<std::string> under_way() const;
 
-  // That have come since the start.
+  // Bytes fetched since the start.
   std::uint64_t bytes_fetched() const { return fetched_; }
 
   // As remove_files(), on a thread.
   async::Task<Result<Removed>> remove(std::string repo, std::vector<std::string> paths);
-  // For what blocks and has to do with models' files.
+  // Threads for blocking work on models' files.
   async::ThreadPool& disk() { return disk_; }
 
  private:
@@ -155,7 +157,7 @@ class DownloadManager {
   bool looking_ = false, saving_ = false, save_again_ = false, stopping_ = false;
   Downloader downloader_;
   async::TaskGroup tasks_;
-  async::TaskGroup records_;  // that are being written
+  async::TaskGroup records_;  // writes in progress
   std::jthread thread_;
 };
 

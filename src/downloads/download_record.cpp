@@ -29,7 +29,7 @@ std::optional<FileView> read_file(const json::Value& value) {
   return bytes && is_safe_path(file.path) && is_safe_oid(file.oid) ? std::optional(std::move(file)) : std::nullopt;
 }
 
-// Whether all of them make sense.
+// False: a file is invalid.
 bool read_files(const json::Value& entry, EarlierDownload& download) {
   const json::Value* const files = json::find(entry, "files");
   if (!files || !files->is_array() || files->get_array().size() > kMaxFiles) return false;

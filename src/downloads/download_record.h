@@ -1,4 +1,4 @@
-// Which downloads there are, as a text that outlives the process: downloads.json. Pure.
+// The list of downloads, as a text that survives the process: downloads.json. Pure.
 //
 //   [{"name": "org/repo", "paused": true, "repo": "org/repo", "files": [{"path": "x.gguf", "size": 1, "oid": "ab…"}],
 //     "error": "why it failed", "code": "disk_full"}]
@@ -14,8 +14,8 @@
 namespace corral::downloads {
 
 std::string write_record(std::span<const EarlierDownload> downloads);
-// Leaves out entries without a name. Of an entry whose files make no sense, or that an earlier version wrote, only the
-// name counts: pulling it again goes on with the parts of its files.
+// Skips entries without a name. If an entry's files are invalid, or an earlier version wrote it, only its name is used:
+// pulling it again resumes its partial files.
 std::vector<EarlierDownload> read_record(std::string_view text);
 
 }  // namespace corral::downloads

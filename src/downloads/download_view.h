@@ -1,4 +1,4 @@
-// What others see of a download, and what one process hands to the next. Plain values.
+// The visible state of a download, and the state that the next process takes over. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ std::string_view name_of(DownloadState state);
 
 struct DownloadView {
   std::uint64_t id = 0;
-  std::string name = {};  // as it was asked for
+  std::string name = {};  // the requested name
   DownloadState state = DownloadState::queued;
-  std::string repo = {};                 // whose folder of the cache it uses; empty like `files`
-  std::vector<FileView> files = {};      // empty until the hub has said which
-  std::optional<Error> error = {};       // of a failed one
-  std::filesystem::path main_file = {};  // that gets its name last; empty like `files`
+  std::string repo = {};                 // the repository; empty like `files`
+  std::vector<FileView> files = {};      // empty until the hub has sent the list
+  std::optional<Error> error = {};       // of a failed download
+  std::filesystem::path main_file = {};  // the file that gets its name last; empty like `files`
 
   std::uint64_t bytes() const;
   std::uint64_t bytes_done() const;
-  std::uint64_t bytes_before() const;  // that were there when it began to run
+  std::uint64_t bytes_before() const;  // bytes on the disk when it started to run
 };
 
 // A download of an earlier process.
 struct EarlierDownload {
   std::string name = {};
   bool paused = false;
-  std::string repo = {};             // checked (names.h); empty: its files aren't known
+  std::string repo = {};             // checked (names.h); empty: its files are unknown
   std::vector<FileView> files = {};  // path, size and oid, checked
-  std::optional<Error> error = {};   // it had failed
+  std::optional<Error> error = {};   // its failure, if it failed
 };
 
 }  // namespace corral::downloads

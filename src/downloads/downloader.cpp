@@ -25,13 +25,14 @@ struct Downloader::Job {
   const std::string name;
   const SourceName source;
   DownloadState state = DownloadState::queued;
-  DownloadState wish = DownloadState::paused;  // what a stopped one becomes
-  async::CancelSource stopper;                 // of the current run
-  // It doesn't run. Each run has its own: who waits for the end of one isn't overtaken by the beginning of the next.
+  DownloadState wish = DownloadState::paused;  // the state after a stop
+  async::Stopper stopper;                      // of the current run
+  // Set while it doesn't run. Each run has its own event, so that a waiter for the end of one run isn't affected by the
+  // next run.
   std::shared_ptr<async::Event> rested;
   std::unique_ptr<Download> download;
-  std::string repo;                // of what the name meant when it was last looked up; empty: never
-  std::vector<FileView> files;     // as of the end of the last run
+  std::string repo;                // of the last lookup of the name; empty: none
+  std::vector<FileView> files;     // at the end of the last run
   std::vector<std::string> asked;  // their blobs
   std::filesystem::path main_file;
   std::optional<Error> error;
@@ -169,8 +170,8 @@ async::Task<Result<>> Downloader::bring(std::shared_ptr<Job> job) {
   co_return result;
 }
 
-// Whether another download that hasn't ended has the same blob among its files. An earlier one of the same name has
-// failed, and this one has taken its place.
+// Whether another unfinished download has the same blob among its files. An earlier one of the same name has failed,
+// and this one replaces it.
 bool Downloader::is_wanted_elsewhere(const Job& besides, const std::string& oid) const {
   return std::ranges::any_of(jobs_, [&](const auto& job) {
     return job.get() != &besides && job->name != besides.name && !job->has_ended() && job->repo == besides.repo &&
@@ -182,7 +183,7 @@ async::Task<void> Downloader::remove_parts(Job& job) {
   if (job.repo.empty()) co_return;
   std::vector<std::string> unwanted = job.asked;
   std::erase_if(unwanted, [&](const std::string& oid) { return is_wanted_elsewhere(job, oid); });
-  // Another process that fetches the same file holds its lock, and keeps its part.
+  // Another process that fetches the same file holds its lock, so its part stays.
   auto remove = [folder = RepoFolder(tools_.hub.settings().cache, job.repo),
                  blobs = std::move(unwanted)]() -> Result<> {
     for (const std::string& oid : blobs) {
@@ -199,7 +200,7 @@ async::Task<void> Downloader::remove_parts(Job& job) {
 
 async::Task<void> Downloader::end(std::shared_ptr<Job> job, DownloadState state) {
   if (job->rested->is_set()) {
-    job->state = state;  // from now on nobody lets it run
+    job->state = state;  // from now on it can't start to run
     if (state == DownloadState::cancelled) co_await remove_parts(*job);
     set(*job, state);
   } else {

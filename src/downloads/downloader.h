@@ -1,5 +1,5 @@
-// Several downloads: begun by a name, paused, gone on with, cancelled. A pause keeps what was fetched, cancelling
-// removes it; what was whole before stays in both cases.
+// Several downloads: begin by name, pause, resume, cancel. A pause keeps fetched bytes, cancelling removes them. Files
+// that were complete before stay in both cases.
 //
 //   queued -> running -> done | failed
 //   queued, running -> paused -> queued        failed -> queued (resume)
@@ -23,40 +23,40 @@
 
 namespace corral::downloads {
 
-// On one loop, the downloads' own; what it is given outlives it.
+// On one loop, which serves only downloads; constructor arguments outlive it.
 class Downloader {
  public:
   struct Options {
     DownloadOptions each = {};
     std::size_t at_once = 2;
-    std::size_t most_kept = 100;  // that have ended, and those that haven't; beyond it nothing is begun
+    std::size_t most_kept = 100;  // ended and unfinished ones; beyond that no download begins
   };
-  // `on_change` is called when a download's state is another one, `on_files` when the files of one have become known;
-  // they mustn't call back.
+  // `on_change` is called after a change of a download's state, `on_files` when a download's files become known; they
+  // must not call back.
   Downloader(DownloadTools tools, Options options, std::function<void(const DownloadView&)> on_change = {},
              std::function<void()> on_files = {});
   ~Downloader();
   Downloader(const Downloader&) = delete;
   Downloader& operator=(const Downloader&) = delete;
 
-  // The number of the download; of one of that name that hasn't ended, if there is one. Errors: bad_name, in_use where
-  // there are too many.
+  // The number of the download; of an unfinished one of that name, if there is one. Errors: bad_name, in_use if there
+  // are too many.
   Result<std::uint64_t> begin(std::string name);
-  // Takes over a download; a paused or failed one runs when somebody resumes it. Blocking: looks at what is there of
-  // its files. Errors: as of begin().
+  // Takes over a download; a paused or failed one only runs after resume(). Blocking: reads the state of its files.
+  // Errors: as of begin().
   Result<std::uint64_t> take_over(EarlierDownload earlier);
-  // They return when it is so; cancelling wins over a pause. Errors: file_not_found without such a download, in_use
-  // where its state doesn't allow it, or it came to its end first.
+  // They return when the new state is reached; cancelling overrides a pause. Errors: file_not_found without such a
+  // download, in_use if its state doesn't allow the operation, or it ended first.
   async::Task<Result<>> pause(std::uint64_t id);
   Result<> resume(std::uint64_t id);
   async::Task<Result<>> cancel(std::uint64_t id);
 
-  // One that runs no more isn't listed any longer. Errors: file_not_found, in_use.
+  // Removes a download that no longer runs from the list. Errors: file_not_found, in_use.
   Result<> forget(std::uint64_t id);
 
   std::vector<DownloadView> list() const;
   std::optional<DownloadView> find(std::uint64_t id) const;
-  // Pauses all of them, and waits for it. Once, before it goes.
+  // Pauses all of them, and waits for it. Once, before the destructor.
   async::Task<void> stop();
 
  private:
@@ -76,7 +76,7 @@ class Downloader {
   const Options options_;
   const std::function<void(const DownloadView&)> on_change_;
   const std::function<void()> on_files_;
-  std::vector<std::shared_ptr<Job>> jobs_;  // in the order of their beginning
+  std::vector<std::shared_ptr<Job>> jobs_;  // in the order of begin()
   std::uint64_t last_id_ = 0;
   bool stopping_ = false;
   async::TaskGroup tasks_;

@@ -1,5 +1,4 @@
-// Causes of failure in this folder. The message of the Error that carries one names the repository or the file, and the
-// way on.
+// Causes of failure in this folder. The Error's message names the repository or the file, and what to do.
 #pragma once
 
 #include "base/error.h"
@@ -7,20 +6,20 @@
 namespace corral::downloads {
 
 enum class errc {
-  bad_name = 1,        // no name of a model that could be fetched
+  bad_name = 1,        // no valid name of a downloadable model
   model_not_found,     // no such repository, or it is private
   revision_not_found,  // the repository has no such branch, tag or commit
   file_not_found,      // the repository has no such file, or none of that quantisation
-  gated,               // its owner wants conditions accepted first
+  gated,               // its owner requires that conditions are accepted first
   token_refused,       // the token is wrong, or gives no access
-  offline,             // nothing may go out
-  unreachable,         // no connection, after all tries
-  upstream_failed,     // the server answers with failures, after all tries
-  upstream_malformed,  // the server's answer makes no sense
-  rate_limited,        // the server wants a rest that is longer than anybody waits
-  disk_full,           // there is too little room; carries need and have
+  offline,             // requests are disabled
+  unreachable,         // no connection, after all attempts
+  upstream_failed,     // the server returns failures, after all attempts
+  upstream_malformed,  // the server's response is invalid
+  rate_limited,        // the server asks for a longer pause than allowed
+  disk_full,           // too little space; carries need and have
   disk_failed,         // another failure of the disk
-  wrong_content,       // the bytes aren't those that the repository promised
+  wrong_content,       // the bytes don't match the repository's hash or size
   in_use,              // another program works on the same file
 };
 

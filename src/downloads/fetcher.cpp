@@ -6,7 +6,7 @@
 namespace corral::downloads {
 namespace {
 
-// The number at the front; `text` becomes what stands behind it.
+// Reads the number at the front; `text` becomes the rest.
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -55,8 +55,8 @@ std::optional<std::uint64_t> FetchHead::total() const {
 }
 
 std::optional<std::chrono::seconds> FetchHead::retry_after() const {
-  constexpr std::uint64_t kMax = 1'000'000;
-  // A date instead of a number is as good as nothing: clocks differ.
+  constexpr std::uint64_t kMost = 1'000'000;
+  // A date instead of a number is ignored: clocks differ.
   std::string_view text = field("retry-after");
   if (const auto number = take_number(text)) return std::chrono::seconds(std::min(*number, kMax));
   // RateLimit: "api";r=0;t=55

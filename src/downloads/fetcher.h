@@ -1,4 +1,4 @@
-// Fetching over HTTP, as an interface: curl_loop.h is the real one.
+// Interface of HTTP fetches; curl_loop.h is the implementation.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace corral::downloads {
 
-// The head of an answer, of the last one where the server sent us on.
+// The head of a response; after redirects that of the last one.
 struct FetchHead {
   int status = 0;
-  std::map<std::string, std::string, std::less<>> fields = {};  // names in small letters; of several of a name the last
+  std::map<std::string, std::string, std::less<>> fields = {};  // names in lower case; of repeated fields the last one
   bool redirected = false;
 
   std::string_view field(std::string_view name) const;
-  // What changes when the file does: Last-Modified, which mirrors share, else ETag, else nothing.
+  // Changes with the file: Last-Modified, which is the same on mirrors, else ETag, else empty.
   std::string_view stamp() const;
   std::optional<Range> content_range() const;  // of a 206
-  // Behind the "/" of Content-Range, or the length of a 200.
+  // The size after the "/" of Content-Range, or the length of a 200.
   std::optional<std::uint64_t> total() const;
-  // What the server wants us to wait, by Retry-After, or by the rate limits that the hub tells.
+  // The pause that the server asks for, by Retry-After, or by the hub's rate limit fields.
   std::optional<std::chrono::seconds> retry_after() const;
 };
 
@@ -35,30 +35,30 @@ enum class Take : std::uint8_t { more, enough, failed };
 
 struct FetchRequest {
   std::string url = {};
-  std::string token = {};           // sent to the host and port of `url` and nowhere else; empty: none
+  std::string token = {};           // sent to the host and port of `url` only; empty: none
   std::optional<Range> range = {};  // of the file, in bytes
   std::optional<std::string> accept = {};
   bool head_only = false;
   bool fresh_connection = false;
-  std::size_t max_body = 16 << 20;  // bytes of an answer that is kept
-  // Gets the body of a 200 or 206 as it comes, on the loop; it mustn't throw. Without it the body is kept.
+  std::size_t most_body = 16 << 20;  // bytes of a kept response
+  // Gets the body of a 200 or 206 piece by piece, on the loop; it must not throw. Without a sink the body is kept.
   std::function<Take(const FetchHead&, std::string_view)> sink = {};
 };
 
 struct FetchAnswer {
   FetchHead head = {};
-  std::string body = {};  // what no sink took; of failures the beginning
+  std::string body = {};  // the body without a sink; of failures the beginning
   Fault fault = Fault::none;
   std::string detail = {};
 
-  // For Attempts; `received` is the caller's to fill in.
+  // For Attempts; the caller sets `received`.
   Outcome outcome(const FetchRequest& request) const;
 };
 
 class Fetcher {
  public:
   virtual ~Fetcher() = default;
-  // Never throws but for cancellation, which closes the connection. Follows redirects.
+  // Throws only on cancellation, which closes the connection. Follows redirects.
   virtual async::Task<FetchAnswer> fetch(FetchRequest request) = 0;
 };
 

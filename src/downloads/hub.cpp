@@ -116,7 +116,8 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
   const std::string_view plain = std::string_view(address).substr(0, address.find('?'));
   const std::string_view name = plain.substr(plain.rfind('/') + 1);
   Asked asked{.what = address, .endpoint = std::string(origin_of(address)), .range = Range{0, 1}};
-  // One byte: its answer tells the size, and whether the server gives ranges. Who gives none is hung up on.
+  // Requests one byte: the response has the size, and shows if the server supports ranges. Without ranges the
+  // connection is closed.
   std::uint64_t got = 0;
   FetchRequest request{.url = address, .range = Range{0, 1}};
   request.sink = [](const FetchHead&, std::string_view) { return Take::enough; };
@@ -143,7 +144,7 @@ async::Task<Result<Listing>> Hub::look_at(std::string address) {
   }
   if (!size || *size == 0)
     co_return fail(errc::upstream_malformed, fmt::format("{} does not report its size", address));
-  // Another file at the same address is another blob. Its name is too short to be taken for a hash of its content.
+  // Another file at the same URL is another blob. Its name is too short for a hash of its content.
   const std::string id = to_hex(sha256({address, "\n", stamp}));
   std::string host(origin_of(address));
   host = host.substr(host.find("://") + 3);

@@ -1,5 +1,4 @@
-// The hub: which commit a revision is, which files it has, which repositories there are. And any server whose files are
-// fetched by their addresses.
+// The hub's API: the commit of a revision, its files, and the search for repositories. Also servers of files by URL.
 #pragma once
 
 #include <functional>
@@ -17,16 +16,16 @@
 
 namespace corral::downloads {
 
-// What there is of a repository at one commit.
+// The content of a repository at one commit.
 struct Listing {
   std::string repo = {};
-  std::string revision = {};  // as asked for: "main"
+  std::string revision = {};  // as requested: "main"
   Revision at = {};
   std::vector<TreeFile> tree = {};
   SourceKind source = SourceKind::hub;
 };
 
-// On one loop; what it is given outlives it.
+// On one loop; constructor arguments outlive it.
 class Hub {
  public:
   using Dice = std::function<std::uint64_t()>;
@@ -35,24 +34,24 @@ class Hub {
 
   const HubSettings& settings() const { return settings_; }
 
-  // Tries again as `rules` say. Errors: those of refusal(), offline, unreachable, upstream_malformed, rate_limited.
+  // Retries by `rules`. Errors: those of refusal(), offline, unreachable, upstream_malformed, rate_limited.
   async::Task<Result<Listing>> list(std::string repo, std::string revision);
   async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t most);
-  // Of a file at an address: the only one of a repository of its own, without a hash (models/hub_cache.h).
+  // The listing of a file at a URL: the only file of its own repository, without a hash (models/hub_cache.h).
   async::Task<Result<Listing>> look_at(std::string address);
 
-  // Where a file of a listing is.
+  // The URL of a file of a listing.
   std::string address_of(const Listing& listing, const TreeFile& file) const;
-  // The token for an address: nothing but the endpoint gets it. list() and look_at() read a token's file anew.
+  // The token for a URL: only the endpoint gets it. list() and look_at() read the token's file again.
   std::string token_for(std::string_view address) const;
 
   // The server of a listing's files, for messages.
   std::string endpoint_of(const Listing& listing) const;
-  // The variable that names another one; empty: none does.
+  // The variable that sets another server; empty: none.
   static std::string endpoint_variable_of(const Listing& listing);
 
-  // Fetches until it is there, or there is no use in it. A sink may be called for several attempts. `asked.endpoint` is
-  // the hub where it is empty.
+  // Fetches until success or a final failure. A sink may be called for several attempts. An empty `asked.endpoint`
+  // means the hub.
   async::Task<Result<FetchAnswer>> ask(FetchRequest request, Asked asked);
 
  private:

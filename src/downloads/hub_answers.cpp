@@ -18,14 +18,14 @@ std::uint64_t count_of(const json::View& value) {
   return number > 0 ? static_cast<std::uint64_t>(number) : 0;
 }
 
-// Of a file, in bytes. What no disk has room for isn't one.
+// The size of a file, in bytes. Sizes beyond any disk are ignored.
 std::optional<std::uint64_t> size_of(const json::View& value) {
   constexpr std::int64_t kMax = std::int64_t{1} << 50;
   if (value.kind() != json::Kind::integer || value.as_integer() < 0 || value.as_integer() > kMax) return std::nullopt;
   return static_cast<std::uint64_t>(value.as_integer());
 }
 
-// `false`, or how: "auto", "manual".
+// The value is `false`, or the kind: "auto", "manual".
 bool is_gated(const json::View& value) { return value.is_string() || value.as_bool(); }
 
 std::optional<TreeFile> read_file(const json::View& entry) {

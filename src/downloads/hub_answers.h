@@ -1,4 +1,4 @@
-// What the hub's answers say, as values. Pure. Everything in them is checked before it becomes a path or an address.
+// Parses the hub's responses. Pure. All values are checked before they become paths or URLs.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace corral::downloads {
 struct Revision {
   std::string commit = {};
   bool gated = false;
-  std::string licence = {};  // as its card names it; empty if it doesn't
+  std::string licence = {};  // from the model card; empty: none
 };
 
 struct FoundRepo {
@@ -27,14 +27,14 @@ struct FoundRepo {
 
 // GET api/models/REPO/revision/REVISION. Errors: upstream_malformed.
 Result<Revision> read_revision(std::string_view text);
-// One page of GET api/models/REPO/tree/COMMIT?recursive=true; folders, and files that can't have a place here, left
-// out. Errors: upstream_malformed.
+// One page of GET api/models/REPO/tree/COMMIT?recursive=true, without folders and unsafe paths. Errors:
+// upstream_malformed.
 Result<std::vector<TreeFile>> read_tree(std::string_view text);
 // GET api/models?search=…. Errors: upstream_malformed.
 Result<std::vector<FoundRepo>> read_search(std::string_view text);
 
-// The address of the next page by the field Link; empty if there is none. Only on the same host and port: the token
-// goes there. `from`: the address of this page.
+// The URL of the next page by the field Link; empty if there is none. Only on the same host and port, since the token
+// is sent there. `from`: the URL of this page.
 std::string next_page(std::string_view link, std::string_view from);
 
 // Scheme, host and port: "https://huggingface.co".

@@ -1,5 +1,5 @@
-// A hub on the loopback, on the loop of the test, that does wrong on command: two servers (the second one is where
-// files are, behind signed addresses), spoken to as the real one is.
+// A hub on the loopback, on the loop of the test, with faults on command: two servers with the hub's protocol. The
+// second one has the files, behind signed URLs.
 #pragma once
 
 #include <algorithm>
@@ -30,15 +30,15 @@ enum class Trouble : std::uint8_t {
   none,
   cut,          // half of the bytes, then the connection ends
   stall,        // half of the bytes, then silence
-  whole,        // 200 with all of it for a range
-  wrong_bytes,  // one of them is another one
-  wrong_size,   // says that the file is longer
+  whole,        // 200 with the whole file for a range
+  wrong_bytes,  // one byte is wrong
+  wrong_size,   // reports a larger file
   expired,      // 403 by the server of the files
   beyond,       // 416
   busy,         // 429
   broken,       // 500
-  hang_up,      // the connection ends without an answer
-  endless,      // the range, then bytes that nobody asked for
+  hang_up,      // the connection ends without a response
+  endless,      // the range, then surplus bytes
 };
 
 class HubForTests {
@@ -66,14 +66,14 @@ class HubForTests {
   static std::string oid_of(const std::string& content) { return to_hex(sha256({content})); }
 
   const std::string repo = "org/repo", commit = std::string(40, '7');
-  std::string gated_code;                                           // X-Error-Code of a 403 for all of the repository
-  std::function<Trouble()> trouble = [] { return Trouble::none; };  // for each answer of a file
+  std::string gated_code;                                           // X-Error-Code of a 403 for the whole repository
+  std::function<Trouble()> trouble = [] { return Trouble::none; };  // for each response with a file
   std::size_t page = 1000;                                          // entries of a list
   std::vector<std::string> requests;                                // of the hub: first lines
-  std::vector<std::string> tokens_elsewhere;                        // that reached the server of the files
+  std::vector<std::string> tokens_elsewhere;                        // tokens that the server of the files got
   std::uint64_t sent = 0;                                           // bytes of files
   int stalled = 0;
-  // Returns when so many answers have stalled.
+  // Returns when this many responses have stalled.
   async::Task<void> until_stalled(int count) {
     while (stalled < count) {
       stall_.reset();
@@ -205,7 +205,7 @@ class HubForTests {
     if (what == Trouble::stall) {
       ++stalled;
       stall_.set();
-      std::string more;  // until the client has had enough
+      std::string more;  // until the client disconnects
       const auto into = async::asio::dynamic_buffer(more);
       co_await async::asio::async_read_until(socket, into, '\0', async::as_value);
       co_return false;

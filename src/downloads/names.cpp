@@ -27,7 +27,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// For messages: nothing that a terminal would obey, and not all of something long.
+// For messages: without control characters, and shortened.
 std::string shown(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 100)) out += is_control(c) ? '?' : c;
@@ -45,7 +45,7 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-// Cut at the first `mark`: what stands before it; `rest` becomes what stands behind it.
+// Cuts at the first `mark`: returns the text before it; `rest` becomes the text after it.
 std::string_view cut(std::string_view& rest, char mark) {
   const auto at = rest.find(mark);
   const auto head = rest.substr(0, at);
@@ -68,7 +68,7 @@ int digit_of(char c) {
   return -1;
 }
 
-// Of an address, as people copy it from a browser. Nothing where a % isn't followed by two digits.
+// Decodes a URL that a user copied from a browser. nullopt: a % isn't followed by two digits.
 std::optional<std::string> unescape(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -94,7 +94,7 @@ Result<SourceName> parse_repo(std::string_view text, std::string_view rest) {
   name.revision = "main";
   if (text.ends_with(':')) return wrong(text, "the text after ':' is missing");
   if (rest.empty()) return name;
-  if (lower(rest) == "latest") return name;  // as other programs write what no tag means
+  if (lower(rest) == "latest") return name;  // other programs write this for no tag
   if (is_gguf(rest)) {
     if (!is_safe_path(rest)) return wrong(text, "the file after ':' is not a path in the repository");
     name.file = rest;
@@ -106,7 +106,7 @@ Result<SourceName> parse_repo(std::string_view text, std::string_view rest) {
   return name;
 }
 
-// The file that a page of the hub shows: "tree/main?show_file_info=x.gguf". Empty: none.
+// The file in the URL of a hub page: "tree/main?show_file_info=x.gguf". Empty: none.
 std::string file_shown(std::string_view address) {
   constexpr std::string_view kField = "show_file_info=";
   const auto query = address.find('?');
@@ -116,7 +116,7 @@ std::string file_shown(std::string_view address) {
   return unescape(value.substr(0, value.find_first_of("&#"))).value_or("");
 }
 
-// A file of the repository, from an address.
+// A file of the repository, from a URL.
 Result<SourceName> with_file(std::string_view text, SourceName name, std::string_view file) {
   if (!is_gguf(file)) return wrong(text, "only .gguf files can be downloaded");
   if (!is_safe_path(file)) return wrong(text, "its file is not a path in the repository");
@@ -147,7 +147,7 @@ Result<SourceName> parse_hub(std::string_view text, std::string_view rest) {
     return with_file(text, std::move(name), behind);
   if (page != "resolve" && page != "blob" && page != "raw" && page != "tree")
     return wrong(text, "after org/repo the URL needs /resolve/REVISION/FILE, /blob/… or /tree/REVISION");
-  // A reference may have slashes itself: refs/pr/1.
+  // A reference may contain slashes: refs/pr/1.
   if (left.starts_with("refs/")) {
     const auto second = left.find('/', 5);
     const auto third = second == left.npos ? left.npos : left.find('/', second + 1);
@@ -159,7 +159,7 @@ Result<SourceName> parse_hub(std::string_view text, std::string_view rest) {
   if (!is_revision(name.revision)) return wrong(text, "it has no revision");
   if (page != "tree") return left.empty() ? Result<SourceName>(name) : with_file(text, std::move(name), left);
   if (!file.empty()) return with_file(text, std::move(name), file);
-  // A folder holds one quantisation, as a rule, and bears its name.
+  // A folder usually holds one quantisation, and has its name.
   const std::string_view folder = left.substr(left.rfind('/') + 1);
   if (folder.size() > 64 || !std::ranges::all_of(folder, is_word))
     return wrong(text, "its folder name is not a quantisation: give the file");

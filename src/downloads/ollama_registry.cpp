@@ -21,7 +21,7 @@ constexpr std::string_view kLayer = "application/vnd.ollama.image.";
 constexpr std::string_view kDigest = "sha256:";
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 50;
 
-// Kinds of layers, and what their files are called: before and behind the model's own stem.
+// Kinds of layers, and the names of their files: text before and after the model's stem.
 struct LayerRow {
   std::string_view kind, before, behind;
 };
@@ -40,7 +40,7 @@ std::unexpected<Error> malformed(std::string_view name, std::string_view what) {
   return fail(errc::upstream_malformed, fmt::format("the manifest of '{}' is invalid: {}", name, what));
 }
 
-// Of several of a kind (licences, say) each has a number but the first.
+// Of several layers of a kind (licences) all but the first have a number.
 std::string name_of(const LayerRow& row, std::string_view stem, std::size_t number) {
   const std::string more = number > 1 ? fmt::format("-{}", number) : "";
   return fmt::format("{}{}{}{}", row.before, stem, more, row.behind);

@@ -19,13 +19,13 @@ namespace corral::downloads {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uint64_t kBlock = 512;  // what st_blocks counts
+constexpr std::uint64_t kBlock = 512;  // the unit of st_blocks
 
 Result<> make_folder(const fs::path& folder) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (!failure) return {};
-  std::error_code ignored;  // the failure says it better
+  std::error_code ignored;  // the cause is known already
   if (!fs::is_directory(folder, ignored)) return std::unexpected(disk_error(failure.value(), "making", folder));
   return {};
 }
@@ -41,7 +41,7 @@ Result<> reserve(int fd, const fs::path& path, std::uint64_t size) {
     if (failure != EINTR) break;
     failure = 0;
   }
-  // A file system that can't reserve: the room is there or it isn't, when its turn comes.
+  // A file system that can't reserve: a full disk is noticed during the download.
   if (failure == EOPNOTSUPP || failure == ENOSYS) failure = ::ftruncate(fd, static_cast<off_t>(size)) == 0 ? 0 : errno;
   if (failure == 0) return {};
   Error error = disk_error(failure, "reserving", path);
@@ -59,9 +59,9 @@ Result<std::optional<BlobLock>> BlobLock::try_take(const fs::path& path) {
     while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK) return std::optional<BlobLock>();
-      break;  // no locks here
+      break;  // the file system has no locks
     }
-    // Somebody may have removed the file, and a third made it anew: then this one guards nothing.
+    // Another process may have removed the file, and a third one created it again: then this lock is useless.
     struct stat held{}, named{};
     const bool same = ::fstat(file.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
                       held.st_ino == named.st_ino && held.st_dev == named.st_dev;
@@ -90,7 +90,7 @@ PartFile::PartFile(RepoFolder folder, TreeFile file, UniqueFd fd, RangeSet done)
 Result<std::shared_ptr<PartFile>> PartFile::open(RepoFolder folder, TreeFile file) {
   const fs::path path = folder.part(file.oid);
   if (auto made = make_folder(path.parent_path()); !made) return std::unexpected(std::move(made.error()));
-  // What another size says, or bytes without a record, is worth nothing.
+  // A record for another size, or bytes without a record, are ignored.
   struct stat old{};
   RangeSet done;
   const bool there = ::stat(path.c_str(), &old) == 0 && static_cast<std::uint64_t>(old.st_size) == file.size;
@@ -102,7 +102,7 @@ Result<std::shared_ptr<PartFile>> PartFile::open(RepoFolder folder, TreeFile fil
     if (::ftruncate(fd.get(), 0) != 0) return std::unexpected(disk_error(errno, "emptying", path));
   }
   if (auto reserved = reserve(fd.get(), path, file.size); !reserved) {
-    // Nothing of it came yet: what was taken of the disk goes back.
+    // The file was just created: removes it, which frees its space.
     if (!there) ::unlink(path.c_str());
     return std::unexpected(std::move(reserved.error()));
   }
@@ -142,7 +142,7 @@ Result<> PartFile::publish() {
   if (::rename(folder_.part(file_.oid).c_str(), blob.c_str()) != 0)
     return std::unexpected(disk_error(errno, "naming", blob));
   ended_ = true;
-  // The name is on the disk before anything refers to it. A file system that can't do so has no better way.
+  // The name is synced before anything refers to it. A failure can't be helped on file systems without this.
   const UniqueFd names(::open(blob.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (names) ::fsync(names.get());
   ::unlink(folder_.progress(file_.oid).c_str());

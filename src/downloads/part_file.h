@@ -1,5 +1,5 @@
-// A blob in the making: its lock, its bytes, and the record of what is there. Blocking; the caller sees to it that only
-// write() happens on a loop, which costs a copy into the system's cache.
+// A partial blob: its lock, its bytes, and the record of fetched ranges. Blocking; the caller runs only write() on a
+// loop, which costs a copy into the system's cache.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@
 
 namespace corral::downloads {
 
-// The lock that every tool of the hub takes before it fetches a blob. Held until it goes, or the process ends.
+// The lock that every tool of the hub takes before it fetches a blob. Held until the destructor, or the end of the
+// process.
 class BlobLock {
  public:
-  // Nothing when somebody else has it. Where the file system knows no locks it is granted: two who fetch the same blob
-  // write the same bytes. Errors: disk_full, disk_failed.
+  // nullopt: another process holds it. If the file system has no locks, the lock is granted: two processes that fetch
+  // the same blob write the same bytes. Errors: disk_full, disk_failed.
   static Result<std::optional<BlobLock>> try_take(const std::filesystem::path& path);
 
  private:
@@ -29,14 +30,14 @@ class BlobLock {
   UniqueFd file_;
 };
 
-// How many bytes a folder's disk has left for this user; the folder, or the one above it that is there.
+// Free bytes for this user on the folder's disk; if the folder doesn't exist, its nearest existing parent's.
 std::uint64_t free_bytes(const std::filesystem::path& folder);
-// How many bytes the part of a file takes on the disk already.
+// Bytes that the file's part already takes on the disk.
 std::uint64_t reserved_bytes(const RepoFolder& folder, const TreeFile& file);
 
 class PartFile {
  public:
-  // Makes it or goes on with it, and reserves all of its room. Who calls holds the lock. Errors: disk_full,
+  // Creates or resumes the part, and reserves all of its space. The caller holds the lock. Errors: disk_full,
   // disk_failed.
   static Result<std::shared_ptr<PartFile>> open(RepoFolder folder, TreeFile file);
 
@@ -47,11 +48,11 @@ class PartFile {
 
   // Errors: disk_full, disk_failed.
   Result<> write(std::uint64_t at, std::string_view bytes);
-  // Brings what is written to the disk, then writes down that `done` is there. Any thread. Errors: as above.
+  // Syncs written bytes to the disk, then records that `done` is there. Any thread. Errors: as above.
   Result<> record(const RangeSet& done);
-  // Gives it its name: it is whole, and its content is right. Errors: as above.
+  // Renames the part to the blob; the caller has checked its content. Errors: as above.
   Result<> publish();
-  // Removes it and its record, for good. Errors: disk_failed.
+  // Removes the part and its record. Errors: disk_failed.
   Result<> abandon();
 
  private:

@@ -47,7 +47,7 @@ void Parts::give_back(const Part& part) {
   file.taken.remove(part.range);
   --file.fetching;
   --fetching_;
-  // What was discarded meanwhile is wanted again once nobody fetches of the file.
+  // Discarded ranges are fetched again after all running fetches of the file have ended.
   if (file.fetching == 0) file.taken = file.done;
 }
 

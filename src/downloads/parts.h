@@ -1,8 +1,8 @@
-// Which range of which file to ask for next. Pure; one for each download.
+// The next range to request, and its file. Pure; one object for each download.
 //
-// Files are fetched in bounded ranges, some of them side by side: servers refuse single answers of more than 50 GB, one
-// slow connection isn't the speed of all, and what is lost with a connection is small. A server that knows no ranges
-// gets one connection for the file.
+// Files are fetched in limited ranges, some of them in parallel. Servers refuse single responses of more than 50 GB,
+// one slow connection doesn't limit the others, and a broken connection loses little. A server without ranges gets one
+// connection for the file.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 namespace corral::downloads {
 
 struct PartLimits {
-  std::uint64_t smallest = 64ull << 20;  // bytes of a range, but for the last of a file
+  std::uint64_t smallest = 64ull << 20;  // bytes of a range, except for the last of a file
   std::uint64_t largest = 256ull << 20;
-  std::size_t at_once = 4;  // ranges of a whole download
+  std::size_t at_once = 4;  // ranges in parallel, for a whole download
 };
 
 // The size of ranges of a file: a sixteenth of it, within the limits.
@@ -31,21 +31,21 @@ class Parts {
  public:
   explicit Parts(PartLimits limits = {}) : limits_(limits) {}
 
-  // The next file; `done` is there already. Returns its number, from 0.
+  // Adds the next file; `done` is fetched already. Returns its number, from 0.
   std::size_t add(std::uint64_t size, const RangeSet& done);
-  // The next range to ask for, which counts as being fetched from then on; nothing when enough is fetched, or nothing
-  // is left. Earlier files first.
+  // The next range to request, which counts as being fetched from then on; nullopt: enough ranges are being fetched, or
+  // none is left. Earlier files first.
   std::optional<Part> next();
-  // So many bytes from the front of what is left of a part have been written; returns what is left.
+  // `bytes` at the front of the part's rest have been written; returns the new rest.
   Part wrote(Part part, std::uint64_t bytes);
-  // Nobody fetches what is left of the part any more.
+  // The rest of the part is no longer being fetched.
   void give_back(const Part& part);
-  // The file comes in one piece from now on: its server knows no ranges.
+  // The file is fetched in one piece from now on: its server supports no ranges.
   void in_one_piece(std::size_t file) { files_[file].whole = true; }
   bool is_in_one_piece(std::size_t file) const { return files_[file].whole; }
-  // What was there of the file is worth nothing.
+  // Forgets all bytes of the file.
   void discard(std::size_t file);
-  // Nothing of the file is asked for any more.
+  // Requests nothing more of the file.
   void drop(std::size_t file) { files_[file].dropped = true; }
 
   bool complete(std::size_t file) const { return files_[file].done.covers({0, files_[file].size}); }

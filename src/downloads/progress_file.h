@@ -1,5 +1,5 @@
-// What of a file is on disk already, written down beside it, so that a process that was killed goes on. A record is
-// written only after the bytes that it names. Pure, but for the two that say so.
+// The record of a file's bytes on disk, beside the file, so that a killed download can resume. A record is written only
+// after its bytes. Pure, except for two functions.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Progress {
 };
 
 std::string write_progress(const Progress& progress);
-// Nothing for a text that is no record, or one of a file of another size.
+// nullopt: no valid record, or one for another size.
 std::optional<Progress> read_progress(std::string_view text, std::uint64_t size);
 
-// Blocking. What is there of the file; nothing where there is no record, or none that fits.
+// Blocking. The recorded bytes of the file; empty without a valid record.
 Progress load_progress(const std::filesystem::path& path, std::uint64_t size);
-// Blocking; the old record or the new one, never half of one. Errors: disk_full, disk_failed.
+// Blocking; atomic: the old record or the new one is on the disk. Errors: disk_full, disk_failed.
 Result<> save_progress(const std::filesystem::path& path, const Progress& progress);
 
 }  // namespace corral::downloads

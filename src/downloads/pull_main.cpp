@@ -1,10 +1,9 @@
-// Fetches for tests, which kill it and break its hub. Small ranges, short pauses.
+// Fetches for tests, which kill this program and break its hub. Small ranges, short pauses.
 //
 //   downloads_test_program ENDPOINT CACHE   all files of org/repo
-//   downloads_test_program NAME             what a name means, by the variables of the environment; states go to
-//   stdout, one
-//                                           a line, and the number and cause of a failure. CORRAL_RANGE is the size of
-//                                           ranges (0: as the server has it), CORRAL_STALL the milliseconds of silence
+//   downloads_test_program NAME             the files of a name, with the variables of the environment. Prints states,
+//                                           one a line, and the number and cause of a failure. CORRAL_RANGE is the size
+//                                           of ranges (0: the default), CORRAL_STALL the time limit without data in ms
 #include <cstdio>
 #include <cstdlib>
 #include <utility>

@@ -1,4 +1,4 @@
-// Ranges of a file: which are there, which are missing. Plain values, pure. Numbers are bytes.
+// Ranges of a file: present and missing ones. Plain values, pure. Numbers are bytes.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class RangeSet {
   std::span<const Range> ranges() const { return ranges_; }
   std::uint64_t bytes() const;
   bool covers(Range range) const;
-  // How many bytes from 0 on are in it without a gap.
+  // Number of bytes from 0 on without a gap.
   std::uint64_t front() const;
   // The first range of at most `limit` bytes, below `size`, that isn't in it.
   std::optional<Range> gap(std::uint64_t size, std::uint64_t limit) const;

@@ -29,7 +29,7 @@ std::string sound_token(std::string_view text) {
   return sound ? token : std::string();
 }
 
-// Empty for an empty one.
+// Empty for an empty value.
 std::string endpoint_in(std::string_view text) {
   std::string endpoint = trimmed(text);
   while (endpoint.ends_with('/')) endpoint.pop_back();
@@ -77,7 +77,7 @@ HubSettings hub_settings(const Environment& environment) {
     if (file.empty()) {
       models::HubEnvironment without_cache = places;
       without_cache.hf_hub_cache.clear();
-      const fs::path hub = models::hub_cache_dir(without_cache);  // HF_HOME/hub, whatever HF_HOME is
+      const fs::path hub = models::hub_cache_dir(without_cache);  // HF_HOME/hub, with the given HF_HOME
       if (!hub.empty()) file = hub.parent_path() / "token";
     }
     if (!file.empty()) settings.token = read_token(file);

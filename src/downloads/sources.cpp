@@ -17,7 +17,7 @@ Result<Variant> choose_in(const Listing& listing, const SourceName& source) {
   if (source.kind == SourceKind::hub) return choose(listing.tree, listing.repo, source.tag, source.file);
   auto variant = choose(listing.tree, listing.repo, {}, listing.tree.back().path);
   if (!variant || source.kind == SourceKind::address) return variant;
-  // All that the registry has of it comes along.
+  // All extra files of the registry are fetched, too.
   variant->tag = source.tag;
   const auto taken = variant->in_order();
   for (const TreeFile& file : listing.tree) {

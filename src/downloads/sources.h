@@ -1,4 +1,4 @@
-// What a name means, whatever kind it is of: a listing, and what to fetch of it.
+// A name of any kind: its listing, and the files to fetch.
 #pragma once
 
 #include "downloads/choice.h"
@@ -7,10 +7,10 @@
 
 namespace corral::downloads {
 
-// Asks the hub, the server of the address, or Ollama's registry. Errors: those of Hub::list, look_at and list_ollama.
+// Asks the hub, the server of the URL, or Ollama's registry. Errors: those of Hub::list, look_at and list_ollama.
 async::Task<Result<Listing>> list_source(Hub& hub, SourceName source);
 
-// Of the listing of that source. Errors: those of choose().
+// Chooses from the listing of that source. Errors: those of choose().
 Result<Variant> choose_in(const Listing& listing, const SourceName& source);
 
 }  // namespace corral::downloads

@@ -24,14 +24,14 @@ Serve find_server() {
   return reinterpret_cast<Serve>(ggml_backend_reg_get_proc_address(library, "ggml_backend_rpc_start_server"));
 }
 
-// The system's choice, free again: the server takes it a moment later, and sets SO_REUSEADDR.
+// The system chooses a port, which is free again at once: the server binds it a moment later, with SO_REUSEADDR.
 Result<std::uint16_t> free_port() {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
   socklen_t size = sizeof address;
   auto* const generic = reinterpret_cast<sockaddr*>(&address);
   if (!socket || ::bind(socket.get(), generic, size) != 0 || ::getsockname(socket.get(), generic, &size) != 0)
-    return std::unexpected(Error(std::error_code(errno, std::system_category()), "there is no loopback port"));
+    return std::unexpected(Error(std::error_code(errno, std::system_category()), "can't get a loopback port"));
   return ntohs(address.sin_port);
 }
 
@@ -53,7 +53,7 @@ Result<DeviceServer> DeviceServer::start(DeviceServerOptions options, std::funct
   const Serve serve = find_server();
   if (serve == nullptr) {
     return fail(engine::errc::backend_not_installed,
-                "llama.cpp's library for layers on other machines isn't there (libggml-rpc.so)", "devices");
+                "llama.cpp's library for layers on other machines (libggml-rpc.so) isn't installed", "devices");
   }
   auto devices = worker_devices(options.devices);
   if (!devices) return std::unexpected(devices.error());
@@ -68,7 +68,7 @@ Result<DeviceServer> DeviceServer::start(DeviceServerOptions options, std::funct
     const char* const cache = options.cache.empty() ? nullptr : options.cache.c_str();
     serve(endpoint.c_str(), cache, options.threads, devices.size(), devices.data());
     ended();
-  }).detach();  // it has no end: the process has
+  }).detach();  // ends with the process
   return server;
 }
 

@@ -26,11 +26,11 @@ using Tcp = asio::basic_stream_socket<asio::ip::tcp, async::Executor>;
 
 constexpr std::size_t kBytes = 128 * 1024;
 constexpr std::chrono::seconds kPatience(5);
-constexpr Millis kBetween(5);  // tries
-constexpr int kWaiting = 32;   // connections nobody has accepted yet
+constexpr Millis kBetween(5);  // attempts
+constexpr int kWaiting = 32;   // connections that are not yet accepted
 constexpr std::chrono::minutes kBetweenComplaints(1);
 
-// Until `from` ends, and then `to` is told.
+// Until `from` ends; then shuts down `to`.
 template <typename From, typename To>
 Task<void> pump(From& from, To& to) {
   std::vector<char> space(kBytes);
@@ -71,7 +71,7 @@ Task<void> Relay::run() {
     auto [failed, socket] = co_await acceptor_.async_accept(async::as_value);
     if (failed == asio::error::operation_aborted) co_return;
     if (failed) {
-      co_await timers_.sleep_for(kBetween);  // no descriptor is free, say
+      co_await timers_.sleep_for(kBetween);  // such as no free descriptor
       continue;
     }
     if (connections_.running() < kMaxRelayed) {
@@ -82,13 +82,12 @@ Task<void> Relay::run() {
   }
 }
 
-// Whose engine hangs in its load finds here why; who opens connections without end fills no log.
+// Explains a load that hangs; the limit keeps the log small.
 void Relay::refuse() {
   ++refused_;
   const auto now = timers_.now();
   if (told_at_ && now - *told_at_ < kBetweenComplaints) return;
-  log::warning("worker", "{} connections are open, as many as there may be: {} more were closed", kMaxRelayed,
-               refused_ - told_);
+  log::warning("worker", "the maximum of {} connections is open: closed {} more", kMostRelayed, refused_ - told_);
   told_ = refused_;
   told_at_ = now;
   ++complaints_;
@@ -102,7 +101,7 @@ Task<void> Relay::pass_on(Unix from) {
   auto there = asio::co_spawn(executor, pump(from, to), asio::deferred);
   auto back = asio::co_spawn(executor, pump(to, from), asio::deferred);
   auto both = asio::experimental::make_parallel_group(std::move(there), std::move(back));
-  // Nobody speaks half: who ends one way wants nothing from the other.
+  // No half-close: the end of one direction ends both.
   co_await both.async_wait(asio::experimental::wait_for_one(), async::use_task);
 }
 

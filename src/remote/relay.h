@@ -1,5 +1,5 @@
-// Passes the bytes of each connection to a Unix socket on to a loopback port, both ways: the way into a process whose
-// network nobody else sees.
+// Passes the bytes of each connection to a Unix socket on to a loopback port, in both directions: the entrance into a
+// process whose network is isolated.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace corral::remote {
 
-inline constexpr std::size_t kMaxRelayed = 32;  // connections at a time; a load makes some fourteen, one after another
+inline constexpr std::size_t kMostRelayed = 32;  // connections at a time; a load opens about fourteen in sequence
 
 // On one loop.
 class Relay {
@@ -22,14 +22,14 @@ class Relay {
   // `listener`: a Unix stream socket that listens.
   Relay(async::Executor executor, async::Timers& timers, UniqueFd listener, std::uint16_t port);
 
-  // Accepts until it is destroyed or cancelled. A connection waits for the port to answer for up to five seconds; one
-  // above kMaxRelayed is closed, which is logged once a minute.
+  // Accepts connections until it is destroyed or cancelled. A connection waits up to five seconds for the port to
+  // answer. Connections beyond kMostRelayed are closed, which is logged once a minute.
   async::Task<void> run();
 
   std::size_t connections() const { return connections_.running(); }
-  // That were closed at once.
+  // Connections that were closed at once.
   std::uint64_t refused() const { return refused_; }
-  std::uint64_t complaints() const { return complaints_; }  // lines of log about them
+  std::uint64_t complaints() const { return complaints_; }  // log lines about them
 
  private:
   void refuse();
@@ -44,7 +44,7 @@ class Relay {
   async::TaskGroup connections_;
 };
 
-// Listens at `path`, for this user only; a socket that is left there is replaced. Errors: the system's own.
+// Listens at `path`, for this user only; replaces an old socket. Errors: the system's own.
 Result<UniqueFd> listen_at(const std::string& path);
 
 }  // namespace corral::remote

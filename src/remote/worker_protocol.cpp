@@ -10,13 +10,13 @@
 namespace corral::remote {
 namespace {
 
-// What isn't said is 0.
+// A missing value is 0.
 Result<std::uint64_t> bytes(const json::Value& from, std::string_view name) {
   const double value = json::number_or(from, name, 0);
   const auto count = json::to_count(value);
   if (count) return *count;
-  return fail(engine::errc::invalid_argument, fmt::format("a worker says that '{}' of a device is {}", name, value),
-              std::string(name));
+  return fail(engine::errc::invalid_argument,
+              fmt::format("invalid '{}' of a device in a worker's message: {}", name, value), std::string(name));
 }
 
 void write(json::Writer& out, const WorkerReady& ready) {
@@ -71,8 +71,8 @@ Result<WorkerEvent> parse_worker_event(std::string_view line) {
   if (!parsed) return std::unexpected(parsed.error());
   if (const auto* ready = json::find(*parsed, "ready")) return read_ready(*ready);
   if (const auto* failed = json::find(*parsed, "failed"))
-    return WorkerFailed{std::string(json::text_or(*failed, "message", "it gave no reason"))};
-  return fail(engine::errc::invalid_argument, "a worker says neither that it is ready nor why it isn't");
+    return WorkerFailed{std::string(json::text_or(*failed, "message", "no reason given"))};
+  return fail(engine::errc::invalid_argument, "a worker's message has neither `ready` nor `failed`");
 }
 
 }  // namespace corral::remote

@@ -98,7 +98,7 @@ test("files that are no model get no name, whoever gives them", async () => {
     await hashed(b, "odd");
     const pulled = await corral(b, ["mesh", "pull", "odd"]);
     assert.equal(pulled.code, 1);
-    assert.match(pulled.err, /the files aren't taken: .*odd\.gguf.*vocab/);
+    assert.match(pulled.err, /the files are rejected: .*odd\.gguf.*vocab/);
     const [copy] = (await mesh(b, "/copies")).copies;
     assert.equal(copy.state, "failed");
     assert.match(copy.problem, /vocab/);

@@ -138,7 +138,7 @@ test("serve --join joins beside serving, and shows the token in no list of proce
     await reachable(a, 2);
     assert.equal((await mesh(b)).status, "member");
     assert.equal((await b.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
-    await until(() => c.lines.join("\n"), (text) => /doesn't join/.test(text));
+    await until(() => c.lines.join("\n"), (text) => /can't join/.test(text));
     assert.equal((await mesh(c)).status, "none");
     assert.doesNotMatch(b.lines.join("\n"), /corral-join_/);
   });

@@ -34,7 +34,7 @@ test("every node lists the models of all, with who has them", async () => {
     assert.match(why.out, /^a request for tiny-llama would go to a\n/);
     const doctor = await corral(b, ["mesh", "doctor"]);
     assert.equal(doctor.code, 0, doctor.out);
-    assert.match(doctor.out, /ok +a: reached: it reaches this node at 127\.0\.0\.1:\d+/);
+    assert.match(doctor.out, /ok +a: reached: it can reach this node at 127\.0\.0\.1:\d+/);
     assert.match(doctor.out, /ok +a: clock/);
   });
 });
@@ -126,7 +126,7 @@ test("when the node that has a model is gone, there is one clear error, and loca
     const gone = await b.chat("tiny-llama", "hi");
     assert.equal(gone.status, 503, JSON.stringify(gone.body));
     assert.equal(gone.body.error.code, "node_out_of_reach");
-    assert.match(gone.body.error.message, /^'tiny-llama' is on a, which can't be reached since \d+ s$/);
+    assert.match(gone.body.error.message, /^'tiny-llama' is on a, which can't be reached for \d+ s$/);
     assert.equal((await b.get("/v1/models/tiny-llama")).status, 503);
     assert.equal((await b.post("/v1/load", { model_name: "tiny-llama" })).status, 503);
     const run = await corral(b, ["run", "tiny-llama", "Hello"]);
@@ -134,13 +134,13 @@ test("when the node that has a model is gone, there is one clear error, and loca
     assert.match(run.err, /'tiny-llama' is on a, which can't be reached/);
     for (const answer of [await b.get("/v1/mesh/why/tiny-llama"), await b.post("/v1/mesh/pull", { model: "tiny-llama" })]) {
       assert.equal(answer.status, 503, JSON.stringify(answer.body));
-      assert.match(answer.body.error.message, /^'tiny-llama' is on a, which can't be reached since \d+ s$/);
+      assert.match(answer.body.error.message, /^'tiny-llama' is on a, which can't be reached for \d+ s$/);
     }
     assert.equal((await b.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
     assert.ok(!(await listed(b)).some(({ id }) => id === "tiny-llama"));
     const doctor = await corral(b, ["mesh", "doctor"]);
     assert.equal(doctor.code, 1);
-    assert.match(doctor.out, /failed +a: link: there is none \(dialled at/);
+    assert.match(doctor.out, /failed +a: link: no link \(dialled at/);
   });
 });
 

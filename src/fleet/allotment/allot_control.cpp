@@ -19,7 +19,7 @@ constexpr std::size_t kLongestText = 600;
 constexpr std::size_t kMaxNodes = mesh::kNodeStateLimits.shares_of_group;
 constexpr std::uint8_t kDone = 0, kOtherCause = 255;
 
-// Causes by their number on the wire; others are told as nowhere.
+// Error causes by their number on the wire; all others are sent as nowhere.
 struct Cause {
   std::uint8_t number;
   std::error_code code;
@@ -75,7 +75,7 @@ std::optional<NumberedAsk> read_allot_ask(std::string_view payload) {
   const auto count = in.number<std::uint8_t>();
   if (!in.ok() || wish < 1 || wish > 6 || there > 1 || pending > 1 || count > kMaxNodes) return std::nullopt;
   for (unsigned i = 0; i < count; ++i) read.ask.nodes.push_back({in.fixed<32>()});
-  // Versions before it say none.
+  // Older versions don't send the stamp.
   if (in.ok() && !in.rest().empty())
     read.ask.stamp = std::min(in.number<std::uint64_t>(), mesh::kNodeStateLimits.number);
   read.ask.wish = static_cast<AllotCommand>(wish);
@@ -103,7 +103,7 @@ Task<Result<>> AllotControl::ask(mesh::NodeId node, AllotAsk ask) {
   const auto payload = co_await std::move(asking);
   if (!payload) co_return std::unexpected(payload.error());
   auto answer = read_allot_answer(*payload);
-  if (!answer) co_return fail(mesh::errc::malformed, "its answer can't be understood", "node");
+  if (!answer) co_return fail(mesh::errc::malformed, "the node's answer is invalid", "node");
   co_return std::move(*answer);
 }
 

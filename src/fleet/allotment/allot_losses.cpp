@@ -11,7 +11,7 @@ using mesh::ContentKey;
 
 namespace {
 
-constexpr Millis kLeftIdle{60'000};  // what an owner has that goes after so long went as nobody used it
+constexpr Millis kLeftIdle{60'000};  // a local model that ends after this idle time counts as unused
 
 }  // namespace
 
@@ -37,7 +37,7 @@ bool AllotLosses::look_at_models(const mesh::Catalog& catalog, const std::vector
     if (lent.contains(content)) continue;
     if (moving.contains(content)) {
       leaving.emplace(content, used);
-    } else if (given_back_.erase(content) == 0 && !is_there(content)) {  // else its owner has taken it over
+    } else if (given_back_.erase(content) == 0 && !is_there(content)) {  // otherwise the owner uses it now
       rest_or_decline(content, used, idle_unload, now);
       marked = true;
     }
@@ -47,7 +47,7 @@ bool AllotLosses::look_at_models(const mesh::Catalog& catalog, const std::vector
   return look_at_owners(catalog, moving, now) || marked;
 }
 
-// What its owner had here and left idle went because nobody used it: the mesh doesn't load it again by itself.
+// If a local model of the owner ends after it was idle, the mesh doesn't load it again without new demand.
 bool AllotLosses::look_at_owners(const mesh::Catalog& catalog, const std::set<ContentKey>& moving, MonoTime now) {
   const auto* own = catalog.node(own_);
   if (own == nullptr || !own->said) return false;
@@ -74,16 +74,16 @@ bool AllotLosses::look_at_hosted(const GroupControl& desk, Millis idle_unload, M
   for (const auto& group : desk.hosted()) {
     const bool stands = group.running && group.state == mesh::GroupHost::State::standing;
     const auto before = groups_.find(group.plan.model);
-    // One that is made anew stays the same.
+    // A group that is started again keeps its mark.
     groups[group.plan.model] = {stands || (before != groups_.end() && before->second.running),
                                 now - Millis(group.idle_ms)};
   }
   bool marked = false;
   for (const auto& [model, group] : groups_) {
     if (groups.contains(model)) continue;
-    // What was ordered stands, and is made again once it can be.
+    // An order remains, and the group is made again when possible.
     if (ended_.erase(model) > 0) continue;
-    // It was unloaded, or went for something of the owner's, and what was ordered went with it.
+    // It was unloaded, or evicted for the owner, and its order ends with it.
     marked = marked || marks_.is_split(model) || group.running;
     marks_.end_split(model);
     if (group.running) rest_or_decline(model, group.used, idle_unload, now);
@@ -92,7 +92,8 @@ bool AllotLosses::look_at_hosted(const GroupControl& desk, Millis idle_unload, M
   return marked;
 }
 
-// Its host is gone, or says that it has nothing any more and tries again. Who gives a group back says nothing of it.
+// A group is lost if its host is gone, or announces that it waits again. A host that ends a group no longer announces
+// it.
 void AllotLosses::look_at_groups(const mesh::Catalog& catalog, mesh::HashedSince& hashed,
                                  std::span<const mesh::NodeId> lost, MonoTime now) {
   std::erase_if(lost_, [now](const auto& one) { return now - one.second >= kRemembered; });
@@ -136,7 +137,7 @@ void AllotLosses::follow_hashes(mesh::HashedSince& hashed) {
 
 void AllotLosses::hosted(const ContentKey& model) {
   ended_.erase(model);
-  groups_.try_emplace(model);  // it may be gone before the next look
+  groups_.try_emplace(model);  // the group may end before the next comparison
 }
 
 std::optional<MonoTime> AllotLosses::last_use_of_lent(const ContentKey& model) const {

@@ -1,6 +1,6 @@
-// What went though nobody here gave it back: models that this node had for the mesh (for idleness, for its owner, by a
-// crash), and groups of any node that a loss has ended. Compared from look to look; what follows from it for this node
-// is marked (allot_marks.h). A plain value with a clock from outside; belongs to the allotter's loop.
+// Models that this node held for the mesh and that ended without its order (by idleness, for the owner, by a crash),
+// and groups of any node that ended by a loss. Compares consecutive states, and marks the consequences for this node
+// (allot_marks.h). A plain value with a clock from outside; belongs to the allotter's loop.
 #pragma once
 
 #include <map>
@@ -18,36 +18,36 @@ namespace corral::fleet {
 
 class AllotLosses {
  public:
-  static constexpr Millis kRemembered{30'000};  // so long a group that was lost is planned anew without a pause
-  static constexpr Millis kIdleSlack{5'000};    // between a look at what is idle and its end for that
+  static constexpr Millis kRemembered{30'000};  // a lost group is planned anew without a pause for this long
+  static constexpr Millis kIdleSlack{5'000};    // between the last check of idleness and the end of an idle model
 
   // The marks outlive it.
   AllotLosses(const mesh::NodeId& own, AllotMarks& marks) : own_(own), marks_(marks) {}
 
-  // A look at each. True: the marks are different.
+  // Each compares one kind of state. True: the marks have changed.
   bool look_at_models(const mesh::Catalog& catalog, const std::vector<LentModel>& lent, Millis idle_unload,
                       MonoTime now);
-  bool look_at_hosted(const GroupControl& groups, Millis idle_unload, MonoTime now);
-  // `lost`: nodes that are gone for good; sorted.
+  bool look_at_hosted(const GroupDesk& groups, Millis idle_unload, MonoTime now);
+  // `lost`: nodes that count as ended; sorted.
   void look_at_groups(const mesh::Catalog& catalog, mesh::HashedSince& hashed, std::span<const mesh::NodeId> lost,
                       MonoTime now);
-  // A model that gets its hash is no other one.
+  // A model keeps its entries when it gets its hash.
   void follow_hashes(mesh::HashedSince& hashed);
 
-  // What is done here is no loss.
+  // Actions of this node are no losses.
   void loaded(const mesh::ContentKey& model) { given_back_.erase(model); }
   void given_back(const mesh::ContentKey& model) { given_back_.insert(model); }
   void hosted(const mesh::ContentKey& model);
   void ended(const mesh::ContentKey& model) { ended_.insert(model); }
   void ordered(const mesh::ContentKey& model) { ended_.erase(model); }
 
-  // A model that this node has lent, and when it was used last.
+  // Last use of a model that this node lends.
   std::optional<MonoTime> last_use_of_lent(const mesh::ContentKey& model) const;
-  // It stood over several nodes just now, and a loss has ended that.
+  // A group served the model shortly before, and ended by a loss.
   bool is_lost(const mesh::ContentKey& model) const { return lost_.contains(model); }
 
  private:
-  // A group here, as it was at the last look.
+  // A group here, in the last state.
   struct Group {
     bool running = false;
     MonoTime used{};
@@ -58,13 +58,13 @@ class AllotLosses {
 
   const mesh::NodeId own_;
   AllotMarks& marks_;
-  std::map<mesh::ContentKey, MonoTime> owners_;     // models of the owner's, and when they were used last
-  std::map<mesh::ContentKey, MonoTime> lent_;       // that were ready at the last look: the same
-  std::set<mesh::ContentKey> given_back_;           // and may still be draining
-  std::map<mesh::ContentKey, Group> groups_;        // here
-  std::set<mesh::ContentKey> ended_;                // that were ended here
-  std::map<mesh::ContentKey, mesh::NodeId> stood_;  // groups of all nodes: their hosts
-  std::map<mesh::ContentKey, MonoTime> lost_;       // of those: which don't stand any more, and since when
+  std::map<mesh::ContentKey, MonoTime> owners_;     // local models of the owner, and their last use
+  std::map<mesh::ContentKey, MonoTime> lent_;       // lent models that were ready in the last state, and their last use
+  std::set<mesh::ContentKey> given_back_;           // unloaded here; may still drain
+  std::map<mesh::ContentKey, Group> groups_;        // hosted here
+  std::set<mesh::ContentKey> ended_;                // groups that this node ended
+  std::map<mesh::ContentKey, mesh::NodeId> stood_;  // groups of all nodes, and their hosts
+  std::map<mesh::ContentKey, MonoTime> lost_;       // groups that no longer serve, and since when
 };
 
 }  // namespace corral::fleet

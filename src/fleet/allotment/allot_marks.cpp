@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMax = mesh::kNodeStateLimits.marks;
 
-// Room for this one: another goes, the first by content.
+// Removes an entry, the first by content, if there is no place for this one.
 template <typename Map>
 void make_room(Map& map, const mesh::ContentKey& model, std::size_t most = kMax) {
   if (map.size() >= most && !map.contains(model)) map.erase(map.begin());
@@ -100,14 +100,14 @@ bool AllotMarks::heed(Givens& given, const mesh::AllocationInput& situation, Mon
   const auto asked_for = [&](const mesh::ContentKey& content, Given& mark) {
     const auto model = std::ranges::find(situation.models, content, &mesh::AllocationModel::content);
     if (model == situation.models.end()) return false;
-    // Rates are told in steps, and sink by themselves.
+    // Rates are announced in steps, and decay without requests.
     if (now - mark.since < old_news) mark.least = model->per_hour;
     const bool more = mark.least && model->per_hour > *mark.least;
     mark.least = std::min(mark.least.value_or(model->per_hour), model->per_hour);
     if (more) return true;
     auto holders = holders_of(situation, content);
     const bool had = now - mark.since < kHeed || std::ranges::includes(mark.holders, holders);
-    // Who is away for a while has it still.
+    // A node that is away for a while still holds it.
     for (const auto& id : mark.holders)
       if (std::ranges::find(situation.nodes, id, &mesh::AllocationNode::id) == situation.nodes.end())
         holders.insert(id);
@@ -145,16 +145,16 @@ bool AllotMarks::heed(const mesh::Catalog& catalog, const mesh::AllocationInput&
   mesh::NodeState before, after;
   tell(before);
   resolve(catalog);
-  heed(resting_, situation, now, Millis(0));  // nobody has asked for long
+  heed(resting_, situation, now, Millis(0));  // without requests for long already
   heed(unloads_, situation, now, kOldNews);
   std::erase_if(declined_, [now](const auto& one) { return one.second.until <= now; });
-  // Who has held for long what it couldn't hold once, begins anew.
+  // After a long time without a failure the pause starts again at its minimum.
   std::erase_if(rests_, [now](const auto& one) { return one.second.until + kLongestRest <= now; });
   tell(after);
   return !(before == after);
 }
 
-// Who waits for a model that nobody has is kept free for it.
+// An order for a model that no node has is announced without content: this node's memory stays free for the model.
 void AllotMarks::tell(mesh::NodeState& statement) const {
   statement.order.reset();
   if (order_) statement.order = mesh::NodeOrder{order_->model ? order_->model->content : std::nullopt};

@@ -23,7 +23,7 @@ bool has_file(const AllocationNode& node, const AllocationModel& model) {
   return std::ranges::find(node.on_disk, model.content) != node.on_disk.end();
 }
 
-// All that it may lend, when what is idle goes, and what it has of this model and of the mesh's.
+// The memory that the node may lend after evicting idle models, including what it has of this model and for the mesh.
 std::uint64_t memory_of(const AllocationNode& node, const AllocationModel& model) {
   if (node.role == mesh::Role::client) return 0;
   const auto& room = room_of(node, model.gpu);
@@ -50,31 +50,30 @@ bool is_same(const mesh::MemoryHeadroom& a, const mesh::MemoryHeadroom& b) {
 
 std::unexpected<Error> bad_split(std::string text) { return fail(errc::bad_split, std::move(text), "split"); }
 
-// The first thing that keeps one of these nodes from having a part.
+// The first reason why one of these nodes can't have a share.
 Result<> check(const std::vector<const AllocationNode*>& nodes, const AllocationModel& model) {
   const bool somebody = std::ranges::any_of(nodes, [&](const auto* node) { return has_file(*node, model); });
   if (!somebody)
     return bad_split(
-        fmt::format("none of these nodes has '{}' on its disk, and one has to: copy it there first with "
-                    "corral mesh pull {} --to NODE",
+        fmt::format("none of these nodes has '{}' on its disk, and the host needs it: copy it there first with "
+                    "`corral mesh pull {} --to NODE`",
                     model.name, model.name));
   std::size_t without = 0;
   for (const auto* node : nodes) {
     if (node->role == mesh::Role::client)
-      return bad_split(fmt::format("'{}' lends nothing: its setting mesh_role is client", node->name));
-    if (node->just_gone) return bad_split(fmt::format("'{}' can't be reached just now", node->name));
+      return bad_split(fmt::format("'{}' lends nothing (its mesh_role is client)", node->name));
+    if (node->just_gone) return bad_split(fmt::format("'{}' is unreachable", node->name));
     if (node->engine != nodes.front()->engine)
-      return bad_split(fmt::format("'{}' has llama.cpp {}, '{}' has {}: a split wants the same everywhere",
+      return bad_split(fmt::format("'{}' has llama.cpp {}, '{}' has {}: a split needs the same version on all nodes",
                                    nodes.front()->name, nodes.front()->engine, node->name, node->engine));
     without += node->works ? 0 : 1;
   }
   for (const auto* node : nodes) {
-    // One may be the host, which needs no worker.
+    // One of them may be the host, which needs no worker.
     if (!node->works && (without > 1 || !has_file(*node, model)))
-      return fail(
-          errc::nowhere,
-          fmt::format("no worker can run at '{}': corral mesh doctor says there what keeps it from it", node->name),
-          "split");
+      return fail(errc::nowhere,
+                  fmt::format("no worker can run at '{}': run `corral mesh doctor` there for the cause", node->name),
+                  "split");
   }
   return {};
 }
@@ -124,14 +123,14 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
                                      const std::vector<mesh::NodeId>& ids, const std::optional<mesh::NodeId>& host) {
   const auto model = std::ranges::find(situation.models, content, &AllocationModel::content);
   if (model == situation.models.end())
-    return fail(models::errc::model_not_found, "no node that can be reached has the model", "model");
-  if (ids.size() < 2) return bad_split("name two nodes at least: what one node holds is no split");
+    return fail(models::errc::model_not_found, "no reachable node has the model", "model");
+  if (ids.size() < 2) return bad_split("name two nodes at least");
   if (ids.size() > mesh::kNodeStateLimits.shares_of_group)
-    return bad_split(fmt::format("{} nodes are the most", mesh::kNodeStateLimits.shares_of_group));
+    return bad_split(fmt::format("too many nodes (max {})", mesh::kNodeStateLimits.shares_of_group));
   std::vector<const AllocationNode*> nodes;
   for (const auto& id : ids) {
     const auto* node = find_node(situation, id);
-    if (node == nullptr) return bad_split(fmt::format("'{}' can't be reached", short_text(id)));
+    if (node == nullptr) return bad_split(fmt::format("'{}' is unreachable", short_text(id)));
     if (std::ranges::find(nodes, node) != nodes.end()) return bad_split(fmt::format("'{}' is named twice", node->name));
     nodes.push_back(node);
   }
@@ -141,7 +140,7 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
   for (const auto* node : nodes) query.nodes.push_back(split_node(*node, *model, memory_of(*node, *model)));
   auto answer = plan_split(query);
   if (answer.plan) return std::move(*answer.plan);
-  return fail(errc::nowhere, fmt::format("'{}' can't be held by these nodes: {}", model->name, answer.shortage->text),
+  return fail(errc::nowhere, fmt::format("these nodes can't hold '{}': {}", model->name, answer.shortage->text),
               "split");
 }
 
@@ -151,7 +150,7 @@ Foretold foretell(const mesh::AllocationInput& situation, const AllocationModel&
   mesh::SplitQuery query{
       .model = split_model_of(model), .nodes = {}, .links = &situation.links, .told = false, .max_wait = max_wait};
   const AllocationNode* best = nullptr;
-  // Who can hold it alone, then most memory, then the higher id.
+  // First nodes that can hold it alone, then by memory, then by id.
   const auto rank = [&](const AllocationNode& node) {
     const auto memory = mesh::most_room(node, model.gpu);
     const bool alone = memory > 0 && need_at(node, model) <= memory && may_come_to(node, model);

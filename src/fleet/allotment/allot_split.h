@@ -1,4 +1,4 @@
-// Splits as the allotter and people need them, beside what the allocation says. Pure.
+// Splits for the allotter and for display, besides the allocation. Pure.
 #pragma once
 
 #include <optional>
@@ -8,28 +8,29 @@
 
 namespace corral::fleet {
 
-// The plan that there is already can be kept: the same nodes as `planned`, the same host, and each still gives what its
-// share takes. Predictions of memory move all the time.
+// Whether the existing plan can be kept: its nodes and its host are those of `planned`, and each node still lends the
+// memory of its share. Predictions of memory change all the time.
 bool still_does(const mesh::SplitPlan& plan, const mesh::SplitPlan& planned, const mesh::AllocationInput& situation);
 
-// What could be had of each node: plans that aren't made show it, too.
+// Whether the available memory of each node is the same, which also matters for plans that fail.
 bool have_same_room(const mesh::AllocationInput& before, const mesh::AllocationInput& now);
 
-// Who hosts the model over just these nodes already, or was told to; nothing: nobody who can be told.
+// The node that already hosts the model over exactly these nodes, or was ordered to; nullopt: no node that can get an
+// order.
 std::optional<mesh::NodeId> host_over(const mesh::Catalog& catalog, const mesh::ContentKey& model,
                                       std::vector<mesh::NodeId> nodes);
 
-// A model over these nodes, as somebody wants it (`--split`); hosted by `host`, where it has been said and may. Errors:
+// A plan of a model over these nodes, by a user's order (`--split`); hosted by `host` if given and possible. Errors:
 // bad_split, which names the node at fault; model_not_found; nowhere: what is short by how much.
 Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, const mesh::ContentKey& model,
                                      const std::vector<mesh::NodeId>& nodes,
                                      const std::optional<mesh::NodeId>& host = std::nullopt);
 
-// What would be if the model were to be served now and everything else went: for `corral mesh plan MODEL`.
+// Prediction if the model were served now and all other models ended: for `corral mesh plan MODEL`.
 struct Foretold {
-  std::optional<mesh::NodeId> alone;  // the node with most memory that can hold it by itself
+  std::optional<mesh::NodeId> alone;  // the node with the most memory that can hold it alone
   std::uint64_t need = 0, have = 0;   // of that node, or of the one with most memory; bytes
-  mesh::SplitAnswer split;            // where none can
+  mesh::SplitAnswer split;            // if no node can
 };
 Foretold foretell(const mesh::AllocationInput& situation, const mesh::AllocationModel& model, double max_wait);
 

@@ -25,10 +25,10 @@ using mesh::ContentKey;
 
 namespace {
 
-constexpr Millis kTakeBack{30'000};  // between two tries to have a share given back
+constexpr Millis kTakeBack{30'000};  // between two attempts to recall a share
 constexpr Millis kCopyAgain{60'000};
 
-// What one line of an allocation asks for.
+// The action of a line of an allocation.
 enum class Deed : std::uint8_t { load, copy, host, give_back };
 
 }  // namespace
@@ -59,7 +59,7 @@ class Allotter::Impl {
     look();
   }
 
-  // One look for all changes of a moment.
+  // Combines all changes of a moment.
   void look() {
     if (stopped_ || std::exchange(looking_, true)) return;
     tasks_.spawn("mesh: allocation", look_soon());
@@ -122,22 +122,22 @@ class Allotter::Impl {
   AllotMarks marks_;
   AllotLosses losses_;
   AllotmentPtr view_;
-  std::map<Line, MonoTime> lines_, lines_before_;  // when each was there first
-  std::map<Line, MonoTime> shown_by_;              // what was done shows until then
-  std::map<ContentKey, MonoTime> unplanned_;       // groups here that nobody plans any more
+  std::map<Line, MonoTime> lines_, lines_before_;  // time of their first appearance
+  std::map<Line, MonoTime> shown_by_;              // the effect of an action shows until then
+  std::map<ContentKey, MonoTime> unplanned_;       // groups here that are no longer planned
   std::optional<ContentKey> loading_;
-  bool waits_ = false;  // something is to be looked at again without news
+  bool waits_ = false;  // a timer must check again, even without changes
   bool settled_ = false;
   std::optional<MonoTime> take_back_, used_again_;
   MonoTime last_{};
-  MonoClock::duration cost_{0};  // of the last one
+  MonoClock::duration cost_{0};  // of the last computation
   bool looking_ = false, later_ = false, stopped_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>();
   async::TaskGroup tasks_;
 };
 
 Task<void> Allotter::Impl::look_soon() {
-  // In a mesh of a thousand nodes an allocation takes its time, of which the loop keeps most.
+  // In a mesh of a thousand nodes a computation takes long; the loop keeps most of its time for other work.
   const auto next = last_ + std::max<MonoClock::duration>(kBetween, 20 * cost_);
   if (next > now()) {
     co_await parts_.timers.sleep_until(next);
@@ -177,7 +177,7 @@ void Allotter::Impl::compute() {
   if (has_time_left() && !std::exchange(later_, true)) tasks_.spawn("mesh: allocation later", look_later());
 }
 
-// Something changes by itself that nobody would tell of.
+// Something changes with time, which no event reports.
 bool Allotter::Impl::has_time_left() const {
   const bool gone = std::ranges::any_of(view_->situation.nodes, &mesh::AllocationNode::just_gone);
   return waits_ || gone || marks_.is_waiting() || !unplanned_.empty();
@@ -189,7 +189,7 @@ const mesh::AllocationNode* Allotter::Impl::own_node() const {
   return own == nodes.end() ? nullptr : &*own;
 }
 
-// Who has only just come may serve or have what seems to be missing.
+// A new node without an announcement may serve or hold what seems to be missing.
 bool Allotter::Impl::is_somebody_silent(const mesh::Catalog& catalog) const {
   return std::ranges::any_of(catalog.nodes(), [&](const mesh::KnownNode& node) {
     if (!mesh::is_routable(node.reach)) return false;
@@ -198,7 +198,7 @@ bool Allotter::Impl::is_somebody_silent(const mesh::Catalog& catalog) const {
   });
 }
 
-// Once it has stood for a while.
+// Whether the line has been the same for long enough.
 bool Allotter::Impl::is_due(const Line& line, bool at_once) {
   const auto before = lines_before_.find(line);
   const auto since = before != lines_before_.end() ? before->second : now();
@@ -221,7 +221,7 @@ void Allotter::Impl::act(const mesh::Catalog& catalog) {
   const auto& allocation = view_->allocation;
   for (const auto& line : allocation.unloads)
     if (line.node == parts_.own) act_on(catalog, line);
-  // First: while a group is there its model isn't loaded otherwise.
+  // First, because a hosted group prevents other loads of its model.
   end_groups();
   for (const auto& line : allocation.assignments)
     if (line.node == parts_.own && line.priority) act_on(catalog, line);
@@ -230,7 +230,7 @@ void Allotter::Impl::act(const mesh::Catalog& catalog) {
 
 void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Assignment& line) {
   const bool told = line.priority == mesh::Priority::told;
-  // An order counts as well for what can't be had now, and is tried again with the same rests.
+  // An order for something impossible remains, and is retried with the same pauses.
   const bool waits = line.waits || marks_.declines(line.model);
   waits_ = waits_ || waits;
   if (waits) return;
@@ -240,7 +240,7 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Assignment
     if (split == splits.end() || split->plan.host != parts_.own) return;
     waits_ = waits_ || split->waits;
     if (split->waits) return;
-    // Requests load nothing that needs several nodes: what has stood and was lost needs no time to settle.
+    // Requests can't load a split model, so a lost group needs no time to settle.
     const bool at_once = told || losses_.is_lost(line.model);
     if (line.fetch == mesh::Fetch::none && is_due({line.model, Deed::host}, at_once)) host(*split, told);
   }
@@ -250,7 +250,7 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Assignment
   } else if (line.fetch == mesh::Fetch::none && line.part != mesh::Part::share) {
     const auto name = named(catalog, line.model);
     const bool due = !name.empty() && is_due({line.model, Deed::load}, told);
-    // Its own group would refuse it.
+    // Its own group would refuse the load.
     const bool held = due && is_hosted(line.model);
     waits_ = waits_ || held;
     if (due && !held) load(line.model, name);
@@ -258,7 +258,7 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Assignment
 }
 
 void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& line) {
-  // The core gives it back by itself.
+  // The core unloads recalled models.
   if (line.cause == mesh::UnloadCause::recalled) return;
   const auto* own = own_node();
   const auto held = std::ranges::find(own->holds, line.model, &mesh::HeldModel::model);
@@ -277,7 +277,7 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& li
       if (idle) changed();
       return;
     }
-    // Its host has no line of its own for that: it is asked, and drains what runs.
+    // The host has no line for this share: a recall makes it drain its engine.
     const bool elsewhere = line.cause == mesh::UnloadCause::wanted_elsewhere;
     if ((elsewhere || (own->told && own->told->model != line.model)) && now() >= take_back_.value_or(now())) {
       log::info("mesh", "{}", line.why);
@@ -305,7 +305,7 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& li
 
 void Allotter::Impl::load(const ContentKey& model, const std::string& name) {
   loading_ = model;
-  log::info("mesh", "'{}' is loaded for the mesh", name);
+  log::info("mesh", "loading '{}' for the mesh", name);
   parts_.hands.load(ModelName(name), [this, alive = std::weak_ptr(alive_), model, name](Result<> loaded) {
     if (alive.expired()) return;
     loading_.reset();
@@ -314,7 +314,7 @@ void Allotter::Impl::load(const ContentKey& model, const std::string& name) {
       losses_.loaded(model);
       shown_by_[{model, Deed::load}] = now() + kShows;
     } else {
-      log::warning("mesh", "'{}' can't be loaded for the mesh: {}", name, loaded.error().message);
+      log::warning("mesh", "can't load '{}' for the mesh: {}", name, loaded.error().message);
       marks_.decline(model, now());
     }
     changed();
@@ -323,21 +323,21 @@ void Allotter::Impl::load(const ContentKey& model, const std::string& name) {
 }
 
 void Allotter::Impl::copy(const mesh::Catalog& catalog, const ContentKey& model, bool told) {
-  if (model.pending) return;  // it is being hashed, and has another content then
+  if (model.pending) return;  // it is being hashed, and will have another key
   const auto found = std::ranges::find(catalog.models(), model, &mesh::MeshModel::content);
   if (found == catalog.models().end()) return;
   shown_by_[{model, Deed::copy}] = now() + kCopyAgain;
   if (const auto ordered = parts_.copy(*found, told); !ordered) {
-    log::warning("mesh", "'{}' isn't copied to this node: {}", found->name, ordered.error().message);
+    log::warning("mesh", "can't copy '{}' to this node: {}", found->name, ordered.error().message);
     marks_.decline(model, now());
     changed();
   }
 }
 
-// Plans differ with the memory that is free at a moment; one that can be carried out is left as it is.
+// New plans differ with free memory; a plan that still works is kept.
 void Allotter::Impl::host(const mesh::SplitDecision& decision, bool told) {
   if (parts_.groups == nullptr) return;
-  // What somebody has taken back still stands in what this node says.
+  // This node's announced state may still contain an order that has been withdrawn.
   const auto& models = view_->situation.models;
   const auto model = std::ranges::find(models, decision.model, &mesh::AllocationModel::content);
   const bool own_order = model != models.end() && model->split_host == parts_.own;
@@ -359,9 +359,9 @@ void Allotter::Impl::host(const mesh::SplitDecision& decision, bool told) {
     if (!lost && still_does(at->plan.split, decision.plan, view_->situation)) return;
     if (lost) cause = mesh::PlanCause::loss;
   }
-  log::info("mesh", "a split is planned: {}", in_words(decision.plan));
-  // Whose host was told elsewhere, and can't, is the mesh's here: only what this node's owner said is as if the owner
-  // had it.
+  log::info("mesh", "planned a split: {}", in_words(decision.plan));
+  // If the ordered host is another node that can't host, this node hosts for the mesh. Only orders to this node count
+  // as the owner's.
   parts_.groups->want({decision.model, decision.plan}, cause, by_hand);
   losses_.hosted(decision.model);
 }
@@ -371,7 +371,7 @@ bool Allotter::Impl::is_hosted(const ContentKey& model) const {
   return std::ranges::any_of(parts_.groups->hosted(), [&](const auto& group) { return group.plan.model == model; });
 }
 
-// Those that have nothing, and that nobody plans here any more.
+// Ends groups without running parts that are no longer planned here.
 void Allotter::Impl::end_groups() {
   if (parts_.groups == nullptr) return;
   std::set<ContentKey> idle;
@@ -392,7 +392,7 @@ void Allotter::Impl::end_groups() {
   }
 }
 
-// What somebody has ordered isn't given back for idleness.
+// Ordered models aren't unloaded for idleness.
 void Allotter::Impl::use_again(const mesh::Catalog& catalog) {
   const auto& order = marks_.order();
   if (!order || !order->model || !order->model->content || loading_) return;
@@ -404,7 +404,7 @@ void Allotter::Impl::use_again(const mesh::Catalog& catalog) {
   if (!name.empty()) parts_.hands.load(ModelName(name), [](const Result<>&) {});
 }
 
-// True: what is marked is different.
+// True: the marks have changed.
 bool Allotter::Impl::note_losses(const mesh::Catalog& catalog, std::span<const mesh::NodeId> lost) {
   mesh::HashedSince hashed(catalog);
   losses_.follow_hashes(hashed);
@@ -423,7 +423,7 @@ void Allotter::Impl::tell(mesh::NodeState& statement) const {
   if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, statement);
 }
 
-// The one that holds the model over just these nodes, or is about to; none of them is lost.
+// The group that holds the model over exactly these nodes, or starts to; none of its nodes is lost.
 std::optional<HostedGroup> Allotter::Impl::group_over(const ContentKey& model,
                                                       const std::vector<mesh::NodeId>& nodes) const {
   if (parts_.groups == nullptr || !parts_.groups->lost(model).empty()) return std::nullopt;
@@ -438,15 +438,15 @@ Result<> Allotter::Impl::split(const ContentKey& model, std::vector<mesh::NodeId
   std::ranges::sort(nodes);
   const auto catalog = parts_.catalog();
   if (!catalog) return fail(errc::no_mesh, "this node is in no mesh");
-  // What stands stays as it is, and is remembered. Predictions differ from moment to moment.
+  // An existing group stays as it is, and is marked. Predictions change all the time.
   const auto there = group_over(model, nodes);
   auto planned = there ? Result<mesh::SplitPlan>(there->plan.split)
                        : plan_by_hand(make_situation(*catalog, now()), model, nodes, parts_.own);
   if (!planned) return std::unexpected(planned.error());
-  (void)note_lost_groups();  // or this order would end with the last one
+  (void)note_lost_groups();  // otherwise this order would end with the previous group
   losses_.ordered(model);
   marks_.split({model, std::move(nodes), mesh::next_stamp(*catalog, model, asked)});
-  // One that stands over other nodes isn't planned anew by the allocation, which leaves alone what works.
+  // The allocation doesn't replace a working group over other nodes, so this is done here.
   if (parts_.groups != nullptr && planned->host == parts_.own) {
     for (const auto& group : parts_.groups->hosted())
       if (group.plan.model == model) parts_.groups->want({model, *planned}, mesh::PlanCause::told, true);
@@ -456,7 +456,7 @@ Result<> Allotter::Impl::split(const ContentKey& model, std::vector<mesh::NodeId
   return {};
 }
 
-// What stands ends with the order, as it may be wanted elsewhere: two groups of one model would be in each other's way.
+// The group ends with its order, as another node may get the model: there must not be two groups of one model.
 void Allotter::Impl::end_split(const ContentKey& model) {
   marks_.end_split(model);
   if (is_hosted(model)) {

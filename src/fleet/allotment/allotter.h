@@ -1,11 +1,10 @@
-// Carries out what the allocation says of this node (mesh/allocation): has models loaded for the mesh and given back,
-// copies ordered, groups begun and ended. Every node computes the same allocation from what all say, and acts on its
-// own lines only; its residency core has the last word about memory.
+// Carries out this node's part of the allocation (mesh/allocation): lent loads and unloads, copies, groups. Every node
+// computes the same allocation from all node states, and acts on its own lines only. The residency core decides about
+// memory.
 //
-// What requests do by themselves goes before: a line counts once it has stood for a while (kSettle), so that a model
-// that a request has just had loaded somewhere isn't loaded here as well, and nothing that somebody uses is given back.
-// A load that failed and a model that this node lost aren't tried again for a while, which is told to others as well,
-// so that another node gets the model.
+// Requests have priority: a line counts after it has been the same for a while (kSettle). So this node doesn't load a
+// model that a request has just loaded elsewhere, and doesn't unload a model in use. Failed loads and lost models
+// aren't retried for a while. This is announced, so that another node gets the model.
 //
 // Belongs to the loop of the mesh.
 #pragma once
@@ -26,28 +25,29 @@
 
 namespace corral::fleet {
 
-// What the allotter does to this node's memory: on the home loop. Each is called on the loop of the mesh, returns at
-// once, and calls `done` on it, once.
-class AllotActions {
+// The allotter's access to this node's memory, on the home loop. Each method is called on the loop of the mesh, returns
+// at once, and calls `done` on that loop, once.
+class AllotHands {
  public:
-  virtual ~AllotActions() = default;
-  // Has the model loaded as a peer's request would: lent. One that is there counts as used again.
+  virtual ~AllotHands() = default;
+  // Loads the model as a peer request would: lent. A model in memory counts as used again.
   virtual void load(ModelName model, std::function<void(Result<>)> done) = 0;
-  // Gives a lent model back that nobody has used for so long; `drain`: or as soon as what runs on it has ended. False:
-  // somebody uses it, or it isn't lent: nothing happens.
+  // Unloads a lent model that was idle for that long; `drain`: or as soon as its requests have ended. False: the model
+  // is in use or not lent, and nothing happens.
   virtual void unload(ModelName model, Millis idle, bool drain, std::function<void(bool)> done) = 0;
 };
 
-// A model that this node has lent, as it knows by itself.
+// A model that this node lends, by its own knowledge.
 struct LentModel {
   ModelName name;
   Millis idle{0};      // since its last request
-  bool ready = false;  // else it is on its way into memory, or out of it
+  bool ready = false;  // otherwise it is loading or stopping
 };
 
-// Who does it, and the thread that keeps what people have ordered: of the mesh's folder alone, as its disk may hang.
-struct AllotConfig {
-  AllotActions* hands = nullptr;
+// The implementation of AllotHands, and the thread that writes orders: only for the mesh's folder, as its disk may
+// hang.
+struct AllotPlace {
+  AllotHands* hands = nullptr;
   async::ThreadPool* disk = nullptr;
 };
 
@@ -56,34 +56,34 @@ inline constexpr const char* kOrdersFile = "orders.json";
 
 struct AllotterOptions {
   Millis idle_unload{30 * 60'000};
-  std::string told_at_start = {};  // a model that this node was started for; empty: none
+  std::string told_at_start = {};  // the model that this node was started for; empty: none
 };
 
 struct AllotterParts {
   mesh::NodeId own;
   async::Timers& timers;
-  AllotActions& hands;
-  GroupControl* groups = nullptr;  // none: models aren't split here
-  // Orders a copy of that content to this node. `told`: a person wants the model here, else the bounds of copies that
-  // nobody ordered count. None: there are no copies.
+  AllotHands& hands;
+  GroupDesk* groups = nullptr;  // none: models aren't split here
+  // Orders a copy of that content to this node. Second argument: a user wants the model here, otherwise the limits of
+  // unordered copies apply. None: there are no copies.
   std::function<Result<>(const mesh::MeshModel& model, bool told)> copy = {};
   std::function<std::shared_ptr<const mesh::Catalog>()> catalog;
   std::function<std::vector<LentModel>()> lent;
-  std::string kept = {};                       // what people had ordered when the last life ended
-  std::function<void(std::string)> keep = {};  // for the next life, in place of what was; returns at once
-  std::function<void()> on_change;             // what tell() says is different
-  std::function<void()> on_new_view;           // view() is: its allocation
-  std::function<void()> on_look = {};          // view() has been made anew, whatever it says
+  std::string kept = {};                       // orders that the previous process kept
+  std::function<void(std::string)> keep = {};  // replaces the kept orders; returns at once
+  std::function<void()> on_change;             // groups, shares, orders or rests for the node state have changed
+  std::function<void()> on_new_view;           // the allocation in view() has changed
+  std::function<void()> on_look = {};          // view() was computed anew, with or without changes
 };
 
 class Allotter {
  public:
-  static constexpr Millis kSettle{2'000};       // lines that stand for so long are acted on; orders at once
-  static constexpr Millis kBetween{500};        // allocations are computed no more often
-  static constexpr Millis kWaiting{1'000};      // and so often while something waits
-  static constexpr Millis kFirstWords{10'000};  // so long who is there and says nothing yet is waited for
-  static constexpr Millis kShows{10'000};       // so long what was done may take until it shows
-  static constexpr Millis kGroupEnds{10'000};   // a group that has nothing and isn't planned any more ends then
+  static constexpr Millis kSettle{2'000};   // lines count after they have been the same this long; orders count at once
+  static constexpr Millis kBetween{500};    // shortest time between two computations
+  static constexpr Millis kWaiting{1'000};  // time between two computations while something waits
+  static constexpr Millis kFirstWords{10'000};  // nodes without an announcement are waited for this long
+  static constexpr Millis kShows{10'000};       // the effect of an action may take this long to show
+  static constexpr Millis kGroupEnds{10'000};   // a group without running parts and without a plan ends after this
 
   Allotter(async::Executor executor, AllotterParts parts, AllotterOptions options);
   ~Allotter();
@@ -91,26 +91,26 @@ class Allotter {
   Allotter& operator=(const Allotter&) = delete;
 
   void start();
-  // Nothing new is done from here on; before stop().
+  // Does nothing new from now on; before stop().
   void rest();
-  // Nothing is done or called from here on.
+  // Does and calls nothing from now on.
   async::Task<void> stop();
   void change(AllotterOptions options);
-  // What nodes say, their links, lent models or groups here are different.
+  // Node states, links, lent models or groups here have changed.
   void look();
 
   AllotmentPtr view() const;  // nullptr: not computed yet
-  // Adds what this node says of groups, shares, orders and rests.
+  // Adds this node's groups, shares, orders and rests to its node state.
   void tell(mesh::NodeState& statement) const;
 
-  // What people want of this node; all but splits are kept over restarts.
-  void assign(std::optional<AllotMarks::Named> model);    // nothing: to have nothing of the mesh's
-  void release();                                         // to have what the allocation gives it
-  void unload(std::span<const mesh::ContentKey> models);  // until somebody asks for them
-  // To host it over these nodes, until it is unloaded. `asked`: how new the order is, as far as who gives it knows; by
-  // what is known here it is the newest. Errors: nowhere, which says what is short by how much.
+  // Orders of users for this node; all but splits are kept over restarts.
+  void assign(std::optional<AllotMarks::Named> model);    // nullopt: hold nothing for the mesh
+  void release();                                         // hold what the allocation assigns
+  void unload(std::span<const mesh::ContentKey> models);  // until requests need them
+  // Hosts the model over these nodes, until it is unloaded. `asked`: stamp of the order, by the sender's knowledge; an
+  // order is made the newest of those known here. Errors: nowhere, which says what is short by how much.
   Result<> split(const mesh::ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked = 0);
-  // Not to host it any more: also one that nobody has ordered.
+  // Ends hosting, also of a group that no user ordered.
   void end_split(const mesh::ContentKey& model);
 
  private:

@@ -1,5 +1,5 @@
-// For tests of what nodes do about an allocation: several of them in one process, each with a real allotter over
-// memory, groups and links that are played, on one loop whose clock the test moves.
+// For tests of allotters: several nodes in one process, each with a real allotter over simulated memory, groups and
+// links, on one loop whose clock the test moves.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ using Deeds = std::vector<std::string>;
 
 class AllotWorld;
 
-// A node whose memory is a list. Loads take a second.
-class TestNode final : public AllotActions, public GroupControl {
+// A node with simulated memory. Loads take a second.
+class TestNode final : public AllotHands, public GroupDesk {
  public:
   struct Lent {
     MonoTime used{};
@@ -45,13 +45,13 @@ class TestNode final : public AllotActions, public GroupControl {
   TestNode(AllotWorld& world, unsigned number);
 
   void start();
-  // Forgets everything but its disk, and starts again.
+  // Restarts the node: only its disk stays.
   void restart();
   void step();
   mesh::NodeState say() const;
   Deeds took() { return std::exchange(deeds, {}); }
 
-  // A model in memory, as after a request.
+  // Puts a model into memory, as after a request.
   void have(const std::string& model, bool busy = false);
   void lose(const std::string& model) { lent.erase(model); }
 
@@ -69,9 +69,9 @@ class TestNode final : public AllotActions, public GroupControl {
   AllotWorld& world;
   const mesh::NodeId id;
   const std::string name;
-  // What its lent models, its owner's and its shares take; without that model.
+  // Memory of its lent models, its owner's and its shares; without that model.
   std::uint64_t used(const std::string& without = {}) const;
-  // So much becomes free, if what was idle for a minute suffices.
+  // Frees this much memory, if models idle for a minute suffice.
   bool make_room(std::uint64_t bytes, const std::string& for_model);
 
   std::uint64_t memory = 16 * kGB;
@@ -83,16 +83,16 @@ class TestNode final : public AllotActions, public GroupControl {
   std::set<std::string> broken;  // models that can't be loaded here
   std::map<std::string, Lent> lent;
   std::map<std::string, bool> owners;  // models of its owner's in memory
-  Millis owners_idle{0};               // since they were used
+  Millis owners_idle{0};               // since their last use
   std::list<Load> loads;
   std::map<ContentKey, HostedGroup> groups;
   std::map<ContentKey, MonoTime> stands_at;
   std::function<Result<>(const mesh::MeshModel&, bool)> copy;
   Deeds deeds;
   Millis idle_unload{30 * 60'000};
-  std::string kept;  // outlives a restart
-  int keeps = 0;     // how often it was written
-  int views = 0;     // that were made
+  std::string kept;  // survives a restart
+  int keeps = 0;     // number of writes
+  int views = 0;     // number of views
   std::unique_ptr<Allotter> allotter;
 };
 
@@ -115,7 +115,7 @@ class AllotWorld {
     for (auto& [number, node] : nodes)
       if (!node->allotter) node->start();
   }
-  // So much time, in small steps.
+  // Lets time pass, in small steps.
   void pass(Millis time) {
     for (const auto end = timers.now() + time; timers.now() < end;) {
       timers.advance(250ms);
@@ -129,7 +129,7 @@ class AllotWorld {
     loop.context().restart();
     loop.context().poll();
   }
-  // What nodes say reaches those with links to them at once.
+  // Announcements reach linked nodes at once.
   void tell_all() {
     std::map<unsigned, mesh::NodeState> now;
     for (auto& [number, node] : nodes)
@@ -196,10 +196,10 @@ class AllotWorld {
   async::ManualTimers timers{loop.executor()};
   std::map<std::string, std::uint64_t> models;  // GB
   std::map<unsigned, std::unique_ptr<TestNode>> nodes;
-  std::map<unsigned, mesh::NodeState> said, heard;  // heard: by others, of those that are gone what they said last
+  std::map<unsigned, mesh::NodeState> said, heard;  // heard: by other nodes; of gone nodes the last state
   std::map<unsigned, MonoTime> since;
   std::set<unsigned> gone, ended;
-  std::set<std::string> unhashed;  // models whose content nobody knows yet
+  std::set<std::string> unhashed;  // models without a known hash
 };
 
 inline TestNode::TestNode(AllotWorld& in, unsigned number)
@@ -339,7 +339,7 @@ inline mesh::NodeState TestNode::say() const {
   };
   for (const auto& [model, one] : lent) {
     const auto idle = std::chrono::duration_cast<Millis>(world.timers.now() - one.used).count();
-    // In steps, as a real node tells it.
+    // In steps, as a real node announces it.
     const auto told =
         one.busy || idle < 60'000 ? 0 : std::bit_floor(static_cast<std::uint64_t>(idle) / 60'000) * 60'000;
     serve(model, mesh::ServingState::ready, true, told);

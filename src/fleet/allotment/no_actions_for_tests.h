@@ -1,4 +1,4 @@
-// Hands of a node that loads nothing, whoever orders it.
+// AllotHands of a node that ignores all orders.
 #pragma once
 
 #include <functional>

@@ -30,8 +30,8 @@ Task<void> RouterAllotActions::stop() {
   co_await tasks_.join();
 }
 
-// Whatever becomes of it, it is told: who ordered it waits for that before it orders anything else.
-Task<void> RouterAllotActions::load_now(ModelName model, std::function<void(Result<>)> done) {
+// Reports every result, also exceptions: the caller orders nothing else before that.
+Task<void> AllotHouse::load_now(ModelName model, std::function<void(Result<>)> done) {
   Result<> lent;
   std::exception_ptr failure;
   try {
@@ -45,8 +45,8 @@ Task<void> RouterAllotActions::load_now(ModelName model, std::function<void(Resu
   async::asio::post(mesh_, [lent = std::move(lent), done = std::move(done)]() mutable { done(std::move(lent)); });
 }
 
-// Taken and given back at once: from then on it is in memory as any lent model.
-Task<Result<>> RouterAllotActions::lend(ModelName model) {
+// Releases the lease at once: the model stays in memory like any lent one.
+Task<Result<>> AllotHouse::lend(ModelName model) {
   const auto found = find_(model.value());
   if (!found) co_return std::unexpected(found.error());
   router::LeaseRequest request{.context = {.may_reload = false},
@@ -67,13 +67,12 @@ Task<void> RouterAllotActions::unload_now(ModelName model, Millis idle, bool dra
     failure = std::current_exception();
   }
   if (failure && stopped_) std::rethrow_exception(failure);
-  if (failure) log::error("mesh", "a model isn't given back: {}", router::words_of(failure));
+  if (failure) log::error("mesh", "can't unload a lent model: {}", router::words_of(failure));
   async::asio::post(mesh_, [gone, done = std::move(done)] { done(gone); });
 }
 
-// Between the look and the end nothing else has a turn, but for a request of this very moment: that one is answered
-// before the model goes.
-Task<bool> RouterAllotActions::give_back(ModelName model, Millis idle, bool drain) {
+// A request may come between the check and the unload; it is answered before the model ends.
+Task<bool> AllotHouse::give_back(ModelName model, Millis idle, bool drain) {
   const auto report = co_await router_.report();
   const auto at = std::ranges::find_if(
       report.instances, [&](const router::InstanceReport& instance) { return instance.view.spec->name == model; });

@@ -1,5 +1,4 @@
-// The allotter's hands at this machine's router: models are loaded as a peer's request would have them loaded, and only
-// lent ones are given back.
+// AllotHands over this machine's router. Loads work like the load of a peer request; only lent models are unloaded.
 //
 // Made and stopped on the home loop; load() and unload() are for the loop of the mesh.
 #pragma once
@@ -30,7 +29,7 @@ class RouterAllotActions final : public AllotActions {
   void load(ModelName model, std::function<void(Result<>)> done) override;
   void unload(ModelName model, Millis idle, bool drain, std::function<void(bool)> done) override;
 
-  // Gives up what runs, of which nothing is told any more.
+  // Cancels running work, which is no longer reported.
   async::Task<void> stop();
 
  private:
@@ -48,7 +47,7 @@ class RouterAllotActions final : public AllotActions {
   async::TaskGroup tasks_;
 };
 
-// Lent models of a report of the router's, as Allotter wants them. Pure.
+// The lent models of a router's report, for Allotter. Pure.
 std::vector<LentModel> lent_models(const router::Report& report);
 
 }  // namespace corral::fleet

@@ -11,9 +11,9 @@ using async::Task;
 
 namespace {
 
-constexpr Millis kFirstScan{10};    // is waited for in such steps
-constexpr Millis kLook{500};        // others hear of a change within a second
-constexpr Millis kClosely{10'000};  // memory, contexts, rates: what costs more, and moves all the time
+constexpr Millis kFirstScan{10};    // polling interval until the first scan
+constexpr Millis kLook{500};        // other nodes learn of a change within a second
+constexpr Millis kClosely{10'000};  // memory, contexts, rates: expensive to read, and always changing
 constexpr Millis kAgain{30'000};    // new files on disk
 
 bool is_due(std::optional<MonoTime>& last, Millis interval, MonoTime now) {
@@ -51,7 +51,7 @@ Task<void> Announcer::stop() {
 Task<void> Announcer::run() {
   closely_ = again_ = std::nullopt;
   while (on_) {
-    // A node that said nothing yet isn't believed to have no models.
+    // Without a scan the models are unknown, so the announcement says nothing of them.
     const bool knows = parts_.catalog() != nullptr;
     if (knows) co_await look();
     co_await parts_.timers.sleep_for(knows ? kLook : kFirstScan);
@@ -101,8 +101,8 @@ Task<void> Announcer::look_closely() {
   }
 }
 
-// What this machine can't hold alone may be split, and is planned by what the engine says of it. A load asks before it
-// begins; of these nobody may ever ask for one here. One at a time, and each once.
+// A model that this machine can't hold alone may be split, so its plan needs a prediction by the engine. Usually a load
+// asks for the prediction, but these models may never be loaded here. One at a time, each once.
 Task<void> Announcer::predict_large(std::vector<backends::ModelPtr> models) {
   std::uint64_t most = 0;
   for (const auto& pool : facts_.memory) most = std::max(most, pool.total);

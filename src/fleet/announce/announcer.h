@@ -1,8 +1,7 @@
-// Looks at this machine for the mesh: which models there are, what is in memory, how much of it is left. Asks the
-// router twice a second, which costs some ten microseconds, and everything else seldom. While this node is in no mesh
-// it does nothing at all.
+// Collects the state of this machine for the mesh: models, instances, and free memory. Polls the router twice a second,
+// which costs about ten microseconds, and everything else seldom. It does nothing outside a mesh.
 //
-// On the home loop, but for what says otherwise.
+// On the home loop, unless stated otherwise.
 #pragma once
 
 #include <filesystem>
@@ -31,10 +30,10 @@ struct AnnouncerParts {
   std::function<std::shared_ptr<const models::Catalog>()> catalog;  // as of the last scan; nullptr before the first
   std::function<void()> look_again;                                 // for new files; returns at once
   std::function<std::vector<mesh::Demand>()> demand;                // at this node, in steps
-  // Of this machine, asked a few times from when there is a mesh to tell; returns when it is known.
+  // Measures this machine; called a few times once the node is in a mesh.
   std::function<async::Task<std::vector<mesh::WeightSpeed>>()> measure_speeds;
   std::filesystem::path state_dir;
-  async::ThreadPool& disk;                 // asks that folder's disk, which may hang
+  async::ThreadPool& disk;                 // for that folder's disk, which may hang
   std::function<void(MachineFacts)> tell;  // called on the home loop, twice a second at most
 };
 
@@ -42,11 +41,11 @@ class Announcer {
  public:
   explicit Announcer(AnnouncerParts parts);
 
-  // Works from now on, or rests. On any loop.
+  // Starts or pauses the work. On any loop.
   void work(bool on);
   // Ends what runs. Once.
   async::Task<void> stop();
-  // Of the models that are told; on any thread.
+  // Hashes of the announced models; on any thread.
   const models::ContentHashes& hashes() const { return hashes_; }
   // As ContentHashes::finish_within().
   bool finish_within(Millis limit) { return hashes_.finish_within(limit); }
@@ -63,7 +62,7 @@ class Announcer {
   MachineFacts facts_;
   std::uint64_t revision_ = 0;
   std::optional<MonoTime> closely_, again_;  // when that was last done
-  std::set<ModelName> predicted_;            // models that the engine was asked about
+  std::set<ModelName> predicted_;            // models whose memory the engine has predicted
   bool on_ = false, runs_ = false, measured_ = false;
   async::TaskGroup tasks_;
 };

@@ -21,7 +21,7 @@ bool is_loopback(const InterfaceAddress& own) {
   return own.v6 ? own.address == "::1" : own.address.starts_with("127.");
 }
 
-// Good on its own link only; of IPv6 it would need the name of an interface, which is another one elsewhere.
+// Valid on its own link only; for IPv6 it needs the name of an interface, which differs between machines.
 bool is_link_local(const InterfaceAddress& own) {
   return own.v6 ? own.address.starts_with("fe8") || own.address.starts_with("fe9") || own.address.starts_with("fea") ||
                       own.address.starts_with("feb")
@@ -60,7 +60,7 @@ std::vector<mesh::Address> own_addresses(const std::vector<InterfaceAddress>& in
                                          const mesh::Address& listening, const std::vector<mesh::Address>& advertised) {
   if (!advertised.empty()) return advertised;
   if (!is_any(listening.host)) return {listening};
-  // A socket on 0.0.0.0 hears nothing of IPv6; one on :: hears both.
+  // A socket on 0.0.0.0 accepts only IPv4; one on :: accepts both.
   const bool v6 = listening.host == "::";
   std::vector<mesh::Address> addresses;
   for (const int wanted : {0, 1, 2, 3}) {

@@ -1,4 +1,4 @@
-// Where other nodes may find this one: the addresses that a token and the node's own announcement carry.
+// Addresses at which other nodes may reach this one, for tokens and the node's announcement.
 #pragma once
 
 #include <string>
@@ -16,12 +16,12 @@ struct InterfaceAddress {
   bool up = true;
 };
 
-// As the system says. Some ten microseconds. Empty when it says nothing.
+// From the system. About ten microseconds. Empty on failure.
 std::vector<InterfaceAddress> interface_addresses();
 
-// Those that others can be told, the likeliest first, eight at most. `advertised` where it has any; the address that is
-// listened on where that is one; else all of the machine, without loopback and those that mean something on one link
-// only. Bridges of containers and virtual machines come last. Pure.
+// Addresses for other nodes, the most likely first, at most eight. `advertised` if not empty; the listen address if it
+// is specific; else all addresses of the machine, without loopback and link-local ones. Bridges of containers and
+// virtual machines come last. Pure.
 std::vector<mesh::Address> own_addresses(const std::vector<InterfaceAddress>& interfaces,
                                          const mesh::Address& listening, const std::vector<mesh::Address>& advertised);
 

@@ -11,15 +11,15 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::uint64_t kStep = 64ull << 20;      // of memory and disk, as told
-constexpr std::uint64_t kSmallStep = 1ull << 20;  // of what a model takes
-constexpr Millis kQuiet{60'000};                  // models that were idle for so long may go for others
+constexpr std::uint64_t kStep = 64ull << 20;      // of memory and disk, as announced
+constexpr std::uint64_t kSmallStep = 1ull << 20;  // of a model's memory
+constexpr Millis kQuiet{60'000};                  // models idle for this long count as evictable
 
 std::uint64_t in_steps(std::uint64_t bytes) { return bytes / kStep * kStep; }
 
 std::uint64_t up_in_steps(std::uint64_t bytes) { return (bytes + kSmallStep - 1) / kSmallStep * kSmallStep; }
 
-// Two digits are enough to choose by.
+// Two digits are enough for node selection.
 double rounded(double rate) {
   if (!(rate > 0)) return 0;
   const double unit = std::pow(10, std::floor(std::log10(rate)) - 1);
@@ -41,7 +41,7 @@ std::vector<mesh::MemoryReport> memory_of(const NodeOptions& options, const Mach
     if (pool.kind == device::PoolKind::shared) continue;
     mesh::MemoryReport report{.name = pool.id, .gpu = is_gpu(pool), .total = pool.total};
     report.free = in_steps(pool.available);
-    // Of processes only what they have in host memory is known; on a machine with GPUs it says nothing of these.
+    // Only the host memory of processes is known, which says nothing about GPU memory.
     if (!gpu) report.evictable = in_steps(evictable);
     const double share = options.role == mesh::Role::client ? 0 : options.lend_memory;
     report.lent = in_steps(static_cast<std::uint64_t>(static_cast<double>(pool.total) * share));
@@ -57,7 +57,7 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   for (const auto& alias : model.aliases) told.aliases.push_back(alias.value());
   told.type = model.type;
   told.recipe = model.recipe;
-  // A path on this machine is nobody else's business.
+  // Paths of this machine are private.
   if (!model.checkpoint.starts_with('/')) told.checkpoint = model.checkpoint;
   told.labels = model.labels;
   told.architecture = model.traits.architecture;
@@ -124,7 +124,7 @@ std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
       model.tokens_per_second = rounded(rate->second);
     served.push_back(std::move(model));
   }
-  // A load shows among the servers only once it is done.
+  // A loading instance is in the report's instances only after its load.
   if (const auto& loading = facts.report.snapshot.loading; loading && !loading->aborting) {
     const auto& name = loading->spec->name.value();
     const bool there = std::ranges::any_of(served, [&](const auto& model) { return model.name == name; });
@@ -140,8 +140,8 @@ std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
   return served;
 }
 
-// What was said where the server is started. A pin is of this machine's memory and no wish: else the mesh would load
-// what its owner has just unloaded.
+// Models that this node's settings want (mesh_models). A pin concerns only this machine's memory and is no want:
+// otherwise the mesh would load what the owner has just unloaded.
 std::vector<mesh::WantedModel> wants_of(const NodeOptions& options, const std::vector<mesh::ModelOnDisk>& own) {
   auto wants = options.wants;
   const bool every = std::erase_if(wants, [](const auto& wanted) { return wanted.name == kEveryModel; }) > 0;

@@ -1,7 +1,7 @@
-// What this node says of itself, made of what is known of this machine. Pure.
+// Makes this node's state from the known facts of this machine. Pure.
 //
-// What changes all the time without meaning anything (free memory by a page, the milliseconds that a model is idle) is
-// told in steps, so that a node at rest says nothing.
+// Values that change all the time without meaning (free memory by a page, idle milliseconds of a model) are announced
+// in steps, so that an idle node announces nothing.
 #pragma once
 
 #include <functional>
@@ -21,11 +21,11 @@
 
 namespace corral::fleet {
 
-// What is known of this machine at one moment.
+// The known state of this machine at one moment.
 struct MachineFacts {
-  std::shared_ptr<const models::Catalog> catalog;      // nullptr: not looked at yet
+  std::shared_ptr<const models::Catalog> catalog;      // nullptr: not scanned yet
   std::map<ModelName, router::ModelContext> contexts;  // of its models, as far as known
-  std::map<ModelName, Sha256> contents;                // the same
+  std::map<ModelName, Sha256> contents;                // of its models, as far as known
   std::map<ModelName, double> rates;                   // tokens/s, measured
   std::vector<mesh::WeightSpeed> weight_speeds;        // of this machine, measured; empty: not yet
   std::vector<mesh::Demand> demand;                    // at this node, in steps
@@ -34,10 +34,10 @@ struct MachineFacts {
   std::uint64_t disk_free = 0;  // of the state folder
 };
 
-// How long something has been idle, as others are told: 0, a second, a minute, then doubled. In milliseconds.
+// The announced step of an idle time: 0, a second, a minute, then doubled. In milliseconds.
 std::uint64_t idle_steps(Millis idle);
 
-// Without links, which gossip fills in. Facts without a catalog say nothing of models.
+// Without links, which gossip adds. Facts without a catalog make a state without models.
 mesh::NodeState make_statement(const NodeOptions& options, const MachineFacts& facts,
                                const std::vector<mesh::Address>& addresses);
 

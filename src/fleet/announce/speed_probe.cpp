@@ -77,16 +77,16 @@ Task<std::vector<mesh::WeightSpeed>> measure_speeds(SpeedProbe probe) {
   };
   auto child = co_await probe.spawner.spawn(std::move(spec));
   if (!child) {
-    log::warning("mesh", "how fast this machine is can't be measured: {}", child.error().message);
+    log::warning("mesh", "can't measure the speed of this machine: {}", child.error().message);
     co_return std::vector<mesh::WeightSpeed>();
   }
   auto ending = end_of(**child);
   const auto end = co_await async::with_timeout(probe.timers, kLimit, std::move(ending));
-  // Its hook refers to the speeds.
+  // The child's on_line callback refers to `speeds`.
   child->reset();
   if (!end || !end->success()) {
-    log::warning("mesh", "how fast this machine is couldn't be measured: the process that does it {}",
-                 end ? end->describe() : fmt::format("gave no answer for {} s", kLimit.count() / 1000));
+    log::warning("mesh", "can't measure the speed of this machine: the measuring process {}",
+                 end ? end->describe() : fmt::format("gave no answer within {} s", kLimit.count() / 1000));
     co_return std::vector<mesh::WeightSpeed>();
   }
   co_return speeds;

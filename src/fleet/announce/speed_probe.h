@@ -1,4 +1,4 @@
-// How fast this machine computes layers of models that others host, asked of a child (app/measure_process.h).
+// How fast this machine computes layers of other nodes' models, measured by a child process (app/measure_process.h).
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@
 namespace corral::fleet {
 
 struct SpeedProbe {
-  // All outlive what measure_speeds() does. `program`: corral itself.
+  // All outlive the task of measure_speeds(). `program`: corral itself.
   proc::Spawner& spawner;
   async::Timers& timers;
   std::filesystem::path program;
   std::size_t threads = 1;  // as a worker has
 };
 
-// Takes about half a second, 30 s at most. Empty where nobody could find out. Cancelling ends the child.
+// Takes about half a second, 30 s at most. Empty on failure. Cancelling ends the child.
 async::Task<std::vector<mesh::WeightSpeed>> measure_speeds(SpeedProbe probe);
-// Of each type the fastest of both: what else runs on a machine makes it slower, and nothing makes it faster. Pure.
+// The higher speed of each type: other load on the machine makes a measurement slower, nothing makes it faster. Pure.
 std::vector<mesh::WeightSpeed> best_of(std::vector<mesh::WeightSpeed> speeds,
                                        const std::vector<mesh::WeightSpeed>& others);
 
-// Until it has measured twice, as a machine that is busy at one moment isn't at another: a minute apart, and after one
-// that found nothing out later and later, ten times at most. `tell` is called with the best of what is known.
+// Measures until two results are there, a minute apart, since a machine may be busy at one moment. The pause doubles
+// after a failure; at most ten attempts. Calls back with the best results so far.
 using MeasureSpeeds = std::function<async::Task<std::vector<mesh::WeightSpeed>>()>;
 async::Task<void> keep_measuring(async::Timers& timers, MeasureSpeeds measure,
                                  std::function<void(std::vector<mesh::WeightSpeed>)> tell);

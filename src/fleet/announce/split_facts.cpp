@@ -24,7 +24,7 @@ mesh::SplitModel split_facts(const models::ModelInfo& model, const router::Model
   split.ends_bytes = traits.weights->ends;
   split.compute_bytes = context.compute;
   const std::uint64_t trained = traits.context_length == 0 ? kFirstContext : traits.context_length;
-  // What somebody has said counts as it is; vectors and scores are made of one pass, however large the context.
+  // A context that the user has set is used as it is. Embeddings and scores need one pass, whatever the context.
   split.context =
       context.asked > 0 ? static_cast<std::uint64_t>(context.asked) : std::min<std::uint64_t>(kFirstContext, trained);
   split.max_context = context.asked > 0 || model.type != ModelType::llm ? split.context : trained;

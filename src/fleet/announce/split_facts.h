@@ -1,5 +1,5 @@
-// A model of this node's disk as something whose layers several nodes can hold: by the sizes of its tensors, and by
-// what a load of it is predicted to take besides. Pure.
+// Facts about a model on this disk for a split: the sizes of its layers, and the other memory that a load is predicted
+// to take. Pure.
 #pragma once
 
 #include "mesh/allocation/split_plan.h"
@@ -8,7 +8,7 @@
 
 namespace corral::fleet {
 
-// No layers: it can't be split, or its file doesn't say enough.
+// No layers: the model can't be split, or its file lacks the data.
 mesh::SplitModel split_facts(const models::ModelInfo& model, const router::ModelContext& context);
 
 }  // namespace corral::fleet

@@ -1,4 +1,4 @@
-// The allocation at one moment, with what it was made from, for people. Immutable; safe on every thread.
+// The allocation at one moment and its input, for display. Immutable; safe on every thread.
 #pragma once
 
 #include <memory>

@@ -8,11 +8,11 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::size_t kMaxModels = 512;
-constexpr double kLeast = 1;         // an hour, to be told
-constexpr double kLeaves = 0.7;      // of a step: below that the next one counts
-constexpr double kForgotten = 0.25;  // an hour
-constexpr Millis kLouder{2'000};     // who waits is told a sixteenth more, and another one each time
+constexpr std::size_t kMostModels = 512;
+constexpr double kLeast = 1;         // requests an hour, to be announced
+constexpr double kLeaves = 0.7;      // of a step: below that the next lower one is announced
+constexpr double kForgotten = 0.25;  // requests an hour
+constexpr Millis kLouder{2'000};     // the first waiting request adds a sixteenth, each such time another one
 constexpr auto kLoudest = 6;
 
 double hours(MonoClock::duration time) { return std::chrono::duration<double, std::ratio<3600>>(time).count(); }

@@ -1,9 +1,9 @@
-// How much each model is asked for at this node, by those who come to it: what peers pass on counts where it came in.
+// How often clients of this node request each model. Requests that a peer passes on count at their entry node.
 //
-// A rate that halves in kDemandHalfLife without requests, so that what was wanted this morning doesn't hold memory in
-// the evening. It is told in powers of two, and one step is left only when the rate is well outside of it: nodes at
-// rest say nothing. While somebody waits for a model in vain a little more is told, whatever the rate, and more the
-// longer that takes: one request more is no step, and what was given back or unloaded comes back with it.
+// The rate halves in kDemandHalfLife without requests, so that this morning's requests do not hold memory in the
+// evening. It is announced in powers of two, and the step changes only if the rate is well outside of it: an idle node
+// announces nothing. While requests wait for a model in vain, the announced value rises a little with their number and
+// time, at any rate. So one more request is visible, and a model that was released or unloaded comes back.
 #pragma once
 
 #include <chrono>
@@ -26,17 +26,18 @@ inline constexpr std::chrono::minutes kDemandHalfLife{15};
 class DecayedRate {
  public:
   void add(MonoTime now);
-  // Of requests, as if they had always come so often.
+  // Requests per hour, as if their rate had always been this.
   double per_hour(MonoTime now) const;
 
  private:
   double left(MonoTime now) const;
 
-  double sum_ = 0;  // of requests, each by what is left of it at at_
+  double sum_ = 0;  // requests, each weighted by its decay until at_
   MonoTime at_{};
 };
 
-// What is told of a rate of which `told` was told before: a power of two, or 0 (less than one an hour). Pure.
+// The step to announce for a rate, given the step that was announced before: a power of two, or 0 (less than one an
+// hour). Pure.
 double demand_step(double told, double per_hour);
 
 // On any thread.
@@ -47,10 +48,10 @@ class DemandMeter {
 
   // A request has ended.
   void count(const ModelName& model);
-  // A request begins to wait for memory that nobody has given the model yet: it counts now, and not when it ends. It
-  // waits as long as the value is kept, which the meter must outlive.
+  // A request begins to wait for memory that no node has given the model yet. It counts now, and not at its end. It
+  // waits as long as the value exists; the meter must outlive the value.
   std::shared_ptr<void> wait(const ModelName& model);
-  // Sorted by name; those that are asked for most, if there are more than a statement may hold.
+  // The announced demand, sorted by name; the most requested models, if there are more than a node state may hold.
   std::vector<mesh::Demand> told();
 
  private:
@@ -58,14 +59,14 @@ class DemandMeter {
     DecayedRate rate;
     double told = 0;
     std::uint32_t waiting = 0;
-    MonoTime since{};           // that somebody waits
+    MonoTime since{};           // start of the current wait
     std::uint32_t counted = 0;  // requests that haven't ended yet
   };
   Entry& entry_of(const ModelName& model, MonoTime now);
   void forget_one(MonoTime now);
 
   const Clock& clock_;
-  std::mutex mutex_;  // of what follows, for a look at a map
+  std::mutex mutex_;  // of the members below; held for map lookups only
   std::map<std::string, Entry> models_;
 };
 

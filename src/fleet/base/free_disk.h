@@ -1,4 +1,4 @@
-// How much of a disk is free, for a loop that mustn't wait for a disk that hangs.
+// Free bytes of a disk, for a loop that must not wait for a disk that hangs.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace corral::fleet {
 class FreeDisk {
  public:
   static constexpr Millis kPatience{250};
-  // `ask` blocks, on a thread of `disk`; it gives bytes. All outlive it, and `disk` its work.
+  // `ask` blocks on a thread of `disk`, and returns bytes. All outlive this object, and `disk` its work.
   FreeDisk(async::Executor executor, async::ThreadPool& disk, async::Timers& timers, std::function<std::uint64_t()> ask,
            Millis patience = kPatience)
       : disk_(disk), timers_(timers), ask_(std::move(ask)), patience_(patience), asking_(executor) {}
 
-  // As of now, or where no answer comes within `patience`, of the last one; 0 before the first. One question at a time:
-  // who hangs isn't asked again.
+  // The current value. Without an answer within `patience`: the last value; 0 before the first. One query at a time, so
+  // a disk that hangs gets no second one.
   async::Task<std::uint64_t> bytes();
   // Once.
   async::Task<void> stop();

@@ -12,7 +12,7 @@ using async::Task;
 
 namespace {
 
-// Whatever it throws: somebody waits for what came of it.
+// Also handles exceptions, since a caller waits for the result.
 Result<> written_by(const KeptFile::Write& write, const std::filesystem::path& file, std::string_view text) {
   try {
     return write(file, text);
@@ -21,7 +21,7 @@ Result<> written_by(const KeptFile::Write& write, const std::filesystem::path& f
   }
 }
 
-// For with_timeout(), which wants a result.
+// For with_timeout(), which needs a result.
 Task<bool> joined(async::TaskGroup& tasks) {
   co_await tasks.join();
   co_return true;

@@ -1,5 +1,5 @@
-// A small file that is written again and again, of which the newest text counts: on a thread, as a disk takes its time
-// or hangs, one text after the other. Texts that come while one is written are written once, as the last of them.
+// A small file that is rewritten often, and of which only the newest text matters. A thread writes one text after the
+// other, since a disk may be slow or hang. Of texts that arrive during a write only the last one is written.
 //
 // Belongs to one loop.
 #pragma once
@@ -22,20 +22,20 @@ class KeptFile {
  public:
   using Write = std::function<Result<>(const std::filesystem::path&, std::string_view)>;
   using Done = std::function<void(const Result<>&)>;
-  // All outlive it, the disk also its work. `write` is called on the disk's thread.
+  // All outlive this object, and `disk` also its work. `write` is called on the disk's thread.
   KeptFile(async::Executor executor, async::Timers& timers, async::ThreadPool& disk, std::filesystem::path file,
            Write write);
 
   const std::filesystem::path& path() const { return file_; }
-  // Writes it, after what was begun before; `done` is called on the loop when it is on the disk, or can't be. What
-  // wasn't begun yet when another text comes is left out, and its `done` called with that one.
+  // Writes the text after the write in progress. `done` is called on the loop after success or failure. If another text
+  // comes before the write starts, this text is skipped, and its `done` is called with that of the newer text.
   void write(std::string text, Done done);
-  // Since when the disk gives no answer to what is being written.
+  // Start of the write that the disk has not finished.
   std::optional<MonoTime> waiting_since() const { return began_; }
-  // Waits until the last text is on the disk, or can't be, but no longer than that; false: it may not be. Nothing is
-  // called from then on.
+  // Waits until the last text is written or has failed, at most `within`; false: it may not be written. No callback is
+  // called afterwards.
   async::Task<bool> finish(Millis within);
-  // Waits for nothing.
+  // Ends without waiting for writes.
   async::Task<void> stop();
 
  private:

@@ -22,7 +22,7 @@ std::string name_of(const mesh::Catalog& catalog, const mesh::NodeId& id) {
 
 namespace {
 
-// When a node that has just gone, or starts, may be back; one that is gone for longer; and one for very long.
+// Retry times: for nodes that start or have just disconnected, for longer absences, and for very long ones.
 constexpr std::chrono::seconds kAtOnce{1}, kSoon{5}, kLater{30};
 
 std::string in_words(std::chrono::seconds time) {
@@ -31,7 +31,7 @@ std::string in_words(std::chrono::seconds time) {
   return fmt::format("{} h", time.count() / 3600);
 }
 
-// It is a model of the mesh, and nobody can serve it at this moment.
+// The mesh knows the model, but no node can serve it at the moment.
 Error out_of_reach(const mesh::Catalog& catalog, std::string_view name, const std::vector<mesh::NodeId>& away,
                    MonoTime now) {
   std::vector<std::string> places;
@@ -41,10 +41,10 @@ Error out_of_reach(const mesh::Catalog& catalog, std::string_view name, const st
     const auto gone = std::chrono::duration_cast<std::chrono::seconds>(now - node->since);
     if (mesh::is_routable(node->reach)) {
       places.push_back(
-          fmt::format("on {}, which was just started and hasn't looked at its disks yet", name_of(catalog, id)));
+          fmt::format("on {}, which has just started and hasn't scanned its models yet", name_of(catalog, id)));
       retry = kAtOnce;
     } else {
-      places.push_back(fmt::format("on {}, which can't be reached since {}", name_of(catalog, id), in_words(gone)));
+      places.push_back(fmt::format("on {}, which can't be reached for {}", name_of(catalog, id), in_words(gone)));
       retry = std::min(retry, gone < std::chrono::seconds(10)  ? kAtOnce
                               : gone < std::chrono::minutes(1) ? kSoon
                                                                : kLater);
@@ -56,8 +56,8 @@ Error out_of_reach(const mesh::Catalog& catalog, std::string_view name, const st
   return error;
 }
 
-// Those of whom nothing is known yet though they may speak any moment: one of them may have it. A node that was just
-// started doesn't even know them.
+// Nodes without an announcement so far: one of them may have the model. A node that has just started doesn't even know
+// these nodes.
 std::optional<Error> not_heard_of(const mesh::Catalog& catalog, std::string_view name, MonoTime now) {
   bool any = false;
   std::vector<std::string> nodes;
@@ -69,7 +69,7 @@ std::optional<Error> not_heard_of(const mesh::Catalog& catalog, std::string_view
   if (!any) return std::nullopt;
   const auto who = nodes.empty() ? std::string("its mesh") : fmt::format("{}", fmt::join(nodes, ", "));
   Error error(make_error_code(errc::out_of_reach),
-              fmt::format("no model '{}' is known yet: this node waits for the first words of {}", name, who), "model");
+              fmt::format("unknown model '{}': this node still waits for announcements of {}", name, who), "model");
   error.retry_after = kAtOnce;
   return error;
 }
@@ -77,7 +77,7 @@ std::optional<Error> not_heard_of(const mesh::Catalog& catalog, std::string_view
 }  // namespace
 
 Error nobody_has(std::string_view name) {
-  return {make_error_code(models::errc::model_not_found), fmt::format("no node of the mesh has a model '{}'", name),
+  return {make_error_code(models::errc::model_not_found), fmt::format("no node of the mesh has the model '{}'", name),
           "model"};
 }
 
@@ -85,7 +85,7 @@ Error why_not_found(const mesh::Catalog& catalog, std::string_view name, const m
                     MonoTime now) {
   if (!found.choices.empty()) {
     return {make_error_code(errc::ambiguous_model),
-            fmt::format("'{}' means different models at different nodes: ask for one of {}", name,
+            fmt::format("'{}' means different models at different nodes: use one of these names: {}", name,
                         fmt::join(found.choices, ", ")),
             "model"};
   }

@@ -1,4 +1,4 @@
-// What this node calls models of the catalog. Pure.
+// This node's names of models in the catalog. Pure.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace corral::fleet {
 
-// Empty: it isn't on this node's disk.
+// Empty: the model isn't on this node's disk.
 std::string own_name(const mesh::Catalog& catalog, const mesh::ContentKey& content, const mesh::NodeId& own);
 std::optional<mesh::ContentKey> own_content(const mesh::Catalog& catalog, std::string_view name,
                                             const mesh::NodeId& own);

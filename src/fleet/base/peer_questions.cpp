@@ -15,11 +15,10 @@ Task<bool> PeerQuestions::wait(std::shared_ptr<Question> question) {
 }
 
 Task<Result<std::string>> PeerQuestions::ask(mesh::NodeId node, std::function<mesh::Frame(std::uint64_t number)> make) {
-  if (!peers_.is_up(node))
-    co_return fail(mesh::errc::unreachable, "there is no link to it: see corral mesh doctor", "node");
-  if (paces_.size() >= kMaxPaces) paces_.clear();
+  if (!peers_.is_up(node)) co_return fail(mesh::errc::unreachable, "no link: run `corral mesh doctor`", "node");
+  if (paces_.size() >= kMostPaces) paces_.clear();
   if (!paces_.try_emplace(node, kPace).first->second.take(timers_.now()))
-    co_return fail(mesh::errc::too_many, "it was asked too often just now: try again in a few seconds", "node");
+    co_return fail(mesh::errc::too_many, "too many requests: try again in a few seconds", "node");
   const auto question = std::make_shared<Question>(executor_);
   const std::pair key(node, ++last_);
   struct Asked {
@@ -33,10 +32,10 @@ Task<Result<std::string>> PeerQuestions::ask(mesh::NodeId node, std::function<me
   auto waiting = wait(question);
   const auto in_time = co_await async::with_timeout(timers_, kPatience, std::move(waiting));
   if (!in_time) {
-    co_return fail(mesh::errc::timed_out,
-                   fmt::format("it gives no answer within {} s; an older version of corral may run there",
-                               kPatience.count() / 1000),
-                   "node");
+    co_return fail(
+        mesh::errc::timed_out,
+        fmt::format("no answer within {} s; the node may run an older version of corral", kPatience.count() / 1000),
+        "node");
   }
   co_return std::move(*question->payload);
 }

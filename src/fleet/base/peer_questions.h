@@ -1,5 +1,5 @@
-// Questions to other nodes over their links, each answered by one frame: asked no faster than a node takes them, and
-// given up after a while. What questions and answers say is their owner's business; both begin with the number.
+// Questions to other nodes over their links. Each is answered by one frame. They are sent no faster than a node accepts
+// them, and have a time limit. This class knows nothing of their content, except that both begin with the number.
 //
 // Belongs to the loop of the mesh.
 #pragma once
@@ -22,16 +22,16 @@ namespace corral::fleet {
 class PeerQuestions {
  public:
   static constexpr Millis kPatience{5'000};
-  // Of questions to one node, well below what it takes (mesh/peers/frame_budget.h): its link ends with more.
+  // Rate of questions to one node, well below its limit (mesh/peers/frame_budget.h): beyond that limit the link ends.
   static constexpr mesh::RateLimit kPace{.each_second = 3, .at_once = 28};
 
   PeerQuestions(async::Executor executor, async::Timers& timers, mesh::Peers& peers)
       : executor_(executor), timers_(timers), peers_(peers) {}
 
-  // Sends what `make` makes of the question's number; the answer's payload. Errors: unreachable (no link), timed_out,
-  // too_many (questions).
+  // Sends the frame that `make` makes of the question's number; returns the answer's payload. Errors: unreachable (no
+  // link), timed_out, too_many (questions).
   async::Task<Result<std::string>> ask(mesh::NodeId node, std::function<mesh::Frame(std::uint64_t number)> make);
-  // An answer has come. Those that nobody waits for are passed over.
+  // An answer has come. Answers without a waiting question are ignored.
   void answered(const mesh::NodeId& from, std::string_view payload);
 
  private:
@@ -51,7 +51,7 @@ class PeerQuestions {
   std::map<std::pair<mesh::NodeId, std::uint64_t>, std::shared_ptr<Question>> questions_;
 };
 
-// Of another node, as people may see it: no control characters.
+// Text of another node for display: no control characters.
 std::string shown_text(std::string_view text, std::size_t most);
 
 }  // namespace corral::fleet

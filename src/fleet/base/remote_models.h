@@ -1,8 +1,8 @@
-// The models that other nodes have, for those who look models up by name: the seam between the API and the mesh. Where
-// there is no mesh there is no RemoteModels, and everything is as it was.
+// Lookup by name of the models that other nodes have: the interface between API and mesh. Outside a mesh there is no
+// RemoteModels.
 //
-// Names: what this node has on disk goes before everything; whoever looks a name up asks its own disk first. A name
-// that means different contents at other nodes finds nothing but the names that tell them apart (`name@hash8`).
+// Models on this node's disk have priority; callers look up the disk first. If a name means different contents at other
+// nodes, the lookup fails and lists the unambiguous names (`name@hash8`).
 #pragma once
 
 #include <string>
@@ -15,30 +15,30 @@
 
 namespace corral::fleet {
 
-// A model that other nodes have, told from those of this node's disk by its type. `recipe` is "mesh", for people: no
-// backend here makes servers of it. `paths` and `mmproj` are empty; all the rest is as the nodes say that have it.
-// Immutable; shared between threads.
+// A model of other nodes; its type distinguishes it from models of this disk. `recipe` is "mesh", for display: no
+// backend here starts instances of it. `paths` and `mmproj` are empty; all other fields are as the nodes with the model
+// announce them. Immutable; shared between threads.
 struct RemoteModel final : models::ModelInfo {
   RemoteModel() { recipe = "mesh"; }
 
-  mesh::ContentKey content;     // requests for it go to nodes that have this, whatever its name comes to mean
-  std::string here_as;          // this node has it, too: its name here; empty: it hasn't
-  std::vector<std::string> at;  // names of the other nodes that have it
+  mesh::ContentKey content;  // requests for the model go to nodes with this content, even if its name changes meaning
+  std::string here_as;       // this node's name of the model; empty: this node doesn't have it
+  std::vector<std::string> at;  // names of the other nodes with the model
 };
 
-// The same model as a remote one; nullptr: it is one of this node's own.
+// The same model as a remote one; nullptr: it is a local model.
 inline const RemoteModel* as_remote_model(const models::ModelInfo& model) {
   return dynamic_cast<const RemoteModel*>(&model);
 }
 
 inline bool is_remote(const models::ModelInfo& model) { return as_remote_model(model) != nullptr; }
 
-// Safe on every thread: it answers from one immutable picture, and waits for nothing.
+// Safe on every thread: answers come from an immutable snapshot, without waiting.
 class RemoteModels {
  public:
   virtual ~RemoteModels() = default;
-  // By name, alias, or name@hash8: a RemoteModel. Errors: ambiguous_model, whose message lists the names that tell them
-  // apart; out_of_reach; models::errc::model_not_found. Error::param is "model".
+  // Finds a RemoteModel by name, alias, or name@hash8. Errors: ambiguous_model, whose message lists the unambiguous
+  // names; out_of_reach; models::errc::model_not_found. Error::param is "model".
   virtual Result<models::Catalog::Model> find(std::string_view name) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// What is kept by the keys of models follows them when they are hashed.
+// Maps and sets with models' keys, updated when models get their hashes.
 #pragma once
 
 #include <set>
@@ -14,7 +14,7 @@ inline std::vector<mesh::ContentKey> keys_of(const auto& map) {
   return keys;
 }
 
-// What is there under the new key already stays.
+// An existing entry of the new key stays.
 void rename_keys(mesh::HashedSince& hashed, auto& map) {
   for (const auto& key : keys_of(map)) {
     const auto now = hashed(key);

@@ -30,7 +30,7 @@ std::shared_ptr<void> SplitBook::wait(const router::NodeRef& peer) {
     ++counted->all;
     if (!local) ++counted->peers[peer];
   }
-  // Whoever waits may outlive the book.
+  // The returned value may outlive the book.
   return {counted.get(), [counted, peer, local](Waiting*) {
             const std::scoped_lock lock(counted->mutex);
             --counted->all;

@@ -1,4 +1,4 @@
-// What requests know of models that several nodes hold together: told by the mesh's loop when it changes, read on any.
+// State of split models for requests: the mesh's loop publishes it, any thread reads it.
 #pragma once
 
 #include <map>
@@ -15,24 +15,24 @@
 
 namespace corral::fleet {
 
-// A group that stands still for so long has come to nothing for now; before that another try may do.
+// A group without progress for this long is stuck; before that, another attempt may succeed.
 inline constexpr Millis kSplitPatience{5'000};
 
 struct SplitNews {
   enum class State : std::uint8_t {
-    standing,  // this node hosts it, and it takes requests
-    making,    // this node hosts it, and is about to have it
-    stuck,     // this node is to host it, and it comes to nothing for now: `why`
-    coming,    // it is going to be split, here or elsewhere
-    lacking,   // it can't be served by anybody, alone or together: `why`, what is short by how much
+    standing,  // this node hosts it, and it serves requests
+    making,    // this node hosts it, and starts it
+    stuck,     // this node is its host, and it doesn't start for now: `why`
+    coming,    // it is going to be split, here or at another host
+    lacking,   // no node and no group can serve it: `why`, what is short by how much
   };
   mesh::ContentKey model;
-  std::string name;  // on this node's disk; empty: it isn't there
+  std::string name;  // on this node's disk; empty: it isn't on it
   State state = State::coming;
   std::string why;
-  std::uint64_t need = 0, have = 0;  // bytes, where that is what is wrong
-  MonoTime since{};                  // that it is stuck
-  // Where it is hosted here.
+  std::uint64_t need = 0, have = 0;  // bytes, if memory is short
+  MonoTime since{};                  // start of the state `stuck`
+  // This node is its host.
   bool is_here() const { return state == State::standing || state == State::making || state == State::stuck; }
   friend bool operator==(const SplitNews&, const SplitNews&) = default;
 };
@@ -43,10 +43,10 @@ class SplitBook {
   void tell(std::vector<SplitNews> all);
   std::optional<SplitNews> find(const models::ModelInfo& model) const;
 
-  // A place for a request that waits for something of it; nullptr: as many wait as may, in all or of that peer, whose
-  // other requests need its places as well.
-  static constexpr std::size_t kMaxWaiting = 256;
-  static constexpr std::size_t kMaxOfPeer = 8;
+  // A place in the queue of requests that wait for a group; nullptr: the limit is reached, of all requests or of that
+  // peer. The limit of a peer leaves places for its other requests.
+  static constexpr std::size_t kMostWaiting = 256;
+  static constexpr std::size_t kMostOfPeer = 8;
   std::shared_ptr<void> wait(const router::NodeRef& peer);
   std::size_t waiting() const;
 
@@ -56,7 +56,7 @@ class SplitBook {
     std::size_t all = 0;
     std::map<router::NodeRef, std::size_t> peers;
   };
-  mutable std::mutex mutex_;  // of what follows, for a look at a list
+  mutable std::mutex mutex_;  // of the members below; held for list lookups only
   std::vector<SplitNews> all_;
   const std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
 };

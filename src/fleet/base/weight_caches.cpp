@@ -23,35 +23,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that holds so many times what it may isn't read to its end.
+// Of a folder with more than this multiple of its limit, only this much is read.
 constexpr std::size_t kFarTooMany = 2;
-constexpr std::size_t kMaxFolders = 1 << 16;  // of hosts; this server makes them
+constexpr std::size_t kMostFolders = 1 << 16;  // of hosts; only this server makes them
 
 struct Entry {
   fs::path path;
-  std::uint64_t bytes = 0;  // that it takes of the disk
-  std::int64_t used = 0;    // when it was written or read last, as far as the disk keeps that
+  std::uint64_t bytes = 0;  // on the disk
+  std::int64_t used = 0;    // last write or access, as far as the disk records it
   bool plain = true;
 };
 
-// Whatever lies where only plain files should, however deep: so many descriptors at a time, so much in one look.
-constexpr int kMaxLevels = 8;
-constexpr int kMaxAtOnce = 100'000;
+// Limits for removing folders at places of plain files: descriptors at a time, and entries per check.
+constexpr int kMostLevels = 8;
+constexpr int kMostAtOnce = 100'000;
 
 struct Removal {
-  const int top;  // what is too deep goes up there first
-  int left = kMaxAtOnce;
+  const int top;  // deeper entries are moved up to this folder first
+  int left = kMostAtOnce;
   std::vector<std::string> moved = {};
 };
 
-// Follows no link. False: not all of it went.
+// Follows no link. False: something is left.
 bool remove_within(Removal& all, int folder, const char* name, int levels) {
   if (--all.left < 0) return false;
   if (::unlinkat(folder, name, 0) == 0 || errno == ENOENT) return true;
   if (errno != EISDIR && errno != EPERM) return false;
   if (::unlinkat(folder, name, AT_REMOVEDIR) == 0) return true;
   if (levels == 0) {
-    // A name may be taken: by whoever makes these folders, or by a removal that was cut short.
+    // The name may exist already: from the worker, or from an interrupted removal.
     while (--all.left >= 0) {
       auto higher = fmt::format(".removed-{}", all.left);
       if (::renameat(folder, name, all.top, higher.c_str()) == 0) {
@@ -87,7 +87,7 @@ bool remove_all_of(const fs::path& path) {
   return true;
 }
 
-// No more than `most`: what is found after that is removed.
+// Returns at most `most` entries; those found after that are removed.
 std::vector<Entry> entries_of(const fs::path& folder, std::size_t most) {
   std::vector<Entry> entries;
   std::error_code ended;
@@ -118,7 +118,7 @@ struct Amount {
 };
 Amount amount_of(const std::vector<Entry>& entries) { return {total(entries), entries.size()}; }
 
-// The least recently used of them go until no more than `most` is left. What is left.
+// Removes the least recently used entries until at most `most` is left. Returns the rest.
 Amount shrink(std::vector<Entry> entries, Amount most) {
   auto left = amount_of(entries);
   std::ranges::sort(entries, {}, [](const Entry& entry) { return std::pair(entry.plain, entry.used); });
@@ -154,8 +154,8 @@ std::optional<WeightFolder> make_room(const fs::path& root, const mesh::NodeId& 
   const double room = static_cast<double>(own.bytes + total(others)) + static_cast<double>(free);
   const auto most = std::min(rules.most, static_cast<std::uint64_t>(room * rules.most_of_room));
   if (bytes > most) return std::nullopt;
-  // What it has may be just what comes again; and how many files will come nobody has said.
-  const auto files = std::clamp(own.files, rules.max_files / 2, rules.max_files);
+  // The host may send what it already has here; and the number of its files isn't known in advance.
+  const auto files = std::clamp(own.files, rules.most_files / 2, rules.most_files);
   const auto of_others = shrink(std::move(others), {.bytes = most - std::max(std::min(own.bytes, most), bytes),
                                                     .files = rules.max_files - files});
   WeightFolder made{.path = folder,
@@ -165,7 +165,7 @@ std::optional<WeightFolder> make_room(const fs::path& root, const mesh::NodeId& 
   fs::create_directories(folder, failed);
   if (!failed) fs::permissions(folder, fs::perms::owner_all, failed);
   if (failed) {
-    log::warning("mesh", "weights of other nodes can't be kept in {}: {}", folder.native(), failed.message());
+    log::warning("mesh", "can't cache weights of other nodes in {}: {}", folder.native(), failed.message());
     return std::nullopt;
   }
   trim(made);

@@ -1,8 +1,8 @@
-// Weights that hosts have sent to this node's workers, kept for the next load: one folder for each host below the state
-// folder, which its worker alone may write to. A worker may be somebody else's program by now, so nothing in there is
-// believed or followed, and it never takes more of the disk than this, in bytes or in files.
+// Caches of weights that hosts have sent to this node's workers, for the next load. Each host has one folder below the
+// state folder, which only its worker may write to. A worker may be a hostile program by then. So files there are not
+// trusted, links are not followed, and bytes and number of files have limits.
 //
-// The functions block on the disk. The class lives on one loop and has a thread do them.
+// The functions block on the disk. The class lives on one loop and runs them on a thread.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +19,30 @@
 namespace corral::fleet {
 
 struct WeightRules {
-  // Of all hosts together: one large model, or some of middling size. Weights are worth a minute of waiting, no more.
+  // For all hosts together: one large model, or some of middle size. A cached load saves about a minute, no more.
   std::uint64_t most = std::uint64_t{64} << 30;
-  double most_of_room = 0.25;      // of what they have and what is free besides
-  std::size_t max_files = 32'768;  // of all hosts together: a file is a tensor, a model some thousand
-  std::uint64_t least_free = std::uint64_t{2} << 30;  // of the disk, whatever else: below that nothing is kept
+  double most_of_room = 0.25;       // of their size plus the free disk
+  std::size_t most_files = 32'768;  // for all hosts together: a file is a tensor, a model has about a thousand
+  std::uint64_t least_free = std::uint64_t{2}
+                             << 30;  // free bytes that the disk must keep; below that, nothing is cached
 };
 
 struct WeightFolder {
   std::filesystem::path path;
-  std::uint64_t most = 0;     // bytes that may be in it
-  std::size_t max_files = 0;  // and files
+  std::uint64_t most = 0;      // limit of bytes
+  std::size_t most_files = 0;  // limit of files
 };
 
-// Makes the folder of a host that is about to send `bytes` of weights, and room for them: of others' folders what was
-// used least recently goes first. None where the disk has no room for them. `free`: bytes of the disk.
+// Makes the folder of a host that will send `bytes` of weights, and removes the least recently used files of other
+// hosts as far as needed. None: the disk has too little space. `free`: bytes of the disk.
 std::optional<WeightFolder> make_room(const std::filesystem::path& root, const mesh::NodeId& host, std::uint64_t bytes,
                                       std::uint64_t free, const WeightRules& rules);
-// Removes what was used least recently, and all that is no plain file, until the folder has no more than it may. Where
-// there are far more files than that it isn't looked which: what is found last goes.
+// Removes everything that is no plain file, and the least recently used files until the folder is within its limits.
+// With far too many files, those found last are removed instead.
 void trim(const WeightFolder& folder);
-// Removes the folders of all who aren't named.
+// Removes the folders of all hosts that aren't in `hosts`.
 void keep_only(const std::filesystem::path& root, const std::set<mesh::NodeId>& hosts);
-// Bytes that are free on its disk; 0: nobody knows.
+// Free bytes of the folder's disk; 0: unknown.
 std::uint64_t free_at(const std::filesystem::path& folder);
 
 class WeightCaches {
@@ -50,9 +51,9 @@ class WeightCaches {
   WeightCaches(std::filesystem::path root, async::ThreadPool& disk, async::Timers& timers, WeightRules rules = {})
       : root_(std::move(root)), disk_(disk), timers_(timers), rules_(rules) {}
 
-  // Who is cancelled doesn't wait for a disk that hangs.
+  // A cancelled caller doesn't wait for a disk that hangs.
   async::Task<std::optional<WeightFolder>> open(mesh::NodeId host, std::uint64_t bytes);
-  // While a worker writes to it, now and then. False: the disk is nearly full all the same.
+  // Called from time to time while a worker writes. False: the disk is nearly full in spite of trimming.
   async::Task<bool> look_after(WeightFolder folder);
   void members(std::vector<mesh::NodeId> all);
 

@@ -20,7 +20,8 @@ MadeList make_list(const DiskModel& model, const Sha256& content, const mesh::Si
   auto made = mesh::make_manifest(model.name, model.source, model.paths, model.has_projector, std::move(hashes));
   if (!made) return {nullptr, made.error()};
   if (made->content != content) {
-    return {nullptr, Error(make_error_code(mesh::errc::not_offered), "its files have changed, and are hashed again")};
+    return {nullptr,
+            Error(make_error_code(mesh::errc::not_offered), "the files have changed and are being hashed again")};
   }
   auto offered = std::make_shared<mesh::OfferedModel>();
   auto list = mesh::sign_manifest(own, std::move(*made));

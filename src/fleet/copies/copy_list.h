@@ -1,5 +1,5 @@
-// The list of a model on this node's disk, which whoever copies it is given (mesh/copy/manifest.h). For a thread: where
-// the hashes of its files aren't known with their steps, all of them are read.
+// The file list of a model on this node's disk, which a copying node gets first (mesh/copy/manifest.h). Runs on a
+// thread: if the stepwise hashes of the files aren't known, it reads all of them.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace corral::fleet {
 
 struct MadeList {
   mesh::OfferedModelPtr model;  // nullptr: see error
-  std::optional<Error> error;   // none: it was given up
+  std::optional<Error> error;   // none: cancelled
 };
-// Signed by `own`. Gives up when `go_on` says no. Errors: not_offered (the files have another content by now), and
-// those of reading.
+// Signed by `own`. Stops when `go_on` returns false. Errors: not_offered (the files' content has changed), and those of
+// reading.
 MadeList make_list(const DiskModel& model, const Sha256& content, const mesh::SigningKey& own, const mesh::GoOn& go_on);
 
 }  // namespace corral::fleet

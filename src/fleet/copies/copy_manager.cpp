@@ -51,7 +51,7 @@ struct CopyManager::Making {
   async::Event done;
   std::optional<Result<mesh::OfferedModelPtr>> result;
   std::size_t waiting = 0;
-  std::atomic<bool> unwanted = false;  // looked at on the thread
+  std::atomic<bool> unwanted = false;  // read on the thread
 };
 
 CopyManager::CopyManager(async::Executor executor, CopyDeskParts parts)
@@ -70,7 +70,7 @@ Task<void> CopyManager::stop() {
   parts_.peers.on_stream(mesh::Purpose::copy, {});
   tasks_.cancel();
   co_await tasks_.join();
-  for (auto& copy : copies_) {  // nobody orders any more
+  for (auto& copy : copies_) {  // no new orders from here on
     if (!copy.task) continue;
     copy.task->cancel();
     co_await copy.task->join();
@@ -82,8 +82,8 @@ void CopyManager::look() {
   begin_next();
 }
 
-// Two nodes that began at the same moment, as they didn't know of each other: the one that has more goes on. What
-// others say is older than what is known here, so that never both of them give up.
+// If two nodes began the same copy at the same moment, the one with more data continues. Announced values are older
+// than this node's own, so never do both of them stop.
 void CopyManager::leave_to_others() {
   const auto catalog = parts_.catalog();
   if (!catalog) return;
@@ -95,16 +95,16 @@ void CopyManager::leave_to_others() {
   for (const auto& copy : copies_) {
     if (!copy.view.by_allocation || ended(copy.view.state)) continue;
     const auto goes_on = [&](const mesh::KnownNode& node) { return goes_on_there(node, copy.view); };
-    // All are looked at, so that all are remembered.
+    // All nodes are checked, so that first_seen_ has all of them.
     if (std::ranges::count_if(catalog->nodes(), goes_on) > 0) theirs.push_back(copy.view.content);
   }
   for (const auto& content : theirs) {
-    log::info("mesh", "another node copies '{}' and is further", view_of(content)->model);
+    log::info("mesh", "stopped the copy of '{}': another node is further with it", view_of(content)->model);
     remove(content);
   }
 }
 
-// Saying so isn't enough: nothing is thrown away for a copy that doesn't get on.
+// An announcement alone isn't enough: no data is removed in favor of a copy without progress.
 bool CopyManager::goes_on_there(const mesh::KnownNode& node, const CopyView& own) {
   if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) return false;
   const auto* there = node.said->copy_by_allocation(own.content);
@@ -124,7 +124,7 @@ void CopyManager::allow_allocation(bool on) {
 }
 
 Task<void> CopyManager::take_up() {
-  // Given up with this task.
+  // Ends together with this task.
   struct Wanted {
     ~Wanted() { *flag = false; }
     std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(true);
@@ -142,16 +142,16 @@ Task<void> CopyManager::take_up() {
     copy.view.by_allocation = left.by_allocation.contains(manifest.content);
     if (copy.view.by_allocation) taken_[manifest.content] = manifest.bytes();
   }
-  if (marked_.empty()) marked_ = left.by_allocation;  // else the file was written since
+  if (marked_.empty()) marked_ = left.by_allocation;  // otherwise the file was written since
   keep_marks();
   allow_allocation(for_allocation_);
   begin_next();
 }
 
 Task<Result<mesh::OfferedModelPtr>> CopyManager::find(Sha256 content) {
-  if (!gives_) co_return fail(mesh::errc::not_offered, "this node gives no copies (its setting mesh_copies)");
+  if (!gives_) co_return fail(mesh::errc::not_offered, "this node offers no copies (mesh_copies is off)");
   auto here = parts_.on_disk(content);
-  if (!here) co_return fail(mesh::errc::not_offered, "this node has no such model, or hasn't hashed it yet");
+  if (!here) co_return fail(mesh::errc::not_offered, "this node doesn't have the model, or hasn't hashed it yet");
   if (const auto known = lists_.find(content); known != lists_.end() && known->second->paths == here->paths) {
     co_return known->second;
   }
@@ -160,7 +160,7 @@ Task<Result<mesh::OfferedModelPtr>> CopyManager::find(Sha256 content) {
     entry = std::make_shared<Making>(executor_);
     tasks_.spawn("list of a model", make(std::move(*here), content, entry));
   }
-  // The last who waits for it takes it along.
+  // The last waiter cancels the list.
   struct Waiting {
     Waiting(CopyManager& owner, const Sha256& of, std::shared_ptr<Making> what)
         : desk(owner), content(of), making(std::move(what)) {
@@ -193,8 +193,8 @@ Task<void> CopyManager::make(DiskModel model, Sha256 content, std::shared_ptr<Ma
     lists_[content] = made.model;
     making->result = made.model;
   } else {
-    if (made.error) log::warning("mesh", "no copy of '{}' can be given: {}", model.name, made.error->message);
-    making->result = fail(mesh::errc::not_offered, "its files can't be read there, or have just changed");
+    if (made.error) log::warning("mesh", "can't offer a copy of '{}': {}", model.name, made.error->message);
+    making->result = fail(mesh::errc::not_offered, "the source can't read the files, or they have just changed");
   }
   const auto at = making_.find(content);
   if (at != making_.end() && at->second == making) making_.erase(at);
@@ -216,21 +216,20 @@ Result<CopyView> CopyManager::order(const mesh::MeshModel& model) {
     return fail(errc::copy_not_needed, fmt::format("'{}' is on this node's disk already", model.name), "model");
   }
   if (model.content.pending) {
-    return fail(mesh::errc::not_offered,
-                fmt::format("the content of '{}' is just being hashed where it is: try again in a while", model.name),
+    return fail(mesh::errc::not_offered, fmt::format("the source is still hashing '{}': try again later", model.name),
                 "model");
   }
   const auto& content = model.content.bytes;
   if (sources(content).empty()) {
     return fail(mesh::errc::not_offered,
-                fmt::format("no node that can be reached gives copies of '{}' (its setting mesh_copies)", model.name),
+                fmt::format("no reachable node offers copies of '{}' (its mesh_copies must be on)", model.name),
                 "model");
   }
   auto* copy = find_copy(content);
   if (copy == nullptr) {
     const auto open = std::ranges::count_if(copies_, [](const Copy& one) { return !ended(one.view.state); });
-    if (open >= static_cast<std::ptrdiff_t>(kMaxKept)) {
-      return fail(mesh::errc::too_many, fmt::format("{} copies wait already", open), "model");
+    if (open >= static_cast<std::ptrdiff_t>(kMostKept)) {
+      return fail(mesh::errc::too_many, fmt::format("the list of copies is full ({} open)", open), "model");
     }
     copy = &add(content, model.plain_name, model.bytes);
   } else if (ended(copy->view.state)) {
@@ -244,24 +243,25 @@ Result<CopyView> CopyManager::order(const mesh::MeshModel& model) {
   return find_copy(content)->view;
 }
 
-// Whether it is to be seen on the disk by now: who looks takes some seconds, and its hash as long as reading it.
+// Whether the finished copy must be known on the disk by now: a scan takes some seconds, and hashing as long as
+// reading.
 bool CopyManager::is_settled(const Copy& copy) const {
   constexpr std::uint64_t kHashed = 100'000;  // bytes each millisecond, on a slow disk
   const Millis patience = kSettle + Millis(copy.view.total / kHashed);
   return ended(copy.view.state) && parts_.timers.now() - copy.ended >= patience;
 }
 
-// All copies for the allocation that are here, or on their way, share one half of the disk as it was before the first.
+// All copies for the allocation, finished or not, share half of the disk space that was free before the first.
 Result<> CopyManager::check_disk(const mesh::MeshModel& model, std::uint64_t disk_free) {
   std::erase_if(taken_, [&](const auto& entry) {
     const auto* copy = find_copy(entry.first);
-    // Of one that failed what there is stays, unless it was refused or given up.
+    // A failed copy keeps its files, unless it was refused or cancelled.
     if (copy != nullptr && copy->view.state != CopyState::done && !declined_.contains(entry.first)) return false;
     if (copy != nullptr && copy->view.state == CopyState::done && !is_settled(*copy)) return false;
     return !parts_.on_disk(entry.first);
   });
   if (taken_.empty()) first_free_ = disk_free;
-  // After a restart there are some before the first.
+  // After a restart copies exist before the first order.
   if (first_free_ == 0) first_free_ = disk_free;
   std::uint64_t sum = 0;
   for (const auto& [content, bytes] : taken_) sum += content == model.content.bytes ? 0 : bytes;
@@ -269,7 +269,7 @@ Result<> CopyManager::check_disk(const mesh::MeshModel& model, std::uint64_t dis
   const auto most = std::min(mesh::disk_for_copies(disk_free), bound - std::min(bound, sum));
   if (model.bytes <= most) return {};
   return fail(mesh::errc::disk_full,
-              fmt::format("a copy takes {} MiB of disk, and {} MiB may go for copies that nobody ordered",
+              fmt::format("a copy needs {} MiB of disk, but copies for the allocation have only {} MiB left",
                           model.bytes >> 20, most >> 20),
               "model");
 }
@@ -291,15 +291,15 @@ Result<CopyView> CopyManager::order_for_allocation(const mesh::MeshModel& model,
     if (known->view.state == CopyState::done) {
       if (!is_settled(*known) || parts_.on_disk(model.content.bytes)) return known->view;
       decline(model.content.bytes, make_error_code(errc::copy_not_needed),
-              fmt::format("'{}' was copied and isn't on this node's disk any more: corral mesh pull copies it again",
+              fmt::format("the copy of '{}' was removed from this node's disk: `corral mesh pull` copies it again",
                           known->view.model));
       return std::unexpected(declined_.at(model.content.bytes));
     }
   }
   const auto open = std::ranges::count_if(
       copies_, [](const Copy& copy) { return copy.view.by_allocation && !ended(copy.view.state); });
-  if (open >= static_cast<std::ptrdiff_t>(kMaxByAllocation))
-    return fail(mesh::errc::too_many, fmt::format("{} copies that nobody ordered are under way", open), "model");
+  if (open >= static_cast<std::ptrdiff_t>(kMostByAllocation))
+    return fail(mesh::errc::too_many, fmt::format("{} copies for the allocation are running already", open), "model");
   if (auto room = check_disk(model, disk_free); !room) return std::unexpected(room.error());
   auto ordered = order(model);
   if (!ordered) return ordered;
@@ -316,7 +316,7 @@ bool CopyManager::cancel(const Sha256& content) {
   const auto view = *copy;
   remove(content);
   if (!view.by_allocation) return true;
-  decline(content, make_error_code(errc::not_admin_here), "it was given up here: corral mesh pull copies it again");
+  decline(content, make_error_code(errc::not_admin_here), "cancelled on this node: `corral mesh pull` copies it again");
   if (ended(view.state)) return true;
   auto& kept = add(content, view.model, view.total);
   kept.view.by_allocation = true;
@@ -333,13 +333,13 @@ void CopyManager::remove(const Sha256& content) {
   auto task = std::move(at->task);
   copies_.erase(at);
   if (task) task->cancel();
-  // Behind what was begun of it and before what a new order begins: there is one thread for all of that.
+  // Runs after work that has begun for this copy, and before that of a new order, since all of it has one thread.
   if (!was_done) tasks_.spawn("end of a copy", discard(std::move(task), content));
   begin_next();
   keep_marks();
 }
 
-// Which of those that aren't whole are the allocation's outlives this run, as their lists do.
+// The marks of incomplete copies survive this run, like their lists.
 void CopyManager::keep_marks() {
   if (ending_) return;
   std::set<Sha256> open;
@@ -365,7 +365,7 @@ Task<void> CopyManager::discard(std::unique_ptr<async::TaskGroup> ending, Sha256
   };
   co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
   if (ending) co_await ending->join();
-  parts_.place.arrived();  // its last step may have been under way
+  parts_.place.arrived();  // its last step may have finished
 }
 
 std::vector<CopyView> CopyManager::list() const {
@@ -425,7 +425,7 @@ std::vector<mesh::NodeId> CopyManager::sources(const Sha256& content) const {
   return nodes;
 }
 
-// Before a copy begins, not when hours of it are over: files of others are taken only where they can be looked at.
+// Checked before a copy begins, and not after hours of copying: files are accepted only if they can be inspected.
 Task<Result<std::vector<std::filesystem::path>>> CopyManager::fetch(Sha256 content) {
   if (looks_ != Looks::somebody) {
     auto examining = parts_.place.inspector->examine();
@@ -467,7 +467,7 @@ Task<void> CopyManager::run(Sha256 content) {
     parts_.place.arrived();
   } else {
     copy->view.problem = files.error().message;
-    // They are whole: there is nothing to go on with.
+    // The files are complete, so nothing can be resumed.
     if (files.error().code == errc::files_refused) {
       tasks_.spawn("refused files", discard(nullptr, content));
       decline(content, files.error().code, copy->view.problem);

@@ -1,5 +1,5 @@
-// Copies of models from other nodes, and to them. Those that were ordered and aren't whole go on after a restart, and
-// whenever a node is there again that has them.
+// Copies of models from other nodes, and to them. Incomplete copies resume after a restart, and whenever a node with
+// the model becomes reachable.
 //
 // On the loop of the mesh.
 #pragma once
@@ -34,19 +34,19 @@ struct DiskModel {
   std::string source;
   std::vector<std::filesystem::path> paths;  // the projector last
   bool has_projector = false;
-  std::vector<models::FileHash> hashes = {};  // of its files; without steps where those aren't known
+  std::vector<models::FileHash> hashes = {};  // of its files; without steps if those aren't known
 };
 
-// Where copies go, and the threads for it; from whoever makes the node. Nobody else needs these threads: hashing a
-// large model keeps one for minutes. All of them and the inspector or none; none: no copies, neither way.
+// Folder and threads of copies, provided by the creator of the node. The threads do nothing else: hashing a large model
+// takes minutes. Either all of them and the inspector are set, or none; none: no copies in either direction.
 struct CopyStorage {
-  async::ThreadPool* writes = nullptr;  // one thread: what is done to a copy is done in order
-  async::ThreadPool* reads = nullptr;   // of ranges that are given
-  async::ThreadPool* lists = nullptr;   // of what is to be given: reads whole models
+  async::ThreadPool* writes = nullptr;  // one thread: changes to a copy happen in order
+  async::ThreadPool* reads = nullptr;   // for ranges that peers request
+  async::ThreadPool* lists = nullptr;   // for file lists of offered models: reads whole models
   std::filesystem::path folder;
-  std::function<void()> arrived;  // called on the loop of the mesh: there are new files in the folder
+  std::function<void()> arrived;  // called on the loop of the mesh: new files are in the folder
   FileInspector* inspector = nullptr;
-  std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes = {};  // as far as they are known
+  std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes = {};  // as far as known
 };
 
 struct CopyDeskParts {
@@ -56,55 +56,54 @@ struct CopyDeskParts {
   CopyStorage place;
   std::function<std::optional<DiskModel>(const Sha256& content)> on_disk;
   std::function<std::shared_ptr<const mesh::Catalog>()> catalog;
-  std::function<void()> on_change;  // of list(); progress twice a second at most
+  std::function<void()> on_change;  // list() has changed; for progress at most twice a second
 };
 
 class CopyManager final : private mesh::CopyProvider {
  public:
   static constexpr std::size_t kAtATime = 2;
-  static constexpr std::size_t kMaxKept = 64;  // those that ended included
-  static constexpr std::size_t kMaxByAllocation = 4;
-  static constexpr Millis kRest{600'000};   // of one that failed, for the allocation
-  static constexpr Millis kSettle{60'000};  // then a copy that was made is on the disk, and hashed (large ones: later)
-  static constexpr std::size_t kMaxDeclined = 1024;
+  static constexpr std::size_t kMostKept = 64;  // including ended ones
+  static constexpr std::size_t kMostByAllocation = 4;
+  static constexpr Millis kRest{600'000};   // pause after a failure, for the allocation
+  static constexpr Millis kSettle{60'000};  // after this time a finished copy is scanned and hashed (large ones: later)
+  static constexpr std::size_t kMostDeclined = 1024;
 
   CopyManager(async::Executor executor, CopyDeskParts parts);
   ~CopyManager() override;
   CopyManager(const CopyManager&) = delete;
   CopyManager& operator=(const CopyManager&) = delete;
 
-  // Takes up what an earlier run left.
+  // Resumes the copies of an earlier run.
   void start();
-  // Ends what runs; what there is of it stays.
+  // Ends what runs; incomplete files stay.
   async::Task<void> stop();
-  // Other nodes are there, or have other models: what waits may begin.
+  // Nodes or their models have changed: waiting copies may begin.
   void look();
-  // Whether other nodes get copies from here.
+  // Whether peers may copy from here.
   void give(bool on) { gives_ = on; }
-  // Whether somebody could look at the files of a copy on this machine, as far as that is known: it is asked before the
-  // first copy begins, and again with each that is ordered while nobody can.
+  // Whether the files of a copy can be inspected on this machine, as far as known. This is checked before the first
+  // copy, and at each new order while inspection is impossible.
   bool can_take() const { return looks_ != Looks::nobody; }
-  // Whether the allocation may order; if not, what it ordered and isn't whole is removed.
+  // Whether the allocation may order copies; if not, its incomplete copies are removed.
   void allow_allocation(bool on);
 
-  // Orders a copy, for a person; one that was ordered, and one that failed, goes on.
-  // Errors: copy_not_needed (it is here), mesh::errc::not_offered (nobody who can be reached gives it),
-  // mesh::errc::too_many.
+  // Orders a copy for a user; resumes an existing or failed one. Errors: copy_not_needed (it is here),
+  // mesh::errc::not_offered (no reachable node offers it), mesh::errc::too_many.
   Result<CopyView> order(const mesh::MeshModel& model);
-  // The same because the allocation needs it. A copy that failed isn't begun again for a while. One that was made, one
-  // whose files were refused, and one that was given up here is never made again for it. All of them together take half
-  // of the disk that was free before the first. Errors: also not_admin_here (those that were declined),
-  // copy_not_needed (it was made and removed), mesh::errc::disk_full, copy_failed.
+  // Orders a copy for the allocation. A failed copy isn't retried for a while. A copy that was finished, refused by the
+  // inspector, or cancelled here is never made again. All of them together take at most half of the disk space that was
+  // free before the first. Errors: also not_admin_here (those that were declined), copy_not_needed (it was made and
+  // removed), mesh::errc::disk_full, copy_failed.
   Result<CopyView> order_for_allocation(const mesh::MeshModel& model, std::uint64_t disk_free);
   // nullptr: there is none.
   const CopyView* view_of(const Sha256& content) const;
-  // Gives up a copy, and removes what there is of it. One of the allocation's stays in the list as failed, and isn't
-  // ordered by it again. False: there is none.
+  // Cancels a copy, and removes its files. A copy of the allocation stays in the list as failed, and the allocation
+  // doesn't order it again. False: there is no such copy.
   bool cancel(const Sha256& content);
   std::vector<CopyView> list() const;  // the latest orders last
 
  private:
-  // A list that is being made, for all who ask for it; given up with the last of them.
+  // A file list in progress, for all peers that request it; cancelled with the last of them.
   struct Making;
 
   struct Copy {
@@ -137,15 +136,16 @@ class CopyManager final : private mesh::CopyProvider {
   const CopyDeskParts parts_;
   bool gives_ = true;
   bool for_allocation_ = true;
-  enum class Looks : std::uint8_t { unknown, somebody, nobody };  // at files
+  enum class Looks : std::uint8_t { unknown, somebody, nobody };  // whether files can be inspected
   Looks looks_ = Looks::unknown;
   std::deque<Copy> copies_;
-  std::map<Sha256, Error> declined_;       // what the allocation orders here no more, and why
-  std::map<Sha256, std::uint64_t> taken_;  // bytes of those that it ordered, and that are here or to be
-  std::uint64_t first_free_ = 0;           // bytes of the disk, before the first of them
-  std::map<std::pair<Sha256, mesh::NodeId>, std::uint64_t> first_seen_;  // of others for the allocation: bytes done
-  std::set<Sha256> marked_;                                              // in the file of the allocation's
-  std::map<Sha256, mesh::OfferedModelPtr> lists_;                        // of models here that were asked for
+  std::map<Sha256, Error> declined_;       // what the allocation no longer orders here, and why
+  std::map<Sha256, std::uint64_t> taken_;  // bytes of its copies, finished or not
+  std::uint64_t first_free_ = 0;           // free bytes of the disk before the first of them
+  std::map<std::pair<Sha256, mesh::NodeId>, std::uint64_t>
+      first_seen_;                                 // other nodes' copies for the allocation: bytes done
+  std::set<Sha256> marked_;                        // listed in the marks file
+  std::map<Sha256, mesh::OfferedModelPtr> lists_;  // of models here that peers requested
   std::map<Sha256, std::shared_ptr<Making>> making_;
   bool ending_ = false;
   async::TaskGroup tasks_;

@@ -1,5 +1,5 @@
-// Which of the copies that aren't whole yet were ordered by the allocation only: kept in a file beside them. Blocks on
-// the disk, for the thread that writes copies.
+// Which incomplete copies only the allocation has ordered: kept in a file beside them. Blocks on the disk, for the
+// thread that writes copies.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 namespace corral::fleet {
 
-// Without a file, or with a broken one: none, so that nothing is taken for less than an administrator's order.
+// Without a file, or with an invalid one: empty, so that a user's order never counts as one of the allocation.
 std::set<Sha256> read_copy_marks(const std::filesystem::path& folder);
-// A failure is logged. None: the file goes.
+// Logs failures. Without marks the file is removed.
 void write_copy_marks(const std::filesystem::path& folder, const std::set<Sha256>& marks);
 
 }  // namespace corral::fleet

@@ -6,17 +6,15 @@ namespace corral::fleet {
 
 std::string words_of_no_inspector(std::string_view why) {
   return fmt::format(
-      "no model can be copied to this node, since nobody can look at files of other nodes here: {}. The kernel must "
-      "let a "
-      "process lock itself in (seccomp; a container may forbid that): corral mesh doctor tells when it does. Or bring "
-      "the "
-      "files into a folder of models by hand",
+      "can't copy models to this node, since files of other nodes can't be inspected here: {}. The kernel must allow a "
+      "process to sandbox itself (seccomp; a container may forbid it): see `corral mesh doctor`. Or put the files into "
+      "a folder of models by hand",
       why);
 }
 
 bool fits_lent_memory(mesh::KnownNode self, const mesh::MeshModel& model) {
   if (model.facts == nullptr) return false;
-  self.reach = mesh::Reach::linked;  // a node's own loads aren't bounded by what it lends
+  self.reach = mesh::Reach::linked;  // a node's own loads aren't limited by its lent memory
   return mesh::memory_need(*model.facts) <= mesh::headroom_for(self, *model.facts).most;
 }
 

@@ -1,4 +1,4 @@
-// Which copies to this node the allocation may order, and what is said where none can be made. Pure.
+// Which copies to this node the allocation may order, and the message if no copies are possible. Pure.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace corral::fleet {
 
-// What is said where nobody can look at files of other nodes, and the way out.
+// The message if files of other nodes can't be inspected, with the remedy.
 std::string words_of_no_inspector(std::string_view why);
 
-// Whether the model could be loaded at `self`, which is this node, with the memory that it lends.
+// Whether `self`, which is this node, can load the model within the memory that it lends.
 bool fits_lent_memory(mesh::KnownNode self, const mesh::MeshModel& model);
 
 }  // namespace corral::fleet

@@ -1,4 +1,4 @@
-// A copy of a model to this node, as people see it.
+// A copy of a model to this node, for display.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ std::string_view name_of(CopyState state);
 // One copy to this node. A plain value.
 struct CopyView {
   Sha256 content{};
-  std::string model = {};  // as its nodes call it
+  std::string model = {};  // as its nodes name it
   CopyState state = CopyState::waiting;
   std::uint64_t done = 0, total = 0;  // bytes
   double bytes_per_second = 0;
   std::optional<mesh::NodeId> from = {};
-  std::string problem = {};    // of one that failed: why, and the way out
-  bool by_allocation = false;  // nobody ordered it but the allocation
+  std::string problem = {};    // of a failed copy: the cause and the remedy
+  bool by_allocation = false;  // ordered only by the allocation
 };
 
 }  // namespace corral::fleet

@@ -24,8 +24,8 @@ std::optional<std::string_view> behind(std::string_view line, std::string_view w
   return line;
 }
 
-// What bytes can bring about. Signals that somebody else sends, the system short of memory included, say nothing of
-// them.
+// Whether the files' content may have caused the exit. Signals from outside, also for lack of memory, don't depend on
+// the content.
 bool is_of_the_files(const proc::ExitStatus& end) {
   constexpr std::array kOwnDoing = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGXCPU};
   return end == proc::ExitStatus::exited(kFilesRefused) ||
@@ -36,10 +36,10 @@ Task<proc::ExitStatus> end_of(proc::Child& child) { co_return co_await child.wai
 
 }  // namespace
 
-// What a child said, and how it ended.
+// The child's output, and how it ended.
 struct FileInspector::Report {
   std::optional<Error> not_started;
-  std::optional<proc::ExitStatus> end;  // none: it took too long
+  std::optional<proc::ExitStatus> end;  // none: timeout
   bool locked = false;
   proc::Sandboxed sandbox;
   std::string reason;  // the last one
@@ -61,10 +61,10 @@ struct FileInspector::Report {
   }
   Error not_inspected() const {
     if (not_started) return {make_error_code(errc::not_inspected), not_started->message};
-    const auto how = end ? end->describe() : fmt::format("gave no answer for {} s", kLimit.count() / 1000);
+    const auto how = end ? end->describe() : fmt::format("gave no answer within {} s", kLimit.count() / 1000);
     return {make_error_code(errc::not_inspected),
-            reason.empty() ? fmt::format("the process that looks at files of other nodes {}", how)
-                           : fmt::format("the process that looks at files of other nodes: {}", reason)};
+            reason.empty() ? fmt::format("the process that inspects files of other nodes {}", how)
+                           : fmt::format("the process that inspects files of other nodes: {}", reason)};
   }
 };
 
@@ -72,7 +72,7 @@ Task<FileInspector::Report> FileInspector::run(std::vector<std::filesystem::path
   Report report;
   proc::ChildSpec spec{.name = "look at files", .argv = {program_.native(), "inspect-model"}, .binds_itself = true};
   for (const auto& file : files) spec.argv.push_back(file.native());
-  // A thread of the allocator would keep it from having namespaces of its own.
+  // A thread of the allocator would prevent separate namespaces.
   spec.environment = {{"MALLOC_CONF", "background_thread:false"}};
   spec.on_line = [&report](const proc::LogLine& line) {
     if (!line.from_stderr) report.hear(line.text);
@@ -84,7 +84,7 @@ Task<FileInspector::Report> FileInspector::run(std::vector<std::filesystem::path
   }
   auto ending = end_of(**child);
   report.end = co_await async::with_timeout(timers_, kLimit, std::move(ending));
-  // Its hook refers to the report.
+  // The child's on_line callback refers to the report.
   child->reset();
   co_return report;
 }
@@ -100,12 +100,12 @@ Task<Result<>> FileInspector::inspect(std::vector<std::filesystem::path> files) 
   }
   std::string why;
   if (*report.end == proc::ExitStatus::exited(kFilesRefused)) {
-    why = report.reason.empty() ? fmt::format("{}: they are no model", names) : report.reason;
+    why = report.reason.empty() ? fmt::format("{}: no valid model", names) : report.reason;
   } else {
-    why = fmt::format("{}: the process that read them {}", names, report.end->describe());
+    why = fmt::format("{}: the process that reads them {}", names, report.end->describe());
   }
-  log::warning("mesh", "files of another node aren't taken: {}", why);
-  co_return fail(errc::files_refused, fmt::format("the files aren't taken: {}", why));
+  log::warning("mesh", "rejected the files of another node: {}", why);
+  co_return fail(errc::files_refused, fmt::format("the files are rejected: {}", why));
 }
 
 Task<Result<proc::Sandboxed>> FileInspector::examine() {

@@ -1,12 +1,12 @@
-// Looks at the files of a model that another node gave, before they get their names: in a child process that can do
-// nothing but read them (app/inspect_process.h), so that a file that breaks its reader breaks nothing else.
+// Checks the files of a copied model before they get their names. A sandboxed child process reads them
+// (app/inspect_process.h), so that a file that crashes or takes over its reader does no other harm.
 //
-// The child speaks in lines on its standard output, of which the first word counts:
+// The child writes lines to its standard output; the first word of each line counts:
 //   missing FENCE: WHY    of proc/sandbox.h
-//   locked                from here on nothing that it says is believed, but that it refuses
-//   refused WHY           and ends with kFilesRefused
-//   trouble WHY           and ends with kCantInspect
-// It ends with 0 when the files are sound.
+//   locked                sandboxed: of later lines only a refusal is trusted
+//   refused WHY           exits with kFilesRefused
+//   trouble WHY           exits with kCantInspect
+// It exits with 0 if the files are valid.
 #pragma once
 
 #include <filesystem>
@@ -27,18 +27,18 @@ inline constexpr int kFilesRefused = 65, kCantInspect = 69;
 // On one loop.
 class FileInspector {
  public:
-  // For headers of a few megabytes; a disk that hangs mustn't keep a copy for ever.
+  // Reading headers of a few megabytes; limits the time of a copy on a disk that hangs.
   static constexpr Millis kLimit{120'000};
 
   // All outlive it and its tasks. `program`: corral itself.
   FileInspector(proc::Spawner& spawner, async::Timers& timers, std::filesystem::path program)
       : spawner_(spawner), timers_(timers), program_(std::move(program)) {}
 
-  // The files where they are, all parts in their order, the projector last. Cancelling ends the child. Errors:
-  // errc::files_refused, which names the file and the reason; errc::not_inspected, when nobody could look: the child
-  // couldn't be started or locked in, took longer than kLimit, or was ended by somebody.
+  // The files at their temporary place, all parts in order, the projector last. Cancelling ends the child. Errors:
+  // errc::files_refused, which names the file and the reason; errc::not_inspected, if the child couldn't be started or
+  // sandboxed, took longer than kLimit, or was killed.
   async::Task<Result<>> inspect(std::vector<std::filesystem::path> files);
-  // How well a child is locked in on this machine. Errors: not_inspected.
+  // The sandbox of a child on this machine. Errors: not_inspected.
   async::Task<Result<proc::Sandboxed>> examine();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace corral::fleet {
 
-// Nobody can be reached; counts who tried.
+// No peer is reachable; counts attempts.
 class NoPeers : public mesh::Peers {
  public:
   void listen(mesh::PeerEvents&) override {}

@@ -130,7 +130,7 @@ TEST_F(GroupEndTest, ADiskThatHangsHoldsUpNobodyElse) {
   EXPECT_EQ(a.state(), "claiming");
   EXPECT_EQ(b.hands.opens, 0) << "nobody knows yet who has it";
   pass(4000ms);
-  EXPECT_THAT(b.runner->problem(), HasSubstr("the disk gives no answer"));
+  EXPECT_THAT(b.runner->problem(), HasSubstr("the disk does not respond"));
   EXPECT_EQ(a.state(), "waiting");
   a.runner->end(a.plan({}).model);
   // It is told no at once from now on.

@@ -15,7 +15,7 @@ using async::Task;
 
 namespace {
 
-// As router/options/model_options.cpp has it for a model that is alone.
+// As in router/options/model_options.cpp for an unsplit model.
 constexpr Millis kDeadlineBase{60'000};
 constexpr double kSlowDiskBytesPerMilli = 50'000;
 constexpr double kMargin = 3;
@@ -36,7 +36,7 @@ Millis load_deadline(const mesh::SplitPlan& plan) {
   return kDeadlineBase + Millis(static_cast<std::int64_t>(std::min(own + sent, kMaxMillis)));
 }
 
-// Those of one engine while they are being opened.
+// Tunnels of one engine while they are being opened.
 struct GroupEngines::Tunnels {
   Tunnels(async::Executor executor, std::size_t count) : opened(count), stoppers(count), left(count), over(executor) {}
   void stop() {
@@ -47,7 +47,7 @@ struct GroupEngines::Tunnels {
   std::vector<async::CancelSource> stoppers;
   std::size_t left;
   std::optional<Error> failure;
-  async::Event over;  // all are open, or one can't be had
+  async::Event over;  // all are open, or one has failed
 };
 
 void GroupEngines::start(mesh::GroupPlan plan, mesh::PlanTerm of, bool told) {
@@ -59,7 +59,7 @@ void GroupEngines::start(mesh::GroupPlan plan, mesh::PlanTerm of, bool told) {
   tasks_.spawn("mesh: an engine's tunnels", open(std::move(engine)));
 }
 
-// Whatever becomes of it, it is told, or the group would wait for this engine for ever.
+// Reports every result, otherwise the group would wait for this engine permanently.
 Task<void> GroupEngines::open(Ptr engine) {
   std::optional<Result<EngineOrder>> order;
   std::exception_ptr failure;
@@ -131,7 +131,7 @@ Task<std::optional<Result<EngineOrder>>> GroupEngines::prepare(Ptr engine) {
   order.told = engine->told;
   if (order.name.empty()) {
     Error gone(make_error_code(errc::nowhere),
-               fmt::format("'{}' isn't on this node's disk any more", parts_.model_name(plan.model)));
+               fmt::format("'{}' is no longer on this node's disk", parts_.model_name(plan.model)));
     co_return std::unexpected(std::move(gone));
   }
   order.context = plan.split.context;
@@ -160,7 +160,7 @@ Task<std::optional<Result<EngineOrder>>> GroupEngines::prepare(Ptr engine) {
   co_return order;
 }
 
-// What was opened goes with the last who holds it.
+// Open tunnels are closed with their last owner.
 bool GroupEngines::give_up_opening(mesh::PlanTerm of) {
   const auto found = engines_.find(of);
   if (found == engines_.end() || found->second->ordered) return false;
@@ -186,7 +186,7 @@ bool GroupEngines::stop(mesh::PlanTerm of) {
 bool GroupEngines::ended(mesh::PlanTerm of) {
   const auto found = engines_.find(of);
   if (found == engines_.end()) return false;
-  const auto engine = found->second;  // its tunnels end with it
+  const auto engine = found->second;  // its tunnels close with it
   engines_.erase(found);
   return true;
 }

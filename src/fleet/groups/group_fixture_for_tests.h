@@ -1,5 +1,5 @@
-// For tests of groups: nodes in one process, each with a real GroupRunner over played hands, links that are queues, and
-// tunnels that are a word between two nodes. One loop whose turns the test gives, clocks that it moves.
+// For tests of groups: nodes in one process, each with a real GroupRunner over simulated processes, links that are
+// queues, and tunnels that are entries in a list. The test runs the one loop and moves the clocks.
 //
 //   auto& a = add(), &b = add();
 //   a.want({&b});                 // a hosts "m" over b and itself
@@ -57,8 +57,8 @@ class GroupTest : public testing::Test {
     Node& node_;
   };
 
-  // Does what it is told in the next turn of the loop, unless the test says otherwise.
-  class Hands final : public GroupProcesses {
+  // Carries out orders in the next turn of the loop, unless the test changes that.
+  class Hands final : public GroupHands {
    public:
     struct Engine {
       EngineOrder order;
@@ -98,7 +98,7 @@ class GroupTest : public testing::Test {
     void hold(const std::string& name, bool on) override { on ? (void)held.insert(name) : (void)held.erase(name); }
     void members(std::vector<mesh::NodeId> all) override { told_members = std::move(all); }
 
-    // What the test does.
+    // Called by the test.
     void load(mesh::PlanTerm of) {
       const auto found = engines.find(of);
       if (found == engines.end() || found->second.ready) return;
@@ -157,7 +157,7 @@ class GroupTest : public testing::Test {
     std::set<std::string> held;
     std::vector<mesh::NodeId> told_members;
     int starts = 0, opens = 0;
-    int requests = 0;  // that run on its engines
+    int requests = 0;  // running on its engines
     bool loads = true, stops = true, works = true;
     std::string fails, worker_fails;
 
@@ -224,7 +224,7 @@ class GroupTest : public testing::Test {
     }
     bool stands() const { return hosted() && hosted()->running; }
     std::string state() const { return hosted() ? std::string(name_of(hosted()->state)) : "none"; }
-    // "": nothing is left of groups.
+    // Parts of groups that are left; "": none.
     std::string leftovers() const {
       std::string text;
       if (!hands.engines.empty()) text += "engines ";
@@ -239,7 +239,7 @@ class GroupTest : public testing::Test {
     mesh::Boot boot;
     mesh::TestFolder folder;
     async::ThreadPool disk{1};
-    std::atomic<bool> full = false, hangs = false;  // also read by the thread of the disk
+    std::atomic<bool> full = false, hangs = false;  // also read by the disk's thread
     std::promise<void> hang;
     std::atomic<int> writes = 0;
     std::string own_name = "m.gguf";
@@ -295,7 +295,7 @@ class GroupTest : public testing::Test {
     }
     settle();
   }
-  // What each of them sees of it; tunnels end with the link.
+  // What each node sees of the link; tunnels end with it.
   void cut(Node& a, Node& b, mesh::Closing why = {mesh::CloseReason::silent, false, {}}) {
     for (auto [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
       one->peers.up.erase(other->id);
@@ -304,7 +304,7 @@ class GroupTest : public testing::Test {
     break_tunnels(a, b);
     settle();
   }
-  // Its process is gone, with all that it had.
+  // The node's process has ended.
   void kill(Node& node) {
     node.runner.reset();
     node.peers.listener = nullptr;
@@ -355,7 +355,7 @@ class GroupTest : public testing::Test {
     return mesh::BootTime(std::chrono::duration_cast<Millis>(timers.now().time_since_epoch()) + stood_still);
   }
 
-  // Everything happens that can without time passing.
+  // Runs everything that needs no time to pass.
   void settle() {
     for (int quiet = 0; quiet < 3;) {
       for (auto& node : nodes) {

@@ -3,7 +3,7 @@
 namespace corral::fleet {
 namespace {
 
-// Two heartbeats, and the time between two looks at them.
+// Two heartbeat intervals, and the time between two checks.
 constexpr Millis kLately{1250};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// When each linked node was heard last, by the clock of leases; and what the end of a link says about the other
-// process. Belongs to the mesh's loop.
+// The last frame of each linked node, by the clock of leases; and what the end of a link means for the other process.
+// Belongs to the mesh's loop.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 
 namespace corral::fleet {
 
-// A process that says that it stops has ended; so has one whose connection closed under it while it was heard of just
-// now: a cut network closes nothing, and is noticed by silence. Everything else is a cut, as it may well live on.
-// `silent`: since it was heard last. Pure.
+// The other process has ended if it announced its stop, or if its connection closed shortly after its last frame: a cut
+// network closes nothing, and is noticed by silence. Every other end counts as a cut, since the process may still run.
+// `silent`: time since the last frame. Pure.
 mesh::LinkEnd end_of(const mesh::Closing& closing, Millis silent);
 
 class GroupLinks {
@@ -21,18 +21,18 @@ class GroupLinks {
 
   void up(const mesh::NodeId& node, mesh::BootTime now) { nodes_[node] = {now, peers_.last_heartbeat(node)}; }
   void heard(const mesh::NodeId& node, mesh::BootTime now);
-  // When it was heard last.
+  // Returns the time of its last frame.
   mesh::BootTime down(const mesh::NodeId& node, mesh::BootTime now);
-  // At all that are up; a few times a second.
+  // Checks all linked nodes; call it a few times a second.
   void look(mesh::BootTime now);
 
  private:
   struct Node {
     mesh::BootTime heard;
-    std::optional<MonoTime> beat;  // the last heartbeat that was seen here
+    std::optional<MonoTime> beat;  // the last heartbeat that this loop saw
   };
   const mesh::Peers& peers_;
-  std::map<mesh::NodeId, Node> nodes_;  // that are up
+  std::map<mesh::NodeId, Node> nodes_;  // with a link
 };
 
 }  // namespace corral::fleet

@@ -14,9 +14,9 @@ using mesh::PlanTerm;
 
 namespace {
 
-constexpr Millis kDiskAgain{10'000};    // after a disk that could note nothing
-constexpr Millis kDiskPatience{3'000};  // then it counts as hung
-constexpr Millis kRest{60'000};         // of an owner who wanted the memory back
+constexpr Millis kDiskAgain{10'000};    // after a failed write
+constexpr Millis kDiskPatience{3'000};  // then the disk counts as hung
+constexpr Millis kRest{60'000};         // after a recall by the owner
 constexpr Millis kWorkerPatience{15'000};
 constexpr Millis kWorkerLook{25};
 
@@ -54,7 +54,7 @@ bool GroupMemory::take(const mesh::GroupEffect& effect) {
     carry_out(effect);
     return true;
   }
-  // Of answers to one host the last one says it all: whoever asks again and again fills nothing.
+  // Only the last answer to a host matters, so repeated requests don't fill the queue.
   if (told)
     std::erase_if(waiting_,
                   [&](const auto& one) { return is_recall(effect) ? is_recall(one) : granting(one) != nullptr; });
@@ -111,7 +111,7 @@ void GroupMemory::disk_answered(const Result<>& written) {
 
 void GroupMemory::say_problem(std::string cause) {
   if (!cause.empty()) {
-    cause = fmt::format("nobody gets this node's memory for a split, as who has it can't be written down: {}", cause);
+    cause = fmt::format("this node grants no memory for splits, because it can't record the host: {}", cause);
   }
   if (cause == problem_) return;
   problem_ = std::move(cause);
@@ -122,7 +122,7 @@ void GroupMemory::say_problem(std::string cause) {
 void GroupMemory::look() {
   const auto now = parts_.timers.now();
   if (const auto since = file_.waiting_since()) {
-    if (now - *since >= kDiskPatience) say_problem("the disk gives no answer");
+    if (now - *since >= kDiskPatience) say_problem("the disk does not respond");
   } else if (!problem_.empty() && now >= disk_again_ && !noting_) {
     disk_again_ = now + kDiskAgain;
     file_.write(noted_, [this](const auto& written) { disk_answered(written); });
@@ -139,7 +139,7 @@ void GroupMemory::carry_out(const mesh::GroupEffect& effect) {
 }
 
 void GroupMemory::open(const mesh::OpenWorker& effect) {
-  // A host's own share is a part of its engine's load. And the time of a grant may be over before the disk answered.
+  // A host's own share is a part of its engine's load. And the grant may have expired before the disk answered.
   if (effect.host == own_ || !is_granted(effect.host, effect.grant.of)) return;
   worker_ = std::make_shared<Worker>();
   worker_->order = {.host = effect.host,
@@ -155,11 +155,11 @@ void GroupMemory::open(const mesh::OpenWorker& effect) {
 void GroupMemory::reap(const mesh::ReapWorker& effect) {
   if (!is_worker(effect.host, effect.of)) return groups_.worker_reaped(parts_.now());
   const auto before = std::exchange(worker_->state, Worker::State::reaping);
-  if (before == Worker::State::restarting || before == Worker::State::reaping) return;  // asked already
+  if (before == Worker::State::restarting || before == Worker::State::reaping) return;  // ordered already
   parts_.hands.reap_worker(effect.host, effect.of);
 }
 
-// Nothing while the owner wants it, and a while after; nor while somebody gives it back.
+// Lends nothing during a recall by the owner and a while after it, nor while a host is releasing the memory.
 void GroupMemory::apply_lend() {
   if (winding_) return;
   if (recalled_) {
@@ -201,7 +201,7 @@ Task<Result<std::string>> GroupMemory::worker_for(NodeId host, ContentKey model,
   while (true) {
     const auto worker = is_worker(host, of) ? worker_ : nullptr;
     if (!worker || worker->order.model != model || worker->state == Worker::State::reaping)
-      co_return fail(errc::nowhere, "this plan hasn't got this node's memory, or hasn't got it any more");
+      co_return fail(errc::nowhere, "this plan has no grant of this node's memory, or no longer has one");
     if (worker->state == Worker::State::ready) co_return worker->socket;
     if (worker->state == Worker::State::failed) {
       if (restarted || !worker->again.take(parts_.timers.now())) co_return std::unexpected(*worker->failure);
@@ -211,7 +211,7 @@ Task<Result<std::string>> GroupMemory::worker_for(NodeId host, ContentKey model,
     }
     if (parts_.timers.now() >= until) {
       co_return worker->failure ? Result<std::string>(std::unexpected(*worker->failure))
-                                : fail(errc::nowhere, "its worker didn't start in time");
+                                : fail(errc::nowhere, "the worker didn't start in time");
     }
     auto pause = parts_.timers.sleep_for(kWorkerLook);
     co_await std::move(pause);
@@ -250,8 +250,7 @@ bool GroupMemory::worker_reaped(const NodeId& host, PlanTerm of) {
 
 bool GroupMemory::recall(const NodeId& host, PlanTerm of) {
   if (!is_worker(host, of)) return false;
-  log::info("mesh", "the memory that {} has for '{}' is wanted back", worker_->order.host_name,
-            worker_->order.model_name);
+  log::info("mesh", "recalling the memory that {} uses for '{}'", worker_->order.host_name, worker_->order.model_name);
   recalled_ = true;
   rest_until_ = parts_.timers.now() + kRest;
   groups_.recall(parts_.now());

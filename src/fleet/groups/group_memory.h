@@ -1,8 +1,8 @@
-// This node's memory as hosts elsewhere have it: one at a time, with a worker of its own. What lets a host have it
-// waits until the disk knows who that is; nothing else waits for the disk.
+// Grants of this node's memory to other hosts: one host at a time, with a worker for it. A grant is sent after the disk
+// has recorded its host; nothing else waits for the disk.
 //
-// A disk that is full or hangs: who asks is refused, and problem() says why, until it writes again. What this node
-// hosts itself goes on: its own engines end with it, so nobody need know of them after a restart.
+// While the disk is full or hangs, hosts are refused, and problem() says why. Groups that this node hosts continue:
+// their engines end with this process, so a restart needs no record of them.
 //
 // Belongs to the mesh's loop.
 #pragma once
@@ -22,7 +22,7 @@ namespace corral::fleet {
 
 class GroupMemory {
  public:
-  // All outlive it. `file` has been read: it says `former`. `settle` has what the core says carried out.
+  // All outlive it. `file` has been read and contained `former`. `settle` carries out pending effects of the core.
   GroupMemory(const GroupParts& parts, mesh::NodeId own, HolderFile& file, std::optional<mesh::NodeId> former,
               mesh::Groups& groups, std::function<void()> settle)
       : parts_(parts),
@@ -33,11 +33,11 @@ class GroupMemory {
         settle_(std::move(settle)),
         settled_(parts.timers.now() + mesh::GrantRules().lease) {}
 
-  // Carries it out, now or once the disk has answered; false: it isn't about this node's memory.
+  // Carries out the effect, now or after the disk has answered; false: the effect doesn't concern this node's memory.
   bool take(const mesh::GroupEffect& effect);
-  // True: it is an ask that can't be heeded now, and was answered.
+  // True: the message is a request for a grant that is impossible now, and was answered.
   bool refuses(const mesh::NodeId& from, const mesh::GroupMessage& message);
-  // Now and then.
+  // Called from time to time.
   void look();
 
   void lend(std::uint64_t bytes) { lent_ = bytes; }
@@ -46,26 +46,26 @@ class GroupMemory {
   const std::string& problem() const { return problem_; }
   async::Task<Result<std::string>> worker_for(mesh::NodeId host, mesh::ContentKey model, mesh::PlanTerm of);
 
-  // As of GroupReports. True: it was the worker that is here.
+  // As in GroupReports. True: the worker is the current one.
   bool worker_ready(const mesh::NodeId& host, mesh::PlanTerm of, std::string socket);
   bool worker_failed(const mesh::NodeId& host, mesh::PlanTerm of, Error why);
   bool worker_reaped(const mesh::NodeId& host, mesh::PlanTerm of);
   bool recall(const mesh::NodeId& host, mesh::PlanTerm of);
 
-  // What another host has is asked back.
+  // Recalls the memory that another host uses.
   void take_back(mesh::BootTime now);
-  // Tells whoever has it to give it back; nobody gets it any more.
+  // Recalls the memory; no host gets it from now on.
   void wind_down(mesh::BootTime now);
   // Ends what runs.
   void force(mesh::BootTime now);
-  // Nothing of others is here.
+  // No other host uses memory here.
   bool is_quiet() const { return !worker_ && !groups_.granter().grant(); }
 
  private:
-  // What runs here for a host.
+  // A worker for a host.
   struct Worker {
     enum class State : std::uint8_t { starting, ready, failed, restarting, reaping };
-    static constexpr mesh::RateLimit kAgain{.each_second = 0.2, .at_once = 3};  // one that ended by itself
+    static constexpr mesh::RateLimit kAgain{.each_second = 0.2, .at_once = 3};  // restarts of a worker that exited
     WorkerOrder order;
     State state = State::starting;
     std::string socket;
@@ -88,14 +88,14 @@ class GroupMemory {
   const GroupParts& parts_;
   const mesh::NodeId own_;
   HolderFile& file_;
-  std::optional<mesh::NodeId> noted_;  // what the file says, or is about to
+  std::optional<mesh::NodeId> noted_;  // content of the file, written or being written
   mesh::Groups& groups_;
   const std::function<void()> settle_;
-  const MonoTime settled_;  // who had it in the life before believes in it no longer
+  const MonoTime settled_;  // leases of the previous epoch have expired by then
 
   std::shared_ptr<Worker> worker_;
-  std::optional<mesh::NodeId> noting_;     // that host is being written down,
-  std::deque<mesh::GroupEffect> waiting_;  // and this waits for it
+  std::optional<mesh::NodeId> noting_;     // this host is being recorded,
+  std::deque<mesh::GroupEffect> waiting_;  // and these effects wait for that
   std::string problem_;
   MonoTime disk_again_{};
 

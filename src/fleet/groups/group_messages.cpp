@@ -14,28 +14,27 @@ std::string in_words(mesh::GrantDecision verdict, const std::string& node, std::
     case mesh::GrantDecision::taken:
       return fmt::format("another group has the memory of {}", node);
     case mesh::GrantDecision::reaping:
-      return fmt::format("{} is just ending what it ran before", node);
+      return fmt::format("{} is still ending its previous worker", node);
     case mesh::GrantDecision::recalled:
       return fmt::format("the owner of {} wants its memory back", node);
     case mesh::GrantDecision::settling:
-      return fmt::format("{} has just started, and waits for who had its memory before", node);
+      return fmt::format("{} has just started, and waits for the lease of the previous host", node);
     case mesh::GrantDecision::too_little:
       return fmt::format("{} lends less than the {} that its share takes", node, mesh::in_gb(bytes));
     case mesh::GrantDecision::too_often:
-      return fmt::format("{} was asked for its memory too often just now", node);
+      return fmt::format("{} got too many requests for its memory", node);
   }
   return {};
 }
 
 std::string of_refusal(const mesh::GroupHost::Refusal& refusal, const GroupMessages& words) {
   if (refusal.engine) {
-    return words.engine.empty() ? std::string("its engine ended soon each time it was started")
+    return words.engine.empty() ? std::string("its engine ended soon after each start")
                                 : fmt::format("its engine ended each time it was started: {}", words.engine);
   }
   const auto name = words.name(refusal.node);
   if (!refusal.verdict)
-    return words.linked(refusal.node) ? fmt::format("{} gave no answer", name)
-                                      : fmt::format("there is no link to {}", name);
+    return words.linked(refusal.node) ? fmt::format("{} gave no answer", name) : fmt::format("no link to {}", name);
   const auto* share = words.plan.share_of(refusal.node);
   return in_words(*refusal.verdict, name, share != nullptr ? share->total() : 0);
 }
@@ -47,7 +46,7 @@ std::string why_not_standing(const mesh::GroupHost& host, const GroupMessages& w
   using State = mesh::GroupHost::State;
   if (host.state() == State::waiting || host.state() == State::standing) {
     for (const auto& node : words.plan.nodes())
-      if (!words.linked(node)) return fmt::format("there is no link to {}", words.name(node));
+      if (!words.linked(node)) return fmt::format("no link to {}", words.name(node));
   }
   return words.engine;
 }

@@ -1,4 +1,4 @@
-// Why a group doesn't stand, in words for people. Pure.
+// Why a group doesn't serve, as text for users. Pure.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@ namespace corral::fleet {
 
 struct GroupMessages {
   const mesh::GroupPlan& plan;
-  std::function<std::string(const mesh::NodeId&)> name;  // of a node
+  std::function<std::string(const mesh::NodeId&)> name;  // name of a node
   std::function<bool(const mesh::NodeId&)> linked;
-  std::string engine;  // what its engine said last; empty: nothing
+  std::string engine;  // last message of its engine; empty: none
 };
 
-// "b lends less than the 4.1 GB that its share takes"; empty: nothing is wrong.
-std::string why_not_standing(const mesh::GroupHost& host, const GroupMessages& words);
+// "b lends less than the 4.1 GB that its share takes"; empty: no problem.
+std::string why_not_standing(const mesh::GroupHost& host, const GroupWords& words);
 
 }  // namespace corral::fleet

@@ -27,7 +27,7 @@ using mesh::PlanTerm;
 
 namespace {
 
-constexpr Millis kForced{10'000};    // at the end, for what is being killed
+constexpr Millis kForced{10'000};    // at the end, for processes that are being killed
 constexpr Millis kLastWords{1'000};  // at the end, for the disk
 constexpr Millis kLook{25};
 
@@ -75,7 +75,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     const auto now = enter();
     const bool changes = groups_.want(std::move(plan), cause, now);
     if (changes || by_hand) notes_[model].by_hand = by_hand;
-    groups_.tick(now);  // what can begin begins at once
+    groups_.tick(now);  // starts what is possible at once
     settle();
     return changes;
   }
@@ -108,7 +108,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     force();
     auto forcing = until_quiet(parts_.timers.now() + kForced);
     co_await std::move(forcing);
-    if (!is_quiet()) log::warning("mesh", "something of a group didn't end in time");
+    if (!is_quiet()) log::warning("mesh", "parts of a group didn't end in time");
     parts_.peers.forget(*this);
     tasks_.cancel();
     co_await tasks_.join();
@@ -135,14 +135,14 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
   }
 
  private:
-  // Of a hosted model, what the core doesn't know.
+  // Facts about a hosted model that the core doesn't know.
   struct Note {
     bool by_hand = false;
-    std::string engine;  // what it said last, while none has loaded since
+    std::string engine;  // its last message, if no engine has loaded since
     std::optional<MonoTime> wrong_since;
   };
 
-  // ---- what happens
+  // ---- events
 
   void link_up(const NodeId& peer, const mesh::Hello& hello) override {
     tell([&](BootTime now) {
@@ -175,7 +175,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     engine->ready = true;
     engine->progress.reset();
     if (const auto note = notes_.find(model); note != notes_.end()) note->second.engine.clear();
-    log::info("mesh", "'{}' stands: {}", parts_.model_name(model), mesh::in_words(engine->plan.split));
+    log::info("mesh", "'{}' is ready as a split: {}", parts_.model_name(model), mesh::in_words(engine->plan.split));
     settle();
   }
   void engine_progress(const ContentKey&, PlanTerm of, double fraction) override {
@@ -196,7 +196,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
       if (const auto note = notes_.find(model); note != notes_.end()) note->second.engine = std::move(why);
     }
     tell([&](BootTime now) {
-      // Whoever gave it up doesn't want it back at once.
+      // After this node gave the engine up, the group must not restart at once.
       if (how == EngineEnd::given_up) groups_.end(model, now);
       groups_.engine_ended(model, of, now);
     });
@@ -228,14 +228,14 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     }
   }
 
-  // ---- telling the core, and doing what it says
+  // ---- the core: input, effects
 
   void tell(const auto& call) {
     const auto now = enter();
     call(now);
     settle();
   }
-  // Who stood still lets time pass first.
+  // After a pause of the process, expired times are handled first.
   BootTime enter() {
     const auto now = parts_.now();
     if (now - last_ >= 2 * mesh::kGroupTick) groups_.tick(now);
@@ -243,7 +243,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     return now;
   }
   void settle() {
-    // Whoever is called here may call again: what comes of that is done by the first.
+    // Callbacks may call again; the outer call handles the resulting effects.
     if (std::exchange(settling_, true)) return;
     while (true) {
       auto effects = groups_.take();
@@ -322,7 +322,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     told.under_way = !told.running && (engine != nullptr || host.state() != State::waiting);
     if (engine != nullptr) told.load_progress = engine->progress;
     if (!told.running) told.refusal = why_not(model, host);
-    // Between two tries nothing goes on.
+    // Between two attempts nothing is in progress.
     if (host.state() == State::standing && engine == nullptr) told.under_way = false;
     if (const auto note = notes_.find(model); note != notes_.end()) {
       told.by_hand = note->second.by_hand;
@@ -330,7 +330,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     }
     return told;
   }
-  // Of all that is shown.
+  // Text of all visible state.
   std::string signature() const {
     std::string text = fmt::format("{} {} ", problem(), recalled());
     for (const auto& one : hosted()) {
@@ -349,7 +349,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     mesh::Groups::Options options;
     options.own = own_;
     options.life = parts_.peers.boot().epoch;
-    // What this node had given itself went with the process.
+    // Grants to this node itself ended with the previous process.
     if (former_ != own_) options.former = former_;
     options.seed = parts_.seed;
     return options;
@@ -367,7 +367,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
       auto moving = moved();
       co_await async::with_timeout(parts_.timers, until - parts_.timers.now(), std::move(moving));
     }
-    // The last word for the disk, which the next start would wait for.
+    // Waits for the last write, which saves waiting time at the next start.
     const auto last = parts_.timers.now() + kLastWords;
     while (is_quiet() && file_.waiting_since() && parts_.timers.now() < last) {
       auto pause = parts_.timers.sleep_for(kLook);

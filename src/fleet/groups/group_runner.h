@@ -1,9 +1,9 @@
-// Runs the groups of this node: what mesh::Groups decides is carried out here. Messages go over links, this node's
-// memory is remembered on the disk, workers and engines are begun and ended by GroupProcesses, and an engine's tunnels
-// are open before it starts and closed when it has ended.
+// Runs the groups of this node by carrying out the effects of mesh::Groups. It sends messages over links, and records
+// the use of this node's memory on the disk. GroupHands starts and ends workers and engines. An engine's tunnels open
+// before its start and close after its end.
 //
-// On the mesh's loop. Nothing waits for it: what takes long runs beside, and a disk that hangs costs grants to others
-// and nothing else.
+// On the mesh's loop, which never blocks: slow work runs in tasks, and a disk that hangs only prevents grants to other
+// nodes.
 #pragma once
 
 #include <filesystem>
@@ -22,12 +22,12 @@
 
 namespace corral::fleet {
 
-// Now, by CLOCK_BOOTTIME.
+// The current time by CLOCK_BOOTTIME.
 mesh::BootTime boot_now();
 
 Result<> write_safely(const std::filesystem::path& file, std::string_view text);
 
-// The end of a tunnel to a worker that an engine here dials. Dropping `keeps` closes it.
+// The local end of a tunnel to a worker, which an engine here connects to. Dropping `keeps` closes it.
 struct OpenTunnel {
   std::string endpoint;  // "127.0.0.1:P"
   std::shared_ptr<void> keeps;
@@ -39,18 +39,19 @@ struct GroupParts {
   async::Executor executor;
   async::Timers& timers;
   mesh::Peers& peers;
-  GroupProcesses& hands;
-  // Opens one to the worker that `node` runs for this plan. Errors: in words of what is wrong there.
+  GroupHands& hands;
+  // Opens a tunnel to the worker that `node` runs for this plan. Errors: that node's reason as text.
   std::function<async::Task<Result<OpenTunnel>>(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of)>
       open_tunnel;
-  std::filesystem::path folder;  // of the mesh: who had this node's memory last
-  async::ThreadPool& disk;       // for files of that folder alone: it may hang
+  std::filesystem::path folder;  // of the mesh: records the last host that used this node's memory
+  async::ThreadPool& disk;       // only for files of that folder: it may hang
   std::function<std::string(const mesh::NodeId&)> node_name;
-  std::function<std::string(const mesh::NodeId&)> llama_of;        // its version; empty: not known
-  std::function<std::string(const mesh::ContentKey&)> own_name;    // of a model on this node's disk; empty: it isn't
-  std::function<std::string(const mesh::ContentKey&)> model_name;  // for people, whoever has it
+  std::function<std::string(const mesh::NodeId&)> llama_of;  // its version; empty: unknown
+  std::function<std::string(const mesh::ContentKey&)>
+      own_name;  // of a model on this node's disk; empty: not on this disk
+  std::function<std::string(const mesh::ContentKey&)> model_name;  // for display, also of models at other nodes only
   std::function<mesh::BootTime()> now = boot_now;
-  // Writes a small file so that it outlives a power loss; on the thread.
+  // Writes a small file that survives a power loss; on the thread.
   std::function<Result<>(const std::filesystem::path&, std::string_view text)> write = write_safely;
   std::uint64_t seed = 0;  // for back-offs
 };
@@ -65,37 +66,36 @@ class GroupRunner {
   GroupRunner& operator=(const GroupRunner&) = delete;
 
   void start();
-  // Nothing new begins. What is hosted ends once its requests have, and who uses this node's memory is told to give it
-  // back, within that time.
+  // Starts nothing new. Hosted groups end after their requests, and hosts that use this node's memory are asked to
+  // release it, within that time.
   void wind_down(Millis within);
-  // Ends all of it: waits for what winds down, as long as that was given, then cuts it. Nothing is left when it
-  // returns.
+  // Ends everything: waits until the time of wind_down() is over, then stops the rest. Nothing is left when it returns.
   async::Task<void> stop();
 
-  // This node is to host a model. False: nothing changes (mesh::Groups::want). `by_hand`: somebody here said so, and
-  // it counts as the owner's; that is remembered also of a group that stands already.
+  // Hosts a model. False: nothing changes (mesh::Groups::want). `by_hand`: a user of this node ordered it, so it counts
+  // as the owner's. An existing group gets this mark, too.
   bool want(mesh::GroupPlan plan, mesh::PlanCause cause, bool by_hand = false);
   void end(const mesh::ContentKey& model);
-  // What hosts elsewhere may have of this node's memory. 0 until then.
+  // Sets the memory that other hosts may use. 0 until the first call.
   void lend(std::uint64_t bytes);
 
-  // What another host has of this node's memory is given back, as if its owner wanted it; others may have it then.
+  // Recalls the memory that another host uses, as its owner would; other hosts may get it then.
   void take_back();
 
-  // A model that this node hosts, or tries to.
+  // A model that this node hosts, or tries to start.
   struct Hosted {
     mesh::GroupPlan plan;
     mesh::PlanTerm of;
-    std::string name;  // on this node's disk; empty: it isn't there any more
+    std::string name;  // on this node's disk; empty: no longer on it
     mesh::GroupHost::State state{};
-    bool running = false;                 // its engine has loaded, and takes requests
-    bool under_way = false;               // something goes on that may make it stand
+    bool running = false;                 // its engine has loaded and serves requests
+    bool under_way = false;               // a step is in progress that may complete the group
     std::optional<double> load_progress;  // while the engine loads
-    std::string refusal;                  // why it doesn't stand: who said no and why, in words
-    std::optional<MonoTime> wrong_since;  // that something went wrong, since it ran last
+    std::string refusal;                  // why it doesn't serve: the node that refused, and its reason
+    std::optional<MonoTime> wrong_since;  // time of the first failure since it last served
     bool by_hand = false;
   };
-  // The one that has this node's memory; of this node's own plans it isn't told.
+  // The use of this node's memory by another host; this node's own plans aren't included.
   struct Shared {
     mesh::NodeId host;
     mesh::ContentKey model;
@@ -103,26 +103,26 @@ class GroupRunner {
     std::string model_name;
     std::uint64_t bytes = 0;
     bool ready = false;    // its worker runs
-    bool reaping = false;  // ... is being ended
-    std::string problem;   // what became of the worker last; empty: nothing is wrong
+    bool reaping = false;  // its worker is being ended
+    std::string problem;   // the last failure of the worker; empty: none
   };
   std::vector<Hosted> hosted() const;  // sorted by model
   std::optional<Shared> shared() const;
-  // This node's owner wants the memory back, or did so lately.
+  // This node's owner has recalled the memory, now or shortly before.
   bool recalled() const;
-  // Nodes of a hosted plan that are gone for good.
+  // Nodes of a hosted plan that count as ended.
   std::vector<mesh::NodeId> lost(const mesh::ContentKey& model) const;
-  // All nodes that are: their process is known to have ended, or nothing was heard of them for long.
+  // All nodes that count as ended: their process is known to have ended, or they have been silent for long.
   std::vector<mesh::NodeId> lost() const;
-  // What is wrong with this node as one that lends; empty: nothing.
+  // A problem that prevents grants of this node's memory; empty: none.
   const std::string& problem() const;
-  // What any of these say has changed.
+  // A result of these methods has changed.
   void on_change(std::function<void()> changed);
 
-  // For the door of tunnels: the socket of the worker that runs here for that host and plan. Waits for one that is just
-  // starting, 15 s at most; one that has ended is started again. Errors: no_mesh, what became of the worker.
+  // For TunnelDoor: the socket of this node's worker for the host and plan. Waits for a starting worker, 15 s at most;
+  // restarts one that has ended. Errors: nowhere, or the last failure of the worker.
   async::Task<Result<std::string>> worker_for(mesh::NodeId host, mesh::ContentKey model, mesh::PlanTerm of);
-  // Whoever carries out tells this.
+  // Receives reports of GroupHands.
   GroupReports& reports();
 
  private:

@@ -208,7 +208,7 @@ TEST_F(GroupTest, AModelThatIsntOnTheDiskAnyMoreSaysSo) {
   auto &a = add(), &b = add();
   a.own_name.clear();
   a.want({&b});
-  EXPECT_THAT(a.hosted()->refusal, HasSubstr("'m' isn't on this node's disk any more"));
+  EXPECT_THAT(a.hosted()->refusal, HasSubstr("'m' is no longer on this node's disk"));
   EXPECT_EQ(a.hands.starts, 0);
 }
 

@@ -60,7 +60,7 @@ std::vector<SplitNews> news_of(const Allotment& allotment) {
   for (const auto& lack : allotment.allocation.unserved) {
     const bool never = lack.lack == UnservedReason::no_memory || lack.lack == UnservedReason::no_links ||
                        lack.lack == UnservedReason::too_slow;
-    // A request is what it waits for.
+    // These models only wait for a request.
     const bool on_demand = lack.lack == UnservedReason::not_asked || lack.lack == UnservedReason::resting ||
                            lack.lack == UnservedReason::told;
     if ((!never && !on_demand) || !needs_several(allotment.situation, lack.model)) continue;

@@ -1,4 +1,4 @@
-// Groups as people see them. Plain values.
+// Groups for display. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct GroupPart {
   friend bool operator==(const GroupPart&, const GroupPart&) = default;
 };
 
-// A model that this node hosts over several, or tries to.
+// A split model that this node hosts, or tries to start.
 struct GroupView {
-  std::string model;  // as the mesh calls it
+  std::string model;  // the mesh's name of the model
   mesh::ContentKey content;
   std::string status;                   // waiting, claiming, loading, ready, draining, stopping
   std::vector<GroupPart> parts = {};    // in the order of layers, this node's last
@@ -29,11 +29,11 @@ struct GroupView {
   double load_seconds = 0;              // predicted
   std::optional<double> progress = {};  // of the load
   bool by_hand = false;
-  std::string problem = {};  // why it doesn't stand
+  std::string problem = {};  // why it doesn't serve
   friend bool operator==(const GroupView&, const GroupView&) = default;
 };
 
-// What another host has of this node's memory.
+// This node's memory that another host uses.
 struct ShareView {
   std::string model;
   mesh::NodeId host;
@@ -45,10 +45,10 @@ struct ShareView {
 
 GroupView view_of(const GroupRunner::Hosted& hosted, std::string model);
 ShareView view_of(const GroupRunner::Shared& shared);
-// What requests are to know of it.
+// The state of a group for requests.
 SplitNews news_of(const GroupRunner::Hosted& hosted);
-// And of what has no group: models that are going to be split, or would be if somebody asked, and those that can't be
-// held by all together either. Without names.
+// The state of models without a group: models that are going to be split, or would be on demand, and models that no
+// group can hold either. Without names.
 std::vector<SplitNews> news_of(const Allotment& allotment);
 
 }  // namespace corral::fleet

@@ -26,7 +26,7 @@ std::optional<mesh::NodeId> HolderFile::read() {
     if (line == kNobody) return std::nullopt;
     if (const auto host = mesh::parse_node_id(line)) return host;
     const auto aside = set_aside(file_.path());
-    log::warning("mesh", "'{}' doesn't say who has this node's memory and was moved to '{}'", file_.path().native(),
+    log::warning("mesh", "'{}' contains no valid node id and was renamed to '{}'", file_.path().native(),
                  aside.native());
   } else {
     log::warning("mesh", "{}", text.error().message);

@@ -1,5 +1,5 @@
-// Who has this node's memory, on the disk: the next life of this node has to know whom it was given to, since that host
-// may still believe in its lease.
+// Records on the disk which host uses this node's memory. After a restart this node needs to know it, since that host
+// may still rely on its lease.
 //
 // Belongs to one loop.
 #pragma once
@@ -17,18 +17,18 @@ inline constexpr const char* kHolderFile = "holder";
 
 class HolderFile {
  public:
-  // As of KeptFile. `disk`: of no other folder's files, which mustn't hold it up.
+  // As in KeptFile. `disk`: used for no other folder's files, which could delay it.
   HolderFile(async::Executor executor, async::Timers& timers, async::ThreadPool& disk,
              const std::filesystem::path& folder, KeptFile::Write write);
 
-  // What the last life wrote; nothing: nobody has it. What can't be read is put aside and counts as a host that is
-  // nobody's id: all others wait for a lease's time. Blocks for a small file.
+  // What the previous process wrote; nullopt: no host. An unreadable file is renamed and counts as a host with an
+  // unused id: all hosts wait for the time of a lease. Blocks for a small file.
   std::optional<mesh::NodeId> read();
   // As KeptFile::write().
   void write(const std::optional<mesh::NodeId>& host, KeptFile::Done done);
-  // Since when the disk gives no answer to what is being written.
+  // Start of the write that the disk has not finished.
   std::optional<MonoTime> waiting_since() const { return file_.waiting_since(); }
-  // Waits for nothing.
+  // Ends without waiting for writes.
   async::Task<void> stop() { return file_.stop(); }
 
  private:

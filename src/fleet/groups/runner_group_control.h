@@ -1,4 +1,4 @@
-// The groups that this node runs, as the allotter sees them.
+// GroupDesk over the GroupRunner.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@ namespace corral::fleet {
 
 class RunnerGroupControl final : public GroupControl {
  public:
-  // How long nobody has asked for a model of this node's disk, by its name.
+  // Time since the last request for a model of this disk, by its name.
   using IdleOf = std::function<Millis(const std::string& name)>;
-  // What a model is called now: a group keeps the key that it was claimed with, also when its file has been hashed.
+  // The current key of a model: a group keeps the key of its start, even after the file was hashed.
   using NowCalled = std::function<mesh::ContentKey(const mesh::ContentKey& model)>;
   // The runner outlives it.
   RunnerGroupControl(GroupRunner& runner, IdleOf idle_of, NowCalled now_called)

@@ -1,4 +1,4 @@
-// What groups need of whoever makes the node, so that this machine can be a part of one. Without it models aren't split
+// What the creator of a node provides, so that this machine can be part of a group. Without it models aren't split
 // here.
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace corral::fleet {
 
-struct GroupConfig {
-  GroupProcesses* hands = nullptr;
-  // Who hears what came of it; nullptr: nobody any more. Called on the mesh's loop.
+struct GroupPlace {
+  GroupHands* hands = nullptr;
+  // Sets the receiver of reports; nullptr: none. Called on the mesh's loop.
   std::function<void(GroupReports*)> report_to;
   async::ThreadPool* disk = nullptr;  // one thread, for small files of the mesh's folder
-  // What requests are to know, whenever it is different. Called on the mesh's loop.
+  // Publishes the state of split models for requests after each change. Called on the mesh's loop.
   std::function<void(std::vector<SplitNews>)> tell_requests;
 };
 

@@ -16,19 +16,20 @@ using async::Task;
 
 namespace {
 
-constexpr Millis kOthersLoad{60'000};  // is waited for so long
+constexpr Millis kOthersLoad{60'000};  // time to wait for another peer load
 constexpr Millis kProgress{500};
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 
-// What this node can't be asked for.
+// Rejects orders that this node can't carry out.
 Result<> check(const EngineOrder& order, const std::string& llama) {
   for (const auto& part : order.parts) {
     if (part.llama.empty() || part.llama == llama) continue;
-    return fail(errc::split_failed, fmt::format("'{}' has llama.cpp {}, this node {}: a split needs the same on all",
-                                                part.remote.name, part.llama, llama));
+    return fail(errc::split_failed,
+                fmt::format("'{}' has llama.cpp {}, this node {}: a split needs the same version on all nodes",
+                            part.remote.name, part.llama, llama));
   }
-  if (order.parts.empty() || order.own_share <= 0 || order.own_bytes > kMaxBytes)
-    return fail(errc::split_failed, "the plan makes no sense");
+  if (order.parts.empty() || order.own_share <= 0 || order.own_bytes > kMostBytes)
+    return fail(errc::split_failed, "invalid plan");
   return {};
 }
 
@@ -40,7 +41,7 @@ backends::EngineSplit split_of(const EngineOrder& order) {
   return split;
 }
 
-// A worker or a link that went takes the engine with it, whatever was asked.
+// If a worker or a connection was lost first, its loss is the cause of the engine's end.
 std::function<bool()> way_broke(const EngineOrder& order) {
   std::vector<std::shared_ptr<const std::atomic<bool>>> ways;
   for (const auto& part : order.parts)
@@ -48,13 +49,13 @@ std::function<bool()> way_broke(const EngineOrder& order) {
   return [ways = std::move(ways)] { return std::ranges::any_of(ways, [](const auto& way) { return way->load(); }); };
 }
 
-// The plan is made of what all nodes say of the model; its own file says how much it may have.
+// The plan uses announced facts of the model; this node's own file has the actual limit.
 std::uint64_t context_of(const EngineOrder& order, const models::ModelInfo& model) {
   const std::uint64_t trained = model.traits.context_length;
   return std::min<std::uint64_t>(order.context, trained == 0 ? kFirstContext : trained);
 }
 
-// For with_timeout(), which wants a result.
+// For with_timeout(), which needs a result.
 Task<bool> finished(Task<void> task) {
   co_await std::move(task);
   co_return true;
@@ -71,8 +72,8 @@ void RouterGroupProcesses::start(EngineOrder order) {
   engine->tasks.spawn("engine of a group", live(engine));
 }
 
-Task<void> RouterGroupProcesses::live(EnginePtr engine) {
-  // Whoever stops it from the code that it calls finds it waiting.
+Task<void> GroupHouse::live(EnginePtr engine) {
+  // So that an order to stop during the calling code finds the task suspended.
   co_await async::asio::post(async::use_task);
   EngineEnd how = EngineEnd::failed;
   std::string why;
@@ -86,7 +87,7 @@ Task<void> RouterGroupProcesses::live(EnginePtr engine) {
         reports.engine_started(model, of);
       });
       auto gone = lease->wait_for_exit();
-      lease->give_back();  // from here on it is a model like any other
+      lease->give_back();  // from here on the model is like any other
       const auto ending = co_await std::move(gone);
       how = ending.told ? EngineEnd::given_up : EngineEnd::crashed;
       why = ending.told && ending.how.empty() ? "it was unloaded" : ending.how;
@@ -104,15 +105,16 @@ Task<void> RouterGroupProcesses::live(EnginePtr engine) {
 Task<Result<router::Lease>> RouterGroupProcesses::load(EnginePtr engine) {
   const EngineOrder& order = engine->order;
   if (auto fine = check(order, parts_.llama); !fine) co_return std::unexpected(fine.error());
-  // One that was ordered before somebody else listened is still on its way out.
+  // An engine that an earlier receiver ordered may still be ending.
   const auto engines = engines_;
   for (const auto& [key, other] : engines) {
     if (other != engine && other->order.name == order.name && other->asked) co_await other->done.wait();
   }
   auto model = parts_.find(order.name);
-  if (!model) co_return fail(errc::split_failed, fmt::format("'{}' isn't on this node's disk any more", order.name));
-  if (parts_.router.groups().is_there(model->name)) {
-    if (!order.told) co_return fail(errc::split_failed, fmt::format("'{}' is in this node's memory alone", order.name));
+  if (!model) co_return fail(errc::split_failed, fmt::format("'{}' is no longer on this node's disk", order.name));
+  if (parts_.router.is_there(model->name)) {
+    if (!order.told)
+      co_return fail(errc::split_failed, fmt::format("'{}' is in memory unsplit on this node", order.name));
     auto unloading = parts_.router.unload(model->name);
     (void)co_await std::move(unloading);
   }
@@ -152,7 +154,7 @@ void RouterGroupProcesses::drain(const EngineKey& key, std::optional<Millis> wit
   if (found == engines_.end() || found->second->drains) return;
   const EnginePtr engine = found->second;
   engine->drains = true;
-  if (!engine->up) return stop(key);  // nothing runs on it
+  if (!engine->up) return stop(key);  // it has no requests
   engine->asked = true;
   tasks_.spawn("draining of an engine", drain_in_time(engine, within));
 }
@@ -194,7 +196,7 @@ void RouterGroupProcesses::ended(const EnginePtr& engine, EngineEnd how, std::st
   if (std::exchange(engine->over, true)) return;
   const EngineOrder& order = engine->order;
   if (how == EngineEnd::failed || how == EngineEnd::crashed)
-    log::warning("mesh", "the engine of '{}' with parts on other nodes {}: {}", order.name,
+    log::warning("mesh", "the split engine of '{}' {}: {}", order.name,
                  how == EngineEnd::failed ? "didn't load" : "ended", why);
   const bool drained = engine->drains && how == EngineEnd::asked;
   say(engine->ear, [model = order.model, of = order.of, how, drained, why = std::move(why)](GroupReports& reports) {

@@ -1,4 +1,4 @@
-// For tests of RouterGroupProcesses: it over a played router, its reports as lines of text. Both loops are one.
+// For tests of GroupHouse: over a simulated router, with its reports as lines of text. Both loops are one.
 #pragma once
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ class HouseReports final : public GroupReports {
   void worker_reaped(const mesh::NodeId&, mesh::PlanTerm of) override { add("reaped {}", of.term); }
   void recalled(const mesh::NodeId&, mesh::PlanTerm of) override { add("recalled {}", of.term); }
 
-  // What was reported since the last look.
+  // Reports since the last call.
   std::vector<std::string> take() { return std::exchange(lines_, {}); }
   std::vector<std::string> whys;
   std::vector<std::string> progress;

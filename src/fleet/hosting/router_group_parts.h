@@ -1,14 +1,14 @@
-// Inside of RouterGroupProcesses: what it keeps of one engine and of one worker.
+// Internals of GroupHouse: the state of one engine and of one worker.
 #pragma once
 
 #include "fleet/hosting/router_group_processes.h"
 
 namespace corral::fleet {
 
-// Who gave the orders. Orders of one that has gone are reported to nobody.
-struct RouterGroupProcesses::Ear {
+// Receiver of reports. Orders of a previous receiver are not reported.
+struct GroupHouse::Ear {
   async::Executor mesh;
-  GroupReports* reports;  // touched on that loop only
+  GroupReports* reports;  // used on that loop only
 };
 
 struct RouterGroupProcesses::Engine {
@@ -17,13 +17,13 @@ struct RouterGroupProcesses::Engine {
 
   const EngineOrder order;
   const std::shared_ptr<Ear> ear;
-  std::shared_ptr<backends::Backend> backend;  // once its load is asked for
+  std::shared_ptr<backends::Backend> backend;  // set when its load begins
   bool up = false;
-  bool asked = false;   // to end
-  bool drains = false;  // and to be drained before
-  bool over = false;    // reported
+  bool asked = false;   // its end is ordered
+  bool drains = false;  // it drains before it ends
+  bool over = false;    // its end is reported
   async::Event done;
-  async::TaskGroup tasks;  // its life
+  async::TaskGroup tasks;  // its work
 };
 
 struct RouterGroupProcesses::Worker {
@@ -32,13 +32,13 @@ struct RouterGroupProcesses::Worker {
 
   const WorkerOrder order;
   const std::shared_ptr<Ear> ear;
-  WorkerBackend made;  // once its load is asked for
+  WorkerBackend made;  // set when its load begins
   bool reaping = false;
-  bool recalled = false;  // reported
-  bool over = false;      // failed, and reported so
-  std::string ended_for;  // why this house has ended it by itself
+  bool recalled = false;  // the recall is reported
+  bool over = false;      // its failure is reported
+  std::string ended_for;  // why GroupHouse has ended it without an order
   async::Event done;
-  async::TaskGroup tasks;  // its life
+  async::TaskGroup tasks;  // its work
 };
 
 }  // namespace corral::fleet

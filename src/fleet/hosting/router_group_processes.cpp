@@ -29,8 +29,8 @@ void RouterGroupProcesses::say(const std::shared_ptr<Ear>& ear, std::move_only_f
   });
 }
 
-// Nobody who has gone gives orders.
-void RouterGroupProcesses::post(std::move_only_function<void()> work) {
+// Orders without a receiver of reports are ignored.
+void GroupHouse::post(std::move_only_function<void()> work) {
   parts_.home.post([this, work = std::move(work)]() mutable {
     if (!stopping_ && ear_) work();
   });
@@ -80,8 +80,8 @@ Task<void> RouterGroupProcesses::stop() {
   co_await tasks_.join();
 }
 
-// One load for others at a time: while nothing else is in the way, it is waited for.
-Task<Result<router::Lease>> RouterGroupProcesses::acquire(router::GroupLoad load, MonoTime until) {
+// Only one peer load runs at a time: waits for the other one, if nothing else prevents the load.
+Task<Result<router::Lease>> GroupHouse::acquire(router::GroupLoad load, MonoTime until) {
   constexpr Millis kLook{250};
   while (true) {
     auto asking = parts_.router.groups().acquire(load);

@@ -1,12 +1,12 @@
-// What groups of a mesh have done at this node: GroupProcesses over the router. An engine of a plan is a load like any
-// other, but for where its layers are; a worker is a share that the residency core lends, books and recalls, held by a
-// lease for as long as the grant lasts.
+// GroupHands over the router. An engine of a plan is a load like any other, except for the place of its layers. A
+// worker is a share that the residency core lends, accounts for and recalls; a lease holds it as long as the grant
+// lasts.
 //
 //   mesh's loop ── orders, copied ──> home loop: one task for each engine and each worker, from its order to its end
 //               <── reports, copied ──
 //
-// Whatever happens to a process, and whenever an order comes, each is reported exactly once, and only when nothing of
-// it is left. GroupProcesses and listen() belong to the mesh's loop, all the rest to the home loop.
+// Each order is reported exactly once, after its processes are gone, whatever happens to them and whenever orders come.
+// GroupHands and listen() belong to the mesh's loop, everything else to the home loop.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@
 
 namespace corral::fleet {
 
-// A worker's backend, and what it says of itself once it is ready.
+// A worker's backend, and the data that it reports when it is ready.
 struct WorkerBackend {
   std::shared_ptr<backends::Backend> backend;
   std::string socket;
@@ -40,21 +40,21 @@ struct GroupHouseParts {
   async::Loop& home;
   async::Timers& timers;
   router::ModelRouter& router;
-  std::function<backends::ModelPtr(const std::string& name)> find;  // a model on this node's disk; null: none
+  std::function<backends::ModelPtr(const std::string& name)> find;  // a model on this node's disk; nullptr: none
   std::function<std::shared_ptr<backends::Backend>(backends::EngineSplit)> engine;
   std::function<WorkerBackend(backends::ShareOrder)> worker;
-  WeightCaches* caches = nullptr;  // none: weights aren't kept
+  WeightCaches* caches = nullptr;  // none: weights aren't cached
   std::string llama;               // version of this node's engines
 };
 
 class RouterGroupProcesses final : public GroupProcesses {
  public:
-  // What it refers to must outlive it.
-  explicit RouterGroupProcesses(GroupHouseParts parts);
-  ~RouterGroupProcesses() override;
+  // Everything that `parts` refers to must outlive it.
+  explicit GroupHouse(GroupHouseParts parts);
+  ~GroupHouse() override;
 
-  // Who hears reports from now on, on `mesh`'s loop; nullptr: nobody. What others have ordered before ends at once, and
-  // isn't reported to this one. On the mesh's loop.
+  // Sets the receiver of reports, on `mesh`'s loop; nullptr: none. Orders of the previous receiver end at once, and
+  // aren't reported to this one. On the mesh's loop.
   void listen(async::Executor mesh, GroupReports* reports);
 
   void start_engine(EngineOrder order) override;
@@ -65,9 +65,9 @@ class RouterGroupProcesses final : public GroupProcesses {
   void hold(const std::string& name, bool held) override;
   void members(std::vector<mesh::NodeId> all) override;
 
-  // Ends everything; what is ordered afterwards isn't done. Once.
+  // Ends everything; later orders are ignored. Once.
   async::Task<void> stop();
-  // What is still there: for tests.
+  // Engines, workers and tasks that are left: for tests.
   std::size_t leftovers() const { return engines_.size() + workers_.size() + tasks_.running(); }
 
  private:
@@ -107,9 +107,9 @@ class RouterGroupProcesses final : public GroupProcesses {
   async::Task<Result<router::Lease>> acquire(router::GroupLoad load, MonoTime until);
 
   GroupHouseParts parts_;
-  std::shared_ptr<Ear> heard_by_;  // of the mesh's loop: the latest
+  std::shared_ptr<Ear> heard_by_;  // used on the mesh's loop: the latest receiver
 
-  // Of the home loop.
+  // Used on the home loop.
   std::shared_ptr<Ear> ear_;
   bool stopping_ = false;
   std::uint64_t last_share_ = 0;

@@ -48,7 +48,7 @@ TEST_F(GroupHouseTest, OneThatTheOwnerAskedForIsHis) {
 TEST_F(GroupHouseTest, WhatIsInMemoryAloneMakesRoomOnlyForItsOwnersWord) {
   have("a");
   EXPECT_THAT(start(engine_order(1)), ElementsAre("ended 1 failed"));
-  EXPECT_THAT(reports.whys.back(), HasSubstr("alone"));
+  EXPECT_THAT(reports.whys.back(), HasSubstr("unsplit"));
   EXPECT_THAT(backend.alive(), ElementsAre("a"));
   auto order = engine_order(2);
   order.told = true;

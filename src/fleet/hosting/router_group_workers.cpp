@@ -14,15 +14,15 @@ using async::Task;
 
 namespace {
 
-// A process takes a tenth of a second until it is ready. Whoever connects waits 15 s at most.
+// A worker process starts in a tenth of a second. The connecting host waits 15 s at most.
 constexpr Millis kStart{8'000};
-constexpr Millis kOthersLoad{5'000};  // is waited for so long
-constexpr Millis kFolder{2'000};      // a disk that is slower keeps no weights
-constexpr Millis kLookAfter{3'000};   // its folder of weights
-// A node grants itself to one host at a time; more are on their way out.
-constexpr std::size_t kMaxWorkers = 4;
-// Beyond that the sums of the books end.
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
+constexpr Millis kOthersLoad{5'000};  // time to wait for another peer load
+constexpr Millis kFolder{2'000};      // on a slower disk weights aren't cached
+constexpr Millis kLookAfter{3'000};   // interval for trimming its folder of weights
+// A node grants its memory to one host at a time; the others are ending.
+constexpr std::size_t kMostWorkers = 4;
+// Avoids overflow in sums of memory.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
 
 }  // namespace
 
@@ -30,8 +30,8 @@ void RouterGroupProcesses::open(WorkerOrder order) {
   const WorkerKey key(order.host, order.of);
   if (workers_.contains(key)) return;
   const auto worker = std::make_shared<Worker>(parts_.home.executor(), std::move(order), ear_);
-  if (workers_.size() >= kMaxWorkers)
-    return failed(worker, Error(make_error_code(errc::split_failed), "too many workers are on their way out here"));
+  if (workers_.size() >= kMostWorkers)
+    return failed(worker, Error(make_error_code(errc::split_failed), "too many workers are still ending on this node"));
   workers_.emplace(key, worker);
   worker->tasks.spawn("worker of a group", live(worker));
 }
@@ -50,7 +50,7 @@ Task<void> RouterGroupProcesses::live(WorkerPtr worker) {
       auto gone = lease->wait_for_exit();
       const auto ending = co_await std::move(gone);
       why.message = !worker->ended_for.empty() ? worker->ended_for
-                    : ending.told              ? "its owner has taken the memory back"
+                    : ending.told              ? "the owner of the node has recalled the memory"
                                                : fmt::format("the worker ended: {}", ending.how);
     } else {
       why = std::move(lease.error());
@@ -66,11 +66,12 @@ Task<void> RouterGroupProcesses::live(WorkerPtr worker) {
 Task<Result<router::Lease>> RouterGroupProcesses::begin(WorkerPtr worker) {
   const WorkerOrder& order = worker->order;
   const auto until = parts_.timers.now() + kOthersLoad;
-  if (order.bytes == 0 || order.bytes > kMaxBytes)
-    co_return fail(errc::split_failed, fmt::format("a share of {} bytes makes no sense", order.bytes));
+  if (order.bytes == 0 || order.bytes > kMostBytes)
+    co_return fail(errc::split_failed, fmt::format("invalid share of {} bytes", order.bytes));
   if (!order.llama.empty() && order.llama != parts_.llama) {
-    co_return fail(errc::split_failed, fmt::format("the host has llama.cpp {}, this node {}: a split needs the same",
-                                                   order.llama, parts_.llama));
+    co_return fail(errc::split_failed,
+                   fmt::format("the host has llama.cpp {}, this node {}: a split needs the same version", order.llama,
+                               parts_.llama));
   }
   const auto workers = workers_;
   for (const auto& [key, other] : workers) {
@@ -113,8 +114,8 @@ Task<void> RouterGroupProcesses::look_after(WorkerPtr worker, WeightFolder folde
     const bool fine = co_await std::move(looking);
     if (worker->over) co_return;
     if (fine) continue;
-    worker->ended_for = "the disk is full of what it was sent";
-    auto ending = parts_.router.groups().end(worker->made.backend);
+    worker->ended_for = "the disk is full of its weights";
+    auto ending = parts_.router.end_of_group(worker->made.backend);
     co_return co_await std::move(ending);
   }
 }
@@ -122,7 +123,7 @@ Task<void> RouterGroupProcesses::look_after(WorkerPtr worker, WeightFolder folde
 void RouterGroupProcesses::failed(const WorkerPtr& worker, Error why) {
   if (worker->reaping || std::exchange(worker->over, true)) return;
   const WorkerOrder& order = worker->order;
-  log::warning("mesh", "no part of '{}' is computed here for {}: {}", order.model_name, order.host_name, why.message);
+  log::warning("mesh", "the worker for '{}' of {} failed: {}", order.model_name, order.host_name, why.message);
   say(worker->ear, [host = order.host, of = order.of, why = std::move(why)](GroupReports& reports) {
     reports.worker_failed(host, of, why);
   });

@@ -1,5 +1,5 @@
-// Heeds hints of where nodes may be, and gives others this node's own. A hint costs one dial with the node's key
-// pinned; nothing else comes of it, and without hints everything goes on. On the loop of the mesh.
+// Dials discovery hints, and publishes this node's own addresses. A hint costs one dial with the node's key pinned and
+// has no other effect; without hints everything works. On the loop of the mesh.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,16 @@ namespace corral::fleet {
 
 class DiscoveryLoop {
  public:
-  // `engine_port`: where the engines of others are asked for, at the hosts of known nodes. What is referred to outlives
-  // it.
+  // `engine_port`: port of other nodes' discovery agents, at the hosts of known nodes. Referenced objects outlive it.
   DiscoveryLoop(async::Executor executor, async::Timers& timers, mesh::Peers& peers,
                 std::unique_ptr<mesh::PeerDiscovery> hints, std::uint16_t engine_port);
 
   void start();
-  // The engine tells others that this node goes: a few seconds at most.
+  // The agent announces that this node stops: a few seconds at most.
   async::Task<void> stop();
-  // What others are to hear; the same again costs nothing.
+  // Publishes addresses; repeating the same costs nothing.
   void tell(const std::vector<mesh::Address>& addresses, std::uint64_t epoch);
-  // "running", or why there is nothing to hear.
+  // "running", or why there is no discovery.
   std::string state() const { return hints_->state(); }
 
  private:

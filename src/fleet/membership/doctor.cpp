@@ -31,7 +31,7 @@ class Report {
   std::vector<Finding> findings_;
 };
 
-// Files of other nodes are looked at by a process that is locked in (file_inspector.h).
+// A sandboxed process inspects files of other nodes (file_inspector.h).
 void examine_sandbox(Report& report, const Result<proc::Sandboxed>& sandbox) {
   if (!sandbox) {
     report.fault("sandbox", fmt::format("models can't be copied to this node: {}", sandbox.error().message));
@@ -41,10 +41,10 @@ void examine_sandbox(Report& report, const Result<proc::Sandboxed>& sandbox) {
   for (const auto& [fence, why] : sandbox->missing)
     if (fence != proc::Fence::processes) missing.push_back(fmt::format("{} ({})", proc::name_of(fence), why));
   if (missing.empty()) {
-    report.fine("sandbox", "files of other nodes are looked at by a process that can do nothing else");
+    report.fine("sandbox", "a sandboxed process inspects files of other nodes");
   } else {
-    report.warn("sandbox", fmt::format("files of other nodes are looked at by a process that can do nothing else, but "
-                                       "the kernel withholds some of its fences: {}",
+    report.warn("sandbox", fmt::format("a sandboxed process inspects files of other nodes, but the kernel lacks "
+                                       "some sandbox features: {}",
                                        fmt::join(missing, ", ")));
   }
 }
@@ -52,7 +52,7 @@ void examine_sandbox(Report& report, const Result<proc::Sandboxed>& sandbox) {
 void examine_worker(Report& report, const NodeOptions& options, const Result<proc::Sandboxed>& sandbox) {
   if (options.role == mesh::Role::client) return;
   if (sandbox && may_work(*sandbox)) {
-    report.fine("worker", "layers of models that other nodes host may be held here, by a process that is locked in");
+    report.fine("worker", "a sandboxed worker may hold layers of other nodes' models here");
     return;
   }
   std::vector<std::string> missing;
@@ -62,41 +62,40 @@ void examine_worker(Report& report, const NodeOptions& options, const Result<pro
       if (fence != proc::Fence::processes) missing.push_back(fmt::format("{} ({})", proc::name_of(fence), why));
   }
   report.warn("worker",
-              fmt::format("no worker can run here, so no layers of models that other nodes host are held "
-                          "here: the kernel withholds {}. Where a service or container forbids it, allow "
-                          "user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)",
+              fmt::format("no worker can run here, so this node holds no layers of other nodes' models: the kernel "
+                          "lacks {}. If a service or container forbids it, allow user namespaces "
+                          "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone)",
                           fmt::join(missing, ", ")));
 }
 
 void examine_self(Report& report, const MeshView& view, const NodeOptions& options, const Examination& found) {
   if (view.phase == MeshPhase::revoked) {
-    report.fault("membership", "this node was thrown out of its mesh; only corral mesh leave is left");
+    report.fault("membership", "this node was revoked: leave the mesh with `corral mesh leave`");
   } else {
-    report.fine("membership", fmt::format("this node is a member, in its life number {}", view.epoch));
+    report.fine("membership", fmt::format("this node is a member (start number {})", view.epoch));
   }
-  found.identity_problem.empty() ? report.fine("identity", "the key is there, and nobody else's to read")
+  found.identity_problem.empty() ? report.fine("identity", "the key exists, and other users can't read it")
                                  : report.fault("identity", found.identity_problem);
   if (view.listening) {
-    report.fine("listen", fmt::format("it listens on {}", mesh::to_text(*view.listening)));
+    report.fine("listen", fmt::format("this node listens on {}", mesh::to_text(*view.listening)));
   } else {
-    report.fault("listen", view.problem.empty() ? "it doesn't listen yet" : view.problem);
+    report.fault("listen", view.problem.empty() ? "this node doesn't listen yet" : view.problem);
   }
   std::vector<std::string> addresses;
   for (const auto& address : view.advertised) addresses.push_back(mesh::to_text(address));
   if (addresses.empty()) {
-    report.fault("addresses", "it knows no address of its own that others could reach: say one with mesh_advertise");
+    report.fault("addresses", "this node has no address that other nodes can reach: set mesh_advertise");
   } else {
-    report.fine("addresses", fmt::format("others are told {}", fmt::join(addresses, ", ")));
+    report.fine("addresses", fmt::format("announced addresses: {}", fmt::join(addresses, ", ")));
   }
   if (found.hints == "running") {
-    report.fine("hints", "the helper that spreads who is where runs");
+    report.fine("hints", "the discovery agent runs");
   } else if (!found.hints.empty()) {
-    report.warn("hints", fmt::format("the helper that spreads who is where doesn't run ({}): up to 32 nodes find each "
-                                     "other without it",
+    report.warn("hints", fmt::format("the discovery agent doesn't run ({}): without it up to 32 nodes find each other",
                                      found.hints));
   }
   if (found.disk_free < kLittleDisk) {
-    report.warn("disk", fmt::format("only {} MiB are free where '{}' is: what members agree on may not be kept",
+    report.warn("disk", fmt::format("only {} MiB are free at '{}': changes of the member list may not be kept",
                                     found.disk_free >> 20, options.folder.native()));
   } else {
     report.fine("disk", fmt::format("{} MiB are free for the node's state", found.disk_free >> 20));
@@ -105,17 +104,17 @@ void examine_self(Report& report, const MeshView& view, const NodeOptions& optio
   if (found.sandbox) examine_worker(report, options, *found.sandbox);
 }
 
-// Of those that the settings name.
+// Nodes that the settings name.
 void examine_named(Report& report, const Examination& found) {
   for (const auto& [node, problem] : found.named) {
     const auto who = mesh::short_text(node);
     if (problem.empty()) {
       report.warn("named",
-                  fmt::format("mesh_peers names {}, which is a member by its own word and not by what is known "
-                              "here: ask again in a moment",
+                  fmt::format("mesh_peers names {}, which says that it is a member, but this node doesn't know it yet: "
+                              "try again in a moment",
                               who));
     } else {
-      report.warn("named", fmt::format("mesh_peers names {}, which is no member: {}; it joins by itself when its "
+      report.warn("named", fmt::format("mesh_peers names {}, which is no member: {}; it joins automatically if its "
                                        "settings name this node and it is in no other mesh",
                                        who, problem));
     }
@@ -125,7 +124,7 @@ void examine_named(Report& report, const Examination& found) {
 void examine_unmet(Report& report, const MeshView& view) {
   if (view.unmet.empty() && !view.problem.empty()) report.fault("named", view.problem);
   for (const auto& one : view.unmet) {
-    report.warn("named", fmt::format("mesh_peers names {}, which doesn't let this node in yet: {}",
+    report.warn("named", fmt::format("mesh_peers names {}, which doesn't admit this node yet: {}",
                                      mesh::short_text(one.node), one.why));
   }
 }
@@ -148,14 +147,15 @@ void examine_probes(Report& report, const NodeView& node, const Examination& fou
     }
   }
   if (!reached.empty()) {
-    report.fine("reached", fmt::format("it reaches this node at {}", fmt::join(reached, ", ")));
+    report.fine("reached", fmt::format("it can reach this node at {}", fmt::join(reached, ", ")));
   } else if (!failed.empty()) {
-    report.warn("reached", fmt::format("it can't dial this node ({}); links are dialled from here, and streams asked "
-                                       "for: open the port of mesh_listen for TCP",
-                                       fmt::join(failed, "; ")));
+    report.warn("reached",
+                fmt::format("it can't dial this node ({}), so this node dials the link and opens the streams: "
+                            "open the port of mesh_listen for TCP",
+                            fmt::join(failed, "; ")));
   }
   if (clock && std::abs(clock->count()) > kOddClock.count()) {
-    report.warn("clock", fmt::format("its clock is {} s {} ours: nothing in the mesh depends on it but the end of "
+    report.warn("clock", fmt::format("its clock is {} s {} ours: in the mesh this only affects the expiry of join "
                                      "tokens",
                                      std::abs(clock->count()) / 1000, clock->count() > 0 ? "ahead of" : "behind"));
   } else if (clock) {
@@ -165,14 +165,15 @@ void examine_probes(Report& report, const NodeView& node, const Examination& fou
 
 void examine_versions(Report& report, const NodeView& node, const NodeOptions& options) {
   if (!node.said) {
-    report.warn("announcement", "it has said nothing of itself yet");
+    report.warn("announcement", "no announcement of this node yet");
     return;
   }
   if (node.said->version == options.version && node.said->engine == options.llama_version) {
-    report.fine("version", fmt::format("corral {}, llama.cpp {}, as here", node.said->version, node.said->engine));
+    report.fine("version",
+                fmt::format("corral {}, llama.cpp {}, the same as here", node.said->version, node.said->engine));
   } else {
-    report.warn("version", fmt::format("it runs corral {} with llama.cpp {}, this node {} with {}: requests go both "
-                                       "ways all the same",
+    report.warn("version", fmt::format("it runs corral {} with llama.cpp {}, this node {} with {}: requests work in "
+                                       "both directions",
                                        node.said->version, node.said->engine, options.version, options.llama_version));
   }
 }
@@ -181,15 +182,14 @@ void examine_node(Report& report, const NodeView& node, const NodeOptions& optio
   report.about(node.name);
   if (node.reach == mesh::Reach::linked) {
     const auto rtt = node.round_trip.value_or(Millis(0));
-    auto text = fmt::format("a link is up, {} ms there and back", rtt.count());
+    auto text = fmt::format("the link is up, round trip {} ms", rtt.count());
     rtt > kSlow ? report.warn("link", text + ": slow for a local network") : report.fine("link", std::move(text));
   } else {
     std::vector<std::string> addresses;
     for (const auto& address : node.addresses) addresses.push_back(mesh::to_text(address));
     const auto where = addresses.empty() ? std::string("no address is known")
                                          : fmt::format("dialled at {}", fmt::join(addresses, ", "));
-    report.fault("link",
-                 fmt::format("there is none ({}){}{}", where, node.last_end.empty() ? "" : ": ", node.last_end));
+    report.fault("link", fmt::format("no link ({}){}{}", where, node.last_end.empty() ? "" : ": ", node.last_end));
   }
   examine_probes(report, node, found);
   examine_versions(report, node, options);
@@ -220,8 +220,8 @@ std::vector<Finding> examine(const MeshView& view, const NodeOptions& options, c
     report.warn("membership",
                 options.peers.empty()
                     ? "this node is in no mesh: corral mesh create founds one, corral mesh join TOKEN joins one"
-                    : "this node is in no mesh yet and looks for those that mesh_peers names: they must name this one, "
-                      "too, and the one with the lowest identifier must have been there once");
+                    : "this node is in no mesh yet and looks for the nodes in mesh_peers: they must name this node, "
+                      "too, and the node with the lowest identifier must have run once");
     examine_unmet(report, view);
     return report.take();
   }
@@ -240,9 +240,9 @@ std::string identity_problem(const NodeOptions& options) {
   const auto file = options.identity.empty() ? options.folder / mesh::kIdentityFile : options.identity;
   struct stat found{};
   if (::stat(file.c_str(), &found) != 0)
-    return fmt::format("'{}' can't be read; without it this is another node after a restart", file.native());
+    return fmt::format("can't read '{}': without it this node gets a new identity at its next start", file.native());
   if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0 && options.identity.empty())
-    return fmt::format("others can read '{}': run chmod 600", file.native());
+    return fmt::format("other users can read '{}': run `chmod 600`", file.native());
   return {};
 }
 

@@ -1,5 +1,4 @@
-// What is wrong with this node's mesh, in words: each thing that was looked at, with what was found and what to do.
-// Pure, but for what it is given.
+// Problems of this node's mesh as text: each check with its result and the remedy. Pure, apart from its input.
 #pragma once
 
 #include <cstdint>
@@ -22,29 +21,29 @@ std::string_view name_of(CheckStatus verdict);
 struct Finding {
   CheckStatus verdict{};
   std::string step;       // "identity", "listen", "link", "reached", "version", "clock", ...
-  std::string node = {};  // the other one; empty: this node's own
-  std::string text;       // one sentence, with the way out where something is wrong
+  std::string node = {};  // the other node; empty: the check is of this node
+  std::string text;       // one sentence, with the remedy if there is a problem
 };
 
-// What had to be asked for.
+// Results of checks that need I/O.
 struct Examination {
   std::string identity_problem;                    // empty: fine
-  std::string hints;                               // state of what spreads them; empty: nothing does
-  std::uint64_t disk_free = 0;                     // bytes where the node keeps its state
-  std::optional<Result<proc::Sandboxed>> sandbox;  // of who looks at copied files; none: there are no copies
+  std::string hints;                               // state of the discovery agent; empty: none
+  std::uint64_t disk_free = 0;                     // free bytes of the state folder's disk
+  std::optional<Result<proc::Sandboxed>> sandbox;  // of the file inspector; none: there are no copies
   std::map<mesh::NodeId, std::map<std::string, Result<ProbeResult>>> probes;  // by node, by own address
-  // Nodes that the settings name and that are no members here: what came of dialling them; empty: they let this one in.
+  // Result of dialling nodes that the settings name and that are no members; empty: they admit this node.
   std::map<mesh::NodeId, std::string> named;
 };
 
-// Whether a worker may run here, which holds layers of a model for another node: it counts as taken over by that node,
-// so it is locked in or isn't there.
+// Whether a worker, which holds layers of a model for another node, may run here. It may be controlled by that node, so
+// it runs in a sandbox or not at all.
 bool may_work(const proc::Sandboxed& sandbox);
 
-// Own things first, then node by node.
+// Findings about this node first, then node by node.
 std::vector<Finding> examine(const MeshView& view, const NodeOptions& options, const Examination& found);
 
-// Whether the key is there, and nobody else's to read. Empty: it is. Two system calls.
+// Whether the key exists and only its user can read it. Empty: yes. Two system calls.
 std::string identity_problem(const NodeOptions& options);
 
 }  // namespace corral::fleet

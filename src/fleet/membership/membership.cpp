@@ -49,7 +49,7 @@ Result<Membership> begin_membership(const NodeOptions& options, mesh::SigningKey
 }
 
 void forget_membership(const NodeOptions& options) {
-  // Members last, which is what makes it one: who is interrupted here can leave again.
+  // Members last: as long as they exist the node is a member, so after an interruption it can leave again.
   std::error_code ignored;
   if (options.identity.empty()) std::filesystem::remove(options.folder / mesh::kIdentityFile, ignored);
   for (const auto* name : {"peers", kHolderFile, kOrdersFile, mesh::kTokensFile, mesh::kEpochFile, mesh::kMembersFile})

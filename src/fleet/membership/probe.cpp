@@ -86,7 +86,7 @@ Task<Result<ProbeResult>> Probe::ask(mesh::NodeId peer, mesh::Address address) {
 void Probe::frame(const mesh::NodeId& from, const mesh::Frame& frame) {
   if (frame.kind == mesh::FrameKind::probe_ask) {
     auto ask = read_probe_ask(frame.payload);
-    // Who asks for more than one at a time is answered when that is done, or never.
+    // While one request of a peer is running, its others aren't answered.
     if (ask && !stopped_ && serving_.insert(from).second) tasks_.spawn("mesh: probe", serve(from, std::move(*ask)));
   } else if (frame.kind == mesh::FrameKind::probe_answer) {
     auto answer = read_probe_answer(frame.payload);

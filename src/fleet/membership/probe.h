@@ -1,8 +1,8 @@
-// Whether others can reach this node: a peer is asked, over its link, to dial an address of ours, and says how that
-// went and what time it has. For `corral mesh doctor`.
+// Checks whether peers can reach this node: a peer is asked, over its link, to dial an address of ours, and returns the
+// result and its time. For `corral mesh doctor`.
 //
-// A peer that asks can have an address dialled that isn't its own, so it gets what a hint gets: one dial with its key
-// pinned, one at a time for each peer. Belongs to the loop of the mesh.
+// A peer can request a dial to an address of another machine. So the request has the same limits as a hint: one dial
+// with the peer's key pinned, one at a time for each peer. Belongs to the loop of the mesh.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace corral::fleet {
 
-// "Dial me there", and what came of it.
+// The request to dial, and its result.
 struct ProbeAsk {
   std::uint64_t number = 0;
   mesh::Address address;
@@ -27,30 +27,30 @@ struct ProbeAsk {
 struct ProbeAnswer {
   std::uint64_t number = 0;
   WallTime time;        // of the peer
-  std::string problem;  // why it couldn't; empty: it could
+  std::string problem;  // why the dial failed; empty: it succeeded
 };
 mesh::Frame to_frame(const ProbeAsk& ask);
 mesh::Frame to_frame(const ProbeAnswer& answer);
-// Nothing when the bytes make no sense.
+// nullopt: the bytes are invalid.
 std::optional<ProbeAsk> read_probe_ask(std::string_view payload);
 std::optional<ProbeAnswer> read_probe_answer(std::string_view payload);
 
-// What a peer found.
+// The peer's result.
 struct ProbeResult {
-  std::string problem = {};  // why it couldn't dial; empty: it could
-  Millis clock_ahead{0};     // of ours; half the round trip is in it
+  std::string problem = {};  // why the dial failed; empty: it succeeded
+  Millis clock_ahead{0};     // the peer's clock minus ours; includes half the round trip
 };
 
 class Probe final : public mesh::PeerEvents {
  public:
   static constexpr Millis kPatience{8'000};  // a dial may take six seconds
 
-  // All outlive it; whoever makes it calls peers.listen(probe), and peers.forget(probe) before stop().
+  // All outlive it; its creator calls peers.listen(probe), and peers.forget(probe) before stop().
   Probe(async::Executor executor, async::Timers& timers, mesh::Peers& peers, mesh::Network& network);
 
   // Errors: mesh::errc::timed_out.
   async::Task<Result<ProbeResult>> ask(mesh::NodeId peer, mesh::Address address);
-  // Dials nobody any more, and waits for what is under way.
+  // Starts no more dials, and waits for running ones.
   async::Task<void> stop();
 
   void frame(const mesh::NodeId& from, const mesh::Frame& frame) override;

@@ -15,7 +15,7 @@ using async::Task;
 
 namespace {
 
-constexpr Millis kKnock{1'500};  // a machine that isn't there yet doesn't hold up the others
+constexpr Millis kKnock{1'500};  // a machine that isn't up yet doesn't delay the others
 
 }  // namespace
 
@@ -61,7 +61,7 @@ Task<void> StaticBootstrap::ask_one(mesh::NodeId node, std::shared_ptr<Round> ro
 }
 
 Task<void> StaticBootstrap::ask(std::shared_ptr<Round> round) {
-  if (named_.empty()) co_return;  // itself alone
+  if (named_.empty()) co_return;  // only itself is named
   for (const auto& [node, named] : named_) tasks_.spawn("mesh: ask a named node", ask_one(node, round));
   co_await round->done.wait();
   co_await stop();
@@ -116,7 +116,7 @@ std::vector<UnjoinedPeer> StaticBootstrap::unmet() const {
 std::string StaticBootstrap::problem() const {
   std::vector<std::string> reasons;
   for (const auto& one : unmet()) reasons.push_back(fmt::format("{}: {}", mesh::short_text(one.node), one.why));
-  return fmt::format("no node that mesh_peers names lets this one in yet: {}", fmt::join(reasons, "; "));
+  return fmt::format("no node in mesh_peers admits this node yet: {}", fmt::join(reasons, "; "));
 }
 
 }  // namespace corral::fleet

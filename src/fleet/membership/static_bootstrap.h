@@ -1,9 +1,10 @@
-// Becoming a member by configuration alone: nodes that name each other (mesh_peers) need no token.
+// Membership by configuration alone: nodes that name each other (mesh_peers) need no token.
 //
-//   - A node that is in no mesh asks all that it names, at once, until one lets it in: a member lets in whom its own
-//     configuration names.
-//   - Where nobody has a mesh yet, the node with the lowest id of those that it names and itself founds it, and only
-//     that one: two that founded would never come together.
+//   - A node in no mesh asks all nodes that it names, at once, until one admits it. A member admits the nodes that its
+//     own configuration names.
+//   - While no node has a mesh, only the node with the lowest id of those named and itself founds it: two founded
+//   meshes
+//     would never merge.
 //   - It founds with a fixed nonce: a founder whose disk was lost founds the same mesh again, not another one.
 //
 // On the loop of the mesh.
@@ -25,41 +26,42 @@
 
 namespace corral::fleet {
 
-// How a node that is named has answered, as far as founding is concerned.
+// How a named node has answered, for the decision about founding.
 enum class BootstrapReply : std::uint8_t {
-  silence,   // nobody is there
-  stranger,  // somebody else is: another key, or no node at all
-  refusal,   // it is there, and in a mesh that doesn't let this node in (in time)
+  silence,   // no answer at the address
+  stranger,  // another key, or no node at all
+  refusal,   // the node is in a mesh that didn't admit this node (in time)
 };
 BootstrapReply answer_of(const Error& why);
 
-// Whether `own` founds the mesh of those that it names, once all of them have answered. A stranger where one of them
-// should be keeps nobody else from coming together; one that refuses has a mesh, and a second one helps nobody.
+// Whether `own` founds the mesh of the nodes that it names, once all of them have answered. A stranger doesn't prevent
+// the others from forming a mesh. A refusal does: that node has a mesh, and a second one would be useless.
 bool founds(const mesh::NodeId& own, const std::map<mesh::NodeId, std::optional<BootstrapReply>>& named);
-// Of the mesh that `founder` founds by configuration.
+// Parameters of the mesh that `founder` founds by configuration.
 mesh::Founding configured_founding(const mesh::PublicKey& founder);
 
 class StaticBootstrap {
  public:
-  // `timers` outlives it. Of `peers` this node's own entry is passed over, so that all machines may have the same list.
+  // `timers` outlives it. This node's own entry in `peers` is ignored, so that all machines may have the same list.
   StaticBootstrap(async::Executor executor, async::Timers& timers, mesh::SigningKey key,
                   const std::vector<StaticPeer>& peers);
 
-  // Before each round of asking: whether to ask now, to wait for the next time, or that it is over.
+  // Called before each round of asking: ask now, wait for the next time, or end.
   enum class Next : std::uint8_t { ask, wait, end };
   using BeforeRound = std::function<Next()>;
-  // After each: the members of the mesh that let this node in, or nothing, see founds() and problem().
+  // Called after each round: the members of the mesh that admitted this node, or nullopt, see founds() and problem().
   using OnRound = std::function<void(std::optional<mesh::MemberSet>)>;
-  // Asks all at once, again and again, as often as members dial each other. Once.
+  // Asks all at once, repeatedly, as often as members dial each other. Once.
   async::Task<void> run(BeforeRound before_round, OnRound on_round);
-  // Gives up the round that runs, without its on_round: whoever would let this node in now would list it for nothing.
+  // Aborts the running round, without its on_round: an admission now would only leave a useless entry in the mesh's
+  // member list.
   void cut();
   const mesh::SigningKey& key() const { return key_; }
   bool founds() const;
-  // Those that don't let this node in, and why, as of their last answers; the same in one sentence.
+  // Nodes that don't admit this node, and why, by their last answers; the same as one sentence.
   std::vector<UnjoinedPeer> unmet() const;
   std::string problem() const;
-  // Ends what runs; before it goes.
+  // Ends what runs; before the destructor.
   async::Task<void> stop();
 
  private:
@@ -83,7 +85,7 @@ class StaticBootstrap {
   const mesh::SigningKey key_;
   mesh::TlsNetwork network_;
   std::map<mesh::NodeId, Named> named_;
-  std::shared_ptr<Round> round_;  // that runs
+  std::shared_ptr<Round> round_;  // the running one
   async::TaskGroup tasks_;
 };
 

@@ -23,7 +23,7 @@ Result<mesh::JoinToken> read_token(const std::string& token_or_file) {
   if (!text) return std::unexpected(text.error());
   if (!*text) {
     return fail(mesh::errc::token_malformed,
-                "what --join says is neither a token (they begin with corral-join_) nor a file");
+                "the value of --join is neither a token (corral-join_...) nor an existing file");
   }
   return mesh::parse_token(**text);
 }
@@ -38,7 +38,7 @@ async::Task<void> keep_joining(Node& node, async::Timers& timers, std::string to
   if (node.is_member()) co_return;
   const auto token = read_token(token_or_file);
   if (!token) {
-    log::error("mesh", "this node doesn't join: {}", token.error().message);
+    log::error("mesh", "can't join a mesh: {}", token.error().message);
     co_return;
   }
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
@@ -47,7 +47,7 @@ async::Task<void> keep_joining(Node& node, async::Timers& timers, std::string to
     if (joined || joined.error().code == errc::in_a_mesh) co_return;
     const bool again = worth_another_try(joined.error());
     log::warning("mesh", "{}; {}", joined.error().message,
-                 again ? fmt::format("trying again in {} s", pause.count() / 1000) : "it isn't tried again");
+                 again ? fmt::format("retry in {} s", pause.count() / 1000) : "not retried");
     if (!again) co_return;
     co_await timers.sleep_for(pause);
   }

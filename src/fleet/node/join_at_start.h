@@ -1,5 +1,5 @@
-// Joining beside serving: what `corral serve --join` asks for. The server answers for its own models meanwhile, however
-// long it takes and however it ends.
+// `corral serve --join`: joins while the server runs. The server serves its own models meanwhile, regardless of the
+// join's duration and result.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace corral::fleet {
 
-// The token itself, or the text of the file that is called so. Errors: the system's own; those of mesh::parse_token,
-// none of which holds the text.
+// Takes the token itself, or the name of a file with its text. Errors: the system's own; those of mesh::parse_token,
+// none of which contains the text.
 Result<mesh::JoinToken> read_token(const std::string& token_or_file);
 
-// Whether another try with the same token may go better.
+// Whether a retry with the same token may succeed.
 bool worth_another_try(const Error& error);
 
-// Tries until the node is a member, or can't become one with this token; what it comes to is in the log. A node that is
-// a member already needs no token, and one that was used doesn't matter then.
+// Retries until the node is a member, or can't become one with this token; logs the result. A node that is a member
+// already needs no token, so a used token is no error then.
 async::Task<void> keep_joining(Node& node, async::Timers& timers, std::string token_or_file);
 
 }  // namespace corral::fleet

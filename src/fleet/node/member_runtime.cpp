@@ -20,20 +20,20 @@ using async::Task;
 
 namespace {
 
-// Another program may hold the port for a moment, as an earlier corral does that is just ending.
+// Another process may hold the port for a moment, such as an earlier corral that is ending.
 constexpr Millis kListenAgain{2'000};
 constexpr Millis kFirstWords{300};
-// Of requests to models that this node holds together with others, when it leaves them.
+// Time for requests to models of groups, before this node leaves the groups.
 constexpr Millis kFarewell{5'000};
-constexpr Millis kDiskPatience{3'000};  // at the end, for what was ordered; for who examines
+constexpr Millis kDiskPatience{3'000};  // for orders at the end, and for checks of the doctor
 
 std::string in_words(const mesh::Closing& closing) {
-  const auto who = closing.by_peer ? "it said " : "";
+  const auto who = closing.by_peer ? "reported by the peer: " : "";
   if (closing.text.empty()) return fmt::format("{}{}", who, mesh::name_of(closing.reason));
   return fmt::format("{}{}: {}", who, mesh::name_of(closing.reason), closing.text);
 }
 
-// Not on the mesh's loop: a disk that hangs is what a doctor may be asked about.
+// Not on the mesh's loop, since a hanging disk may be the problem that the doctor should find.
 Task<void> look_at_disk(async::ThreadPool* disk, async::Timers& timers, NodeOptions options,
                         std::shared_ptr<Examination> into) {
   using Seen = std::pair<std::string, std::uint64_t>;
@@ -49,11 +49,11 @@ Task<void> look_at_disk(async::ThreadPool* disk, async::Timers& timers, NodeOpti
   auto looking = async::run_or_leave(*disk, timers, std::move(look));
   auto waiting = async::with_timeout(timers, kDiskPatience, std::move(looking));
   auto seen = co_await std::move(waiting);
-  if (!seen) into->identity_problem = "the disk gives no answer";
+  if (!seen) into->identity_problem = "the disk does not respond";
   if (seen) std::tie(into->identity_problem, into->disk_free) = std::move(*seen);
 }
 
-// What others are told of copies to this node: those that run.
+// The running copies to this node, for the announcement.
 std::vector<mesh::CopyingModel> told_copies(const std::vector<CopyView>& copies) {
   std::vector<mesh::CopyingModel> told;
   for (const auto& copy : copies) {
@@ -157,12 +157,13 @@ void MemberRuntime::start() {
   if (copies_) copies_->start();
   if (groups_) groups_->start();
   if (allotter_) allotter_->start();
-  if (inspector_ != nullptr) tasks_.spawn("mesh: fences", look_for_fences());
+  if (inspector_ != nullptr) tasks_.spawn("mesh: sandbox", look_for_fences());
   if (hints_) hints_->start();
-  tasks_.spawn("mesh: first words", say_name());
+  tasks_.spawn("mesh: first announcement", say_name());
 }
 
-// A name and a role, if nobody has looked at the machine by then: what is said first delays what is said next.
+// Announces only a name and a role if the machine's state isn't known in time: a first announcement delays the next
+// one.
 Task<void> MemberRuntime::say_name() {
   co_await timers_.sleep_for(kFirstWords);
   speaks_ = true;
@@ -173,10 +174,10 @@ void MemberRuntime::tell(MachineFacts facts) {
   facts_ = std::move(facts);
   announce();
   lend();
-  tell_requests();  // of what an allocation says of a model, too, though that is the same
+  tell_requests();  // also for allocation results that are the same as before
 }
 
-// At once, so that nobody orders it elsewhere; and only when there is something new.
+// At once, so that no other node orders the same copy; and only after a change.
 void MemberRuntime::tell_of_copies() {
   if (!facts_) return;
   const auto now = told_copies(copies_->list());
@@ -191,12 +192,12 @@ void MemberRuntime::announce() {
   auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
   statement.works = works_ && desk_ && options_.role != mesh::Role::client;
   if (copies_) statement.copying = told_copies(copies_->list());
-  // The allocation orders no copy where it couldn't be taken.
+  // Without inspection the allocation must not order copies here.
   if (copies_ && !copies_->can_take()) statement.takes_copies = false;
   tell_groups(statement);
   if (allotter_) allotter_->tell(statement);
   if (statement == said_) return;
-  // Interfaces come and go while the server runs.
+  // Interfaces may change while the server runs.
   if (statement.addresses != said_.addresses) peers_.set_addresses(statement.addresses);
   said_ = statement;
   gossip_.announce(std::move(statement));
@@ -205,12 +206,12 @@ void MemberRuntime::announce() {
 
 Task<void> MemberRuntime::stop() {
   if (allotter_) allotter_->rest();
-  // While the others can still be told.
+  // While links are still up.
   co_await end_groups();
   tasks_.cancel();
   co_await tasks_.join();
   async::TaskGroup leaving(co_await async::asio::this_coro::executor);
-  if (hints_) leaving.spawn("mesh: leave the engine of hints", hints_->stop());
+  if (hints_) leaving.spawn("mesh: leave discovery", hints_->stop());
   if (const auto asking = examination_.lock()) {
     asking->cancel();
     co_await asking->join();
@@ -219,10 +220,10 @@ Task<void> MemberRuntime::stop() {
   if (allotter_) {
     co_await allotter_->stop();
     const bool kept = co_await orders_file_->finish(kDiskPatience);
-    if (!kept) log::error("mesh", "the disk gives no answer: what was ordered here may not outlive a restart");
+    if (!kept) log::error("mesh", "the disk does not respond: orders of this node may be lost at a restart");
   }
   if (copies_) co_await copies_->stop();
-  // Peers go on asking until their links have ended.
+  // Peers may send requests until their links have ended.
   peers_.forget(probe_);
   co_await probe_.stop();
   co_await peers_.stop();
@@ -241,7 +242,7 @@ void MemberRuntime::change(NodeOptions options) {
   lend();
 }
 
-// A port that somebody else has keeps nobody from dialling out.
+// This node also dials out while its port is taken.
 Task<void> MemberRuntime::listen() {
   bool started = false;
   while (true) {
@@ -250,9 +251,9 @@ Task<void> MemberRuntime::listen() {
       listening_ = *at;
       problem_.clear();
       peers_.set_addresses(addresses());
-      log::info("mesh", "other nodes reach this one at {}", mesh::to_text(*at));
+      log::info("mesh", "listening for other nodes on {}", mesh::to_text(*at));
     } else {
-      const auto problem = fmt::format("{}: other nodes can't reach this one", at.error().message);
+      const auto problem = fmt::format("{}: other nodes can't dial this node", at.error().message);
       if (problem != problem_) log::error("mesh", "{}", problem);
       problem_ = problem;
     }
@@ -265,12 +266,12 @@ Task<void> MemberRuntime::listen() {
 }
 
 void MemberRuntime::link_up(const mesh::NodeId& peer, const mesh::Hello&) {
-  log::info("mesh", "{} is here", name_of(peer));
+  log::info("mesh", "link to {} is up", name_of(peer));
   reach_changed();
 }
 
 void MemberRuntime::link_down(const mesh::NodeId& peer, const mesh::Closing& closing) {
-  log::info("mesh", "{} is gone: {}", name_of(peer), in_words(closing));
+  log::info("mesh", "link to {} has ended: {}", name_of(peer), in_words(closing));
   reach_changed();
 }
 
@@ -340,11 +341,11 @@ Task<Result<Invitation>> MemberRuntime::invite(std::chrono::seconds lifetime) {
   const mesh::JoinTokenOptions wishes{lifetime, addresses()};
   if (wishes.seeds.empty()) {
     co_return fail(mesh::errc::bad_address,
-                   "this machine has no address that others could reach it at: say one with mesh_advertise");
+                   "this machine has no address that other nodes can reach: set mesh_advertise");
   }
   const auto now = timers_.wall_now();
   auto issuing = own_.tokens.issue(own_.book.set().mesh(), own_.id(), wishes, now);
-  // This may be gone afterwards.
+  // This object may be destroyed afterwards.
   const auto token = co_await std::move(issuing);
   if (!token) co_return std::unexpected(token.error());
   co_return Invitation{mesh::to_text(*token), mesh::issued_token(*token, now), wishes.seeds};
@@ -352,7 +353,7 @@ Task<Result<Invitation>> MemberRuntime::invite(std::chrono::seconds lifetime) {
 
 Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
   if (node == own_.id()) {
-    co_return fail(errc::own_node, "this is the node itself: it leaves with corral mesh leave", "node");
+    co_return fail(errc::own_node, "a node can't revoke itself: use `corral mesh leave`", "node");
   }
   std::vector<mesh::NodeId> gone = {node};
   for (std::size_t i = 0; all && i < gone.size(); ++i) {
@@ -365,15 +366,15 @@ Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
     }
   }
   auto revoking = peers_.revoke(std::move(gone));
-  // This may be gone afterwards.
+  // This object may be destroyed afterwards.
   const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return std::unexpected(revoked.error());
   co_return node;
 }
 
 Task<void> MemberRuntime::probe(mesh::NodeId peer, std::shared_ptr<Examination> into) {
-  // The likeliest ones; one after the other, as peers dial one at a time.
-  constexpr std::size_t kMax = 2;
+  // The most likely addresses, one after the other, as peers dial one at a time.
+  constexpr std::size_t kMost = 2;
   const auto own = addresses();
   for (std::size_t i = 0; i < std::min(own.size(), kMax); ++i) {
     auto asking = probe_.ask(peer, own[i]);
@@ -387,7 +388,7 @@ Task<void> MemberRuntime::look_at_sandbox(std::shared_ptr<Examination> into) {
   into->sandbox = co_await std::move(looking);
 }
 
-// A node that the settings name and that is no member: who is there, and does it let this one in?
+// Dials a node that the settings name and that is no member, and records the result.
 Task<void> MemberRuntime::knock(StaticPeer peer, std::shared_ptr<Examination> into) {
   const std::vector<mesh::NodeId> pins{peer.node};
   auto dialling = network_.dial({peer.address, mesh::Origin::settings}, pins, mesh::Purpose::control);
@@ -396,7 +397,8 @@ Task<void> MemberRuntime::knock(StaticPeer peer, std::shared_ptr<Examination> in
   if (stream) {
     told.clear();
   } else if (stream.error().code == mesh::errc::not_a_member) {
-    told = fmt::format("at {} it is in another mesh, or doesn't name this node", mesh::to_text(peer.address));
+    told = fmt::format("the node at {} is in another mesh, or its settings don't name this node",
+                       mesh::to_text(peer.address));
   } else {
     told = stream.error().message;
   }
@@ -425,9 +427,9 @@ Task<void> MemberRuntime::leave() {
   co_await end_groups();
   const auto told = co_await peers_.leave();
   if (!told) {
-    log::warning("mesh", "the others aren't told that this node leaves: {}", told.error().message);
+    log::warning("mesh", "can't notify other nodes that this node leaves: {}", told.error().message);
   } else {
-    log::info("mesh", "{} nodes know that this one leaves", *told);
+    log::info("mesh", "notified {} nodes that this node leaves", *told);
   }
 }
 

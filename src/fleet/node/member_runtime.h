@@ -1,5 +1,6 @@
-// What a node is while it is a member: it listens, lets others in, has links, says what it has and hears what they
-// have. Made when a mesh is founded, joined or come back to, gone when it is left. On the loop of the mesh.
+// Everything that a node runs while it is a member: listening, admission, links, its own announcement, and the
+// announcements of peers. Made when the node founds, joins or resumes a mesh; destroyed when it leaves. On the loop of
+// the mesh.
 #pragma once
 
 #include <functional>
@@ -34,7 +35,8 @@ namespace corral::fleet {
 
 class MemberRuntime final : private mesh::PeerEvents {
  public:
-  // `seeds`: where those are that let this node in just now. `on_change`: what describe() says is different.
+  // `seeds`: addresses of the nodes that have just admitted this one. `on_change`: the result of describe() has
+  // changed.
   MemberRuntime(async::Executor executor, async::Timers& timers, NodeOptions options, Membership membership,
                 const std::vector<mesh::Address>& seeds, std::function<void()> on_change, const MakeHints& make_hints,
                 CopyStorage copies, AllotConfig allotment = {}, GroupConfig groups = {});
@@ -44,46 +46,45 @@ class MemberRuntime final : private mesh::PeerEvents {
   MemberRuntime& operator=(const MemberRuntime&) = delete;
 
   void start();
-  // The server is about to stop: what this node holds together with others ends once its requests have, within that
-  // time.
+  // The server is about to stop. Groups that this node hosts or works for end after their requests, within that time.
   void wind_down(Millis within);
-  // Tells the others, and ends what runs.
+  // Announces the stop, and ends what runs.
   async::Task<void> stop();
   void change(NodeOptions options);
   void describe(MeshView& view);
   bool is_revoked() const;
   mesh::PeerManager& peers() { return peers_; }
   mesh::Gossip& gossip() { return gossip_; }
-  // What is known of this machine now.
+  // Sets the known state of this machine.
   void tell(MachineFacts facts);
 
-  // These three outlive this.
+  // These three tasks may outlive this object.
   async::Task<Result<Invitation>> invite(std::chrono::seconds lifetime);
   async::Task<Result<>> withdraw(std::string digits) { return own_.tokens.withdraw(std::move(digits)); }
-  // `all`: and those that it let in, and so on.
+  // `all`: also the members that it admitted, and so on.
   async::Task<Result<mesh::NodeId>> revoke(mesh::NodeId node, bool all);
   std::vector<mesh::IssuedToken> tokens() const { return own_.tokens.list(); }
-  // Asks every peer that is linked to dial this node's addresses.
+  // Asks every linked peer to dial this node's addresses.
   async::Task<Examination> examine();
-  // Errors: no_mesh without a place for copies; model_not_found, ambiguous_model, and those of CopyManager::order().
+  // Errors: no_mesh without storage for copies; model_not_found, ambiguous_model, and those of CopyManager::order().
   Result<CopyView> copy(std::string_view model);
   Result<> cancel_copy(std::string_view model);
-  // What an administrator wants of a node's memory, of this one or, if it allows that, of another. Errors: of
-  // find_node(); model_not_found, ambiguous_model; those of AllotControl::ask() and Allotter::split().
+  // The result of an administrator's order for this node or, if it allows that, for another. Errors: of find_node();
+  // model_not_found, ambiguous_model; those of AllotErrands::ask() and Allotter::split().
   struct AllotReply {
     explicit AllotReply(async::Executor executor) : done(executor) {}
     async::Event done;
-    std::string node;  // whose
-    Result<> result;   // once it is done
+    std::string node;  // name of the node
+    Result<> result;   // once the order is done
   };
-  // To have a model, nothing, or what the allocation gives it.
-  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand wish, std::string_view model);
-  // To give it back: this node and all others that have it for the mesh, or host it.
+  // Orders a node to hold a model, nothing, or what the allocation assigns.
+  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotWish wish, std::string_view model);
+  // Orders an unload at this node and all others that hold the model for the mesh, or host it.
   Result<std::vector<std::shared_ptr<AllotReply>>> unload(std::string_view model);
   // See Node::unloaded_here().
   void unloaded_here(const std::vector<ModelName>& models);
-  // To hold it over these nodes, of which one will be the host: which, or why not. That one is asked first, by
-  // begin_split(): once it has agreed, what `others` host of it ends.
+  // A split over these nodes: its host, or why it is impossible. begin_split() asks the host first. After it has
+  // agreed, the groups of the model at `others` end.
   struct SplitOrdering {
     mesh::NodeId host;
     AllotAsk ask;
@@ -94,7 +95,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   std::shared_ptr<AllotReply> end_split(const mesh::NodeId& host, const mesh::ContentKey& model);
   // nullptr: models aren't split here.
   GroupRunner* groups() { return groups_.get(); }
-  // Throws this node out, and tells the others for as long as Peers::leave() does.
+  // Removes this node from the members, and announces this for as long as Peers::leave() takes.
   async::Task<void> leave();
 
  private:
@@ -122,7 +123,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   void look_at_allocation() const;
   Result<> obey_order(const mesh::NodeId& from, const AllotAsk& ask);
   Result<> carry_out(const AllotAsk& ask);
-  // `told`: a person wants the model here, and the bounds of copies that nobody ordered don't count.
+  // Second argument: a user wants the model here, so the limits of unordered copies don't apply.
   Result<> copy_for_allocation(const mesh::MeshModel& model, bool told);
   Result<CopyView> copy_unasked(const mesh::MeshModel& model);
   std::shared_ptr<AllotReply> order(const mesh::NodeId& node, AllotAsk ask);
@@ -146,7 +147,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   std::optional<DiskModel> on_disk(const Sha256& content) const;
   NodeView describe_self() const;
   NodeView describe(const mesh::PeerView& peer) const;
-  // As it calls itself, else the first digits of its id.
+  // The node's own name, else the first digits of its id.
   std::string name_of(const mesh::NodeId& node) const;
 
   const async::Executor executor_;
@@ -162,22 +163,22 @@ class MemberRuntime final : private mesh::PeerEvents {
   Probe probe_;
   FileInspector* inspector_ = nullptr;  // of copies
   std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes_of_;
-  std::unique_ptr<CopyManager> copies_;  // none: there is no place for them
-  GroupConfig group_place_;
-  std::unique_ptr<GroupRunner> groups_;  // none: there is no place for them
-  std::unique_ptr<TunnelAcceptor> tunnels_;
+  std::unique_ptr<CopyManager> copies_;  // none: there is no storage for copies
+  GroupPlace group_place_;
+  std::unique_ptr<GroupRunner> groups_;  // none: there is no GroupPlace
+  std::unique_ptr<TunnelDoor> tunnels_;
   std::vector<SplitNews> told_requests_;
   AllotControl orders_;
   std::unique_ptr<GroupControl> desk_;  // none: models aren't split here
   std::unique_ptr<KeptFile> orders_file_;
-  std::unique_ptr<Allotter> allotter_;    // none: nothing is loaded here for the mesh but by requests
-  bool works_ = false;                    // workers of others' models can be locked in here
-  std::unique_ptr<DiscoveryLoop> hints_;  // none: nobody spreads any
+  std::unique_ptr<Allotter> allotter_;    // none: only requests load models here for the mesh
+  bool works_ = false;                    // workers of other nodes' models can be sandboxed here
+  std::unique_ptr<DiscoveryLoop> hints_;  // none: no discovery agent
   std::optional<MachineFacts> facts_;
-  bool speaks_ = false;  // also without them
+  bool speaks_ = false;  // announces even without facts
   mesh::NodeState said_;
-  bool said_takes_ = true;                       // that copies may come
-  std::weak_ptr<async::TaskGroup> examination_;  // while one is made
+  bool said_takes_ = true;                       // whether the announcement says that copies are accepted
+  std::weak_ptr<async::TaskGroup> examination_;  // while one is running
   async::TaskGroup tasks_;
 };
 

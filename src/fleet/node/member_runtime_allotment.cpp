@@ -1,5 +1,4 @@
-// Who has what for the mesh: carrying out what the allocation says of this node, and what administrators want of it and
-// of others.
+// The allocation at this node, and orders of administrators for this and other nodes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -27,13 +26,13 @@ const mesh::MeshModel* model_of(const mesh::Catalog& catalog, const mesh::Conten
   return at == models.end() ? nullptr : &*at;
 }
 
-// It hosts it over several nodes, or was told to.
+// The node hosts the model as a split, or has an order to.
 bool hosts(const mesh::NodeState& said, const mesh::ContentKey& content) {
   const auto is_it = [&](const auto& one) { return one.model == content; };
   return std::ranges::any_of(said.groups, is_it) || std::ranges::any_of(said.split_orders, is_it);
 }
 
-// It has it for the mesh, or hosts it.
+// The node holds the model for the mesh, or hosts it.
 bool lends(const mesh::NodeState& said, const mesh::MeshModel& model, const mesh::NodeId& node) {
   if (hosts(said, model.content)) return true;
   return std::ranges::any_of(model.copies, [&](const mesh::ModelCopy& copy) {
@@ -49,13 +48,15 @@ AllotterOptions MemberRuntime::allotter_options() const {
 
 std::string MemberRuntime::kept_orders() const {
   auto text = read_state_file(orders_file_->path());
-  if (!text) log::warning("mesh", "what was ordered here isn't known any more: {}", text.error().message);
+  if (!text) log::warning("mesh", "the orders of this node are lost: {}", text.error().message);
   return text && *text ? std::move(**text) : std::string();
 }
 
 void MemberRuntime::keep_orders(std::string text) {
   orders_file_->write(std::move(text), [](const Result<>& kept) {
-    if (!kept) log::error("mesh", "what was ordered here won't outlive a restart: {}", kept.error().message);
+    if (!kept)
+      log::error("mesh", "can't save the orders of this node, they will be lost at a restart: {}",
+                 kept.error().message);
   });
 }
 
@@ -85,13 +86,13 @@ void MemberRuntime::look_at_allocation() const {
 }
 
 Result<> MemberRuntime::copy_for_allocation(const mesh::MeshModel& model, bool told) {
-  if (!copies_ || model.content.pending) return fail(mesh::errc::not_offered, "it can't be copied yet", "model");
+  if (!copies_ || model.content.pending) return fail(mesh::errc::not_offered, "the model can't be copied yet", "model");
   const auto ordered = told ? copies_->order(model) : copy_unasked(model);
   tell_of_copies();
   return ordered ? Result<>() : std::unexpected(ordered.error());
 }
 
-// A child that does nothing is locked in as a worker would be.
+// A child process without work gets the same sandbox as a worker.
 Task<void> MemberRuntime::look_for_fences() {
   auto looking = inspector_->examine();
   const auto found = co_await std::move(looking);
@@ -100,24 +101,24 @@ Task<void> MemberRuntime::look_for_fences() {
 }
 
 Result<> MemberRuntime::obey_order(const mesh::NodeId& from, const AllotAsk& ask) {
-  if (!allotter_) return fail(errc::no_mesh, "this node has nothing for the mesh");
+  if (!allotter_) return fail(errc::no_mesh, "this node holds no models for the mesh");
   if (!options_.admin) {
     return fail(errc::not_admin_here,
-                "it takes no orders from administrators of other nodes: run the command there, or set mesh_admin = "
+                "it accepts no orders from administrators of other nodes: run the command there, or set mesh_admin = "
                 "true there",
                 "node");
   }
-  log::info("mesh", "an administrator of {} gives an order", name_of(from));
+  log::info("mesh", "carrying out an order of an administrator of {}", name_of(from));
   return carry_out(ask);
 }
 
 Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
-  if (!allotter_) return fail(errc::no_mesh, "this node has nothing for the mesh");
-  if (options_.role == mesh::Role::client && ask.wish != AllotCommand::release)
-    return fail(errc::lends_nothing, "it lends nothing: its setting mesh_role is client", "node");
+  if (!allotter_) return fail(errc::no_mesh, "this node holds no models for the mesh");
+  if (options_.role == mesh::Role::client && ask.wish != AllotWish::release)
+    return fail(errc::lends_nothing, "it lends nothing (its mesh_role is client)", "node");
   const auto catalog = gossip_.catalog();
   if (ask.content && model_of(*catalog, *ask.content) == nullptr)
-    return fail(models::errc::model_not_found, "it knows no node that has this model", "model");
+    return fail(models::errc::model_not_found, "it knows no node with this model", "model");
   switch (ask.wish) {
     case AllotCommand::assign:
       allotter_->assign(AllotMarks::Named{ask.name, ask.content});
@@ -147,14 +148,14 @@ std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::order(const mesh::Node
     reply->result = carry_out(ask);
     reply->done.set();
   } else {
-    reply->result = fail(errc::no_mesh, "this node has left the mesh meanwhile");
+    reply->result = fail(errc::no_mesh, "this node has just left the mesh");
     tasks_.spawn("mesh: order", take_reply(node, std::move(ask), reply));
   }
   return reply;
 }
 
 Task<void> MemberRuntime::take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into) {
-  // Also when this node leaves the mesh meanwhile.
+  // Also if this node leaves the mesh meanwhile.
   struct Told {
     AllotReply& reply;
     ~Told() { reply.done.set(); }
@@ -214,7 +215,7 @@ Result<MemberRuntime::SplitOrdering> MemberRuntime::split(std::string_view model
   const auto found = find_model(*catalog, model);
   if (!found) return std::unexpected(found.error());
   const auto& content = (*found)->content;
-  // Who has it like that stays its host: what is free moves from moment to moment.
+  // An existing host of this split stays its host: free memory changes all the time.
   auto host = host_over(*catalog, content, nodes);
   if (!host) {
     const auto plan = plan_by_hand(make_situation(*catalog, timers_.now()), content, nodes);

@@ -1,4 +1,4 @@
-// Copies of models to this node and to others: what people and the allocation want of them.
+// Copies of models to this node and to others: orders of users and of the allocation.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ std::optional<DiskModel> MemberRuntime::on_disk(const Sha256& content) const {
     if (known == facts_->contents.end() || known->second != content) continue;
     DiskModel found{
         .name = model->name.value(), .source = {}, .paths = model->paths, .has_projector = !model->mmproj.empty()};
-    // Of one's own files the checkpoint is the path, which is nobody else's business.
+    // The checkpoint of the user's own files is a path, which is private.
     if (!model->checkpoint.starts_with('/')) found.source = model->checkpoint;
     if (found.has_projector) found.paths.push_back(model->mmproj);
     if (hashes_of_) found.hashes = hashes_of_(*model);
@@ -31,13 +31,13 @@ std::optional<DiskModel> MemberRuntime::on_disk(const Sha256& content) const {
 
 Result<const mesh::MeshModel*> MemberRuntime::find_model(const mesh::Catalog& catalog, std::string_view name) const {
   const auto found = catalog.find(name);
-  // One that somebody wants, and nobody is known to have, is found as well.
+  // The catalog also finds models that some node wants and no node has.
   if (found.model != nullptr && found.away.empty()) return found.model;
   return std::unexpected(why_not_found(catalog, name, found, timers_.now()));
 }
 
 Result<CopyView> MemberRuntime::copy(std::string_view model) {
-  if (!copies_) return fail(errc::no_mesh, "this node keeps no copies");
+  if (!copies_) return fail(errc::no_mesh, "this node has no storage for copies");
   const auto catalog = gossip_.catalog();
   const auto found = find_model(*catalog, model);
   if (!found) return std::unexpected(found.error());
@@ -48,14 +48,13 @@ Result<CopyView> MemberRuntime::copy(std::string_view model) {
 
 Result<CopyView> MemberRuntime::copy_unasked(const mesh::MeshModel& model) {
   if (!options_.takes_copies()) {
-    return fail(errc::not_admin_here, "this node lets the mesh copy no models to it (its setting mesh_auto_copy)",
-                "node");
+    return fail(errc::not_admin_here, "this node accepts no automatic copies (mesh_auto_copy is off)", "node");
   }
   const auto catalog = gossip_.catalog();
   for (const auto& node : catalog->nodes()) {
     if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) continue;
     if (node.said->copy_by_allocation(model.content.bytes) != nullptr)
-      return fail(mesh::errc::too_many, fmt::format("{} copies it already", name_of(node.id)), "model");
+      return fail(mesh::errc::too_many, fmt::format("{} copies the model already", name_of(node.id)), "model");
   }
   // The host of a split needs the file, too.
   const auto allotment = allotter_ ? allotter_->view() : nullptr;
@@ -64,7 +63,7 @@ Result<CopyView> MemberRuntime::copy_unasked(const mesh::MeshModel& model) {
                      });
   const auto* self = catalog->node(own_.id());
   if (self == nullptr || (!hosts && !fits_lent_memory(*self, model)))
-    return fail(errc::nowhere, "the model takes more memory than this node has for it", "model");
+    return fail(errc::nowhere, "the model needs more memory than this node lends", "model");
   return copies_->order_for_allocation(model, facts_ ? facts_->disk_free : 0);
 }
 

@@ -1,5 +1,5 @@
-// Members of one mesh on one loop, each as it is while it is a member: real links on loopback, real folders, and a
-// played process that looks at the files of copies.
+// Members of one mesh on one loop, each with its MemberRuntime: real links on loopback, real folders, and a simulated
+// inspector of copied files.
 #pragma once
 
 #include <filesystem>
@@ -34,8 +34,8 @@ class PresenceFixture : public testing::Test {
     proc::FakeSpawner spawner;
     std::unique_ptr<FileInspector> inspector;
     async::ThreadPool writes{1}, reads{1}, lists{1}, disk{1};
-    AllotConfig allotment;  // none: it has nothing for the mesh
-    GroupConfig groups;     // none: it holds nothing together with others
+    AllotPlace allotment;  // none: it holds nothing for the mesh
+    GroupPlace groups;     // none: it has no part in groups
     std::unique_ptr<MemberRuntime> runtime;
   };
 
@@ -44,7 +44,7 @@ class PresenceFixture : public testing::Test {
     end();
     log::set_level(log::Level::info);
   }
-  // Before what members were given goes.
+  // Call it before the arguments of members are destroyed.
   void end() {
     for (auto& member : members_) {
       if (member->runtime) async::run_blocking(loop_, member->runtime->stop());
@@ -54,7 +54,7 @@ class PresenceFixture : public testing::Test {
     loop_.context().poll();
   }
 
-  // Members "a", "b", ... of one mesh, with links to each other. `settings` may change what a node is started with.
+  // Members "a", "b", ... of one mesh, with links to each other. `settings` may change the options of a node.
   void come_together(unsigned count, const std::function<void(unsigned number, NodeOptions&)>& settings = {}) {
     mesh::MemberSet set(mesh::found_mesh(mesh::test_key(1).public_key()));
     for (unsigned number = 0; number < count; ++number) {
@@ -113,14 +113,14 @@ class PresenceFixture : public testing::Test {
         if (node.reach != mesh::Reach::own && (node.reach != mesh::Reach::linked || !node.said)) return false;
     return true;
   }
-  // Asks again after each step of the loop. The limit only ends a test that has failed, before ctest ends it.
+  // Checks again after each step of the loop. The limit only ends a failed test, before ctest ends it.
   bool until(const std::function<bool()>& done) {
     const auto limit = MonoClock::now() + std::chrono::seconds(100);
     while (!done() && MonoClock::now() < limit) loop_.context().run_one_until(limit);
     return done();
   }
 
-  // What the process does that looks at files of `member`, once it is locked in; -1: it goes on for ever.
+  // Output and exit code of the inspector of `member` after it has entered its sandbox; -1: it never ends.
   static void looks(Member& member, std::string says, int exit) {
     member.spawner.script = [says = std::move(says),
                              exit](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
@@ -131,7 +131,7 @@ class PresenceFixture : public testing::Test {
       co_return;
     };
   }
-  // It can't be locked in.
+  // It can't enter a sandbox.
   static void looks_at_nothing(Member& member) {
     member.spawner.script = [](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
       process->print("trouble seccomp: Operation not permitted");
@@ -139,7 +139,7 @@ class PresenceFixture : public testing::Test {
       co_return;
     };
   }
-  // `member` has a model, of those bytes, which is said to be so large. Returns its content, once all others see it.
+  // Gives `member` a model of those bytes, with an announced size. Returns its content, once all others see it.
   Sha256 have(Member& member, const std::string& name, const std::string& bytes, std::uint64_t size = 0) {
     const auto file = folder_.path() / (name + ".gguf");
     std::ofstream(file) << bytes;
@@ -160,7 +160,7 @@ class PresenceFixture : public testing::Test {
         [&] { return std::ranges::all_of(members_, [&](auto& one) { return find(*one, content) != nullptr; }); }));
     return content;
   }
-  // As `member` sees it; lives as long as its catalog does.
+  // As `member` sees it; valid as long as its catalog.
   static const mesh::MeshModel* find(Member& member, const Sha256& content) {
     const auto catalog = member.runtime->gossip().catalog();
     for (const auto& model : catalog->models())

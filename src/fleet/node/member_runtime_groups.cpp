@@ -1,5 +1,4 @@
-// Models that this node holds together with others: who runs them, their tunnels, and what people and requests are
-// told.
+// Groups at this node: the runner, its tunnels, and their state for users and requests.
 #include <algorithm>
 
 #include "fleet/base/own_names.h"
@@ -15,7 +14,7 @@ using async::Task;
 
 namespace {
 
-// That a share would be on: the graphics card's, where there is one.
+// Lent memory of the pool for a share: that of the GPU, if there is one.
 std::uint64_t lent_bytes(const mesh::NodeState& said) {
   const bool gpu = std::ranges::any_of(said.memory, &mesh::MemoryReport::gpu);
   std::uint64_t bytes = 0;
@@ -82,7 +81,7 @@ void MemberRuntime::tell_requests() {
   group_place_.tell_requests(std::move(news));
 }
 
-// A group that is being made is a load as any other: requests of all nodes come here and wait.
+// A group that is being started is announced as a load, so that requests of all nodes come here and wait.
 void MemberRuntime::tell_groups(mesh::NodeState& statement) const {
   if (!groups_) return;
   for (const auto& hosted : groups_->hosted()) {
@@ -115,7 +114,7 @@ void MemberRuntime::describe_groups(MeshView& view) {
 }
 
 void MemberRuntime::wind_down(Millis within) {
-  if (allotter_) allotter_->rest();  // or it would plan anew what is given back
+  if (allotter_) allotter_->rest();  // otherwise it would plan again what is released
   if (groups_) groups_->wind_down(within);
 }
 
@@ -152,12 +151,12 @@ mesh::ContentKey MemberRuntime::now_called(const mesh::ContentKey& model) {
 
 std::string MemberRuntime::own_name_of(const mesh::ContentKey& model) {
   if (!facts_ || !facts_->catalog) return {};
-  // Also of a file that isn't hashed here yet, where it looks like another node's.
+  // Also finds a file that isn't hashed here yet, but looks like another node's.
   if (auto known = own_name(*gossip_.catalog(), model, own_.id()); !known.empty()) return known;
   for (const auto& own : facts_->catalog->models()) {
     const auto hash = facts_->contents.find(own->name);
     const bool same = hash != facts_->contents.end() && !model.pending && hash->second == model.bytes;
-    // A plan that was made before the file was hashed.
+    // The plan may be older than the hash of the file.
     mesh::ModelOnDisk unhashed;
     unhashed.name = own->name.value();
     unhashed.bytes = own->size.value();

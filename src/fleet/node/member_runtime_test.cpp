@@ -172,7 +172,7 @@ TEST_F(SplitsOfMembers, WhoExaminesANodeWhoseDiskHangsIsToldSo) {
   EXPECT_NE(async::run_blocking(loop_, a.runtime->examine()).disk_free, 0u);
   std::promise<void> wakes;
   a.disk.post([waits = wakes.get_future()] { waits.wait(); });
-  EXPECT_EQ(async::run_blocking(loop_, a.runtime->examine()).identity_problem, "the disk gives no answer");
+  EXPECT_EQ(async::run_blocking(loop_, a.runtime->examine()).identity_problem, "the disk does not respond");
   wakes.set_value();
 }
 

@@ -1,4 +1,4 @@
-// What may be called on any loop: each goes to the loop of the mesh, and waits for it there.
+// Methods for any loop: each hops to the loop of the mesh, and waits there.
 #include "fleet/node/node.h"
 
 #include "async/on_loop.h"
@@ -22,14 +22,14 @@ Node::Node(async::Timers& timers, NodeOptions options) : impl_(std::make_unique<
 Node::~Node() {
   impl_->loop.stop();
   if (impl_->thread.joinable()) impl_->thread.join();
-  // What was cancelled at the end unwinds while all that it refers to is still there.
+  // Cancelled tasks unwind while everything that they refer to still exists.
   impl_->loop.context().restart();
   impl_->loop.context().poll();
 }
 
 Result<> Node::run() {
   const std::scoped_lock lock(impl_->thread_mutex);
-  if (impl_->stopped) return fail(errc::stopping, "the server shuts down");
+  if (impl_->stopped) return fail(errc::stopping, "the server is shutting down");
   if (!impl_->thread.joinable()) impl_->thread = std::jthread([this] { impl_->loop.run(); });
   return {};
 }
@@ -63,12 +63,12 @@ Task<void> Node::stop(std::optional<Task<void>> last) {
     if (last) co_await async::run_on(impl_->loop.executor(), std::move(*last));
   }
   impl_->loop.stop();
-  // At once: nothing on that loop takes long. Whoever goes after this isn't called by it any more.
+  // Fast, since no task on that loop takes long. After this the thread makes no more callbacks.
   if (impl_->thread.joinable()) impl_->thread.join();
 }
 
 void Node::change(NodeOptions options) {
-  // While nobody runs the loop, nobody begins to.
+  // The lock prevents a start of the thread meanwhile.
   const std::scoped_lock lock(impl_->thread_mutex);
   if (impl_->thread.joinable()) {
     if (impl_->stopped) return;

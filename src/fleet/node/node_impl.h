@@ -1,4 +1,4 @@
-// Behind node.h: what a node is on the loop of the mesh. Everything here is for that loop, but for what says otherwise.
+// Implementation of node.h on the loop of the mesh. Everything here is for that loop, unless stated otherwise.
 #pragma once
 
 #include <mutex>
@@ -22,7 +22,7 @@ class Node::Impl {
   }
 
   bool names_peers() const { return !options_.peers.empty(); }
-  // Before the loop runs: this node comes (back) into a mesh, of which nothing is known yet.
+  // Before the loop runs: this node resumes or enters a mesh, of which nothing is known yet.
   void expect_mesh();
 
   // On any thread.
@@ -37,12 +37,12 @@ class Node::Impl {
   }
   bool is_member_on_disk() const { return has_membership(options_); }
 
-  // All of these on the loop.
+  // All of these run on the loop.
   async::Task<Result<MeshViewPtr>> create();
 
   async::Task<Result<MeshViewPtr>> join(mesh::JoinToken token, OnJoinProgress progress);
 
-  // Goes on when nobody waits for it any more: half of it would be worse than all.
+  // Continues if its caller is cancelled: half a leave would be worse than all of it.
   async::Task<Result<>> leave();
   async::Task<void> leave_now(std::shared_ptr<async::Event> done);
 
@@ -90,7 +90,7 @@ class Node::Impl {
   bool stopped = false;
 
  private:
-  // Of create, join and leave one runs at a time.
+  // Only one create, join or leave runs at a time.
   class Change {
    public:
     explicit Change(Impl& node) : node_(node), alone_(!node.changing_) { node_.changing_ = true; }
@@ -106,7 +106,7 @@ class Node::Impl {
     const bool alone_;
   };
 
-  // Shown while it lasts, however it ends.
+  // Shows the phase `joining` as long as it exists.
   class Joining {
    public:
     explicit Joining(Impl& node) : node_(node) { node_.set_phase(MeshPhase::joining); }
@@ -132,8 +132,8 @@ class Node::Impl {
   }
   Result<> begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds);
   void enter(Membership membership, const std::vector<mesh::Address>& seeds);
-  // Asks those that the settings name until this node is a member, by whatever way it becomes one. What a person asks
-  // for meanwhile goes before: only the last step is a change.
+  // Asks the nodes that the settings name until this node is a member, in whatever way. A user's command has priority
+  // meanwhile: only the last step of this task counts as a change.
   async::Task<void> meet();
   void enter_met(std::optional<mesh::MemberSet> joined);
   void tell_of_meeting(std::string problem);
@@ -142,7 +142,7 @@ class Node::Impl {
     publish();
   }
   void publish();
-  // Changes come in showers; one view for all of a moment is enough, and the first of a shower is told at once.
+  // Changes come in bursts. The first one of a burst is published at once, the rest together.
   void publish_soon() {
     if (std::exchange(publishing_, true)) return;
     tasks_.spawn("mesh: view", publish_later());
@@ -150,7 +150,7 @@ class Node::Impl {
   async::Task<void> publish_later();
 
   static constexpr Millis kBetweenViews{50};
-  static constexpr Millis kFirstWords{10'000};  // as long as gossip waits for them
+  static constexpr Millis kFirstWords{10'000};  // as long as gossip waits for first announcements
 
   async::Timers& timers_;
   NodeOptions options_;
@@ -160,12 +160,12 @@ class Node::Impl {
   bool publishing_ = false;
   MonoTime last_publish_{};
   std::unique_ptr<MemberRuntime> runtime_;  // while it is a member
-  std::optional<mesh::NodeId> self_;        // where there is no mesh yet
+  std::optional<mesh::NodeId> self_;        // outside a mesh
   std::unique_ptr<StaticBootstrap> bootstrap_;
   std::shared_ptr<const mesh::Catalog> expected_;  // until it is a member
-  bool looks_ = false;                             // for those that the settings name, until it is a member
+  bool looks_ = false;                             // for the nodes that the settings name, until this node is a member
   async::TaskGroup tasks_;
-  async::TaskGroup leaving_;  // ends by itself
+  async::TaskGroup leaving_;  // ends without cancellation
 
   mutable std::mutex view_mutex_;
   MeshViewPtr view_;

@@ -1,4 +1,4 @@
-// How a node becomes a member of a mesh, comes back to it and leaves it, and how all of that looks.
+// How a node enters, resumes and leaves a mesh, and its view of this.
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -28,7 +28,7 @@ Task<Result<MeshViewPtr>> Node::Impl::create() {
   const mesh::MemberSet members(mesh::found_mesh(key->public_key()));
   auto begun = begin(std::move(*key), members, {});
   if (!begun) co_return std::unexpected(begun.error());
-  log::info("mesh", "this node has founded the mesh {}", mesh::short_text(members.mesh()));
+  log::info("mesh", "founded mesh {}", mesh::short_text(members.mesh()));
   co_return view();
 }
 
@@ -50,7 +50,7 @@ Task<Result<MeshViewPtr>> Node::Impl::join(mesh::JoinToken token, OnJoinProgress
   const auto mesh = members->mesh();
   auto begun = begin(std::move(*key), std::move(*members), seeds);
   if (!begun) co_return std::unexpected(begun.error());
-  log::info("mesh", "this node has joined the mesh {}", mesh::short_text(mesh));
+  log::info("mesh", "joined mesh {}", mesh::short_text(mesh));
   co_return view();
 }
 
@@ -77,13 +77,12 @@ Task<void> Node::Impl::leave_now(std::shared_ptr<async::Event> done) {
   self_.reset();
   problem_.clear();
   if (keeps_key) {
-    problem_ = fmt::format(
-        "the mesh that this node has left takes its key, {}, never again: before it comes back, "
-        "it needs a new one there",
-        options_.identity.native());
+    problem_ =
+        fmt::format("the mesh that this node has left never accepts its key {} again: to return, replace the key",
+                    options_.identity.native());
   }
   set_phase(MeshPhase::none);
-  log::info("mesh", "this node has left its mesh");
+  log::info("mesh", "left the mesh");
   done->set();
 }
 
@@ -92,7 +91,7 @@ void Node::Impl::restore() {
   auto membership = open_membership(options_);
   if (!membership) {
     problem_ = membership.error().message;
-    log::error("mesh", "this node isn't in its mesh: {}", problem_);
+    log::error("mesh", "can't resume the mesh: {}", problem_);
     expected_.reset();
     set_phase(MeshPhase::broken);
     return;
@@ -101,7 +100,7 @@ void Node::Impl::restore() {
 }
 
 void Node::Impl::change(NodeOptions options) {
-  // What is listened on, and who this is, stay for this life.
+  // The listen address and the identity are fixed until a restart.
   options.folder = options_.folder;
   options.listen = options_.listen;
   options.identity = options_.identity;
@@ -119,7 +118,7 @@ Task<void> Node::Impl::stop() {
   co_await tasks_.join();
   if (bootstrap_) co_await bootstrap_->stop();
   runtime_.reset();
-  publishing_ = true;  // no more of it
+  publishing_ = true;  // no more views
 }
 
 Millis Node::Impl::limit_of(mesh::JoinStep step, const mesh::JoinOptions& options) {
@@ -166,7 +165,7 @@ Task<void> Node::Impl::meet() {
   set_phase(MeshPhase::joining);
   const auto next = [this] {
     if (!looks_) return StaticBootstrap::Next::end;
-    // Two meshes that let it in at once would be one too many.
+    // Joining two meshes at once must not happen.
     return changing_ ? StaticBootstrap::Next::wait : StaticBootstrap::Next::ask;
   };
   auto looking = bootstrap_->run(next, [this](auto joined) { enter_met(std::move(joined)); });
@@ -183,7 +182,7 @@ void Node::Impl::enter_met(std::optional<mesh::MemberSet> joined) {
   if (founds) joined.emplace(configured_founding(bootstrap_->key().public_key()));
   if (!joined) return tell_of_meeting(bootstrap_->problem());
   if (auto begun = begin(bootstrap_->key(), *joined, {}); !begun) return tell_of_meeting(begun.error().message);
-  log::info("mesh", "this node has {} the mesh {}, with those that its settings name", founds ? "founded" : "joined",
+  log::info("mesh", "{} mesh {} with the nodes of mesh_peers", founds ? "founded" : "joined",
             mesh::short_text(joined->mesh()));
 }
 

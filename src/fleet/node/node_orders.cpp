@@ -1,4 +1,4 @@
-// What is asked of a node that is a member: tokens, copies, who has which model, what is wrong.
+// Operations of a member: tokens, copies, orders for models, doctor.
 #include <algorithm>
 
 #include "fleet/node/node_impl.h"
@@ -11,7 +11,7 @@ Task<Result<Invitation>> Node::Impl::invite(std::chrono::seconds lifetime) {
   if (!runtime_) co_return std::unexpected(no_mesh());
   auto inviting = runtime_->invite(lifetime);
   auto made = co_await std::move(inviting);
-  publish();  // whoever has done something sees it done
+  publish();  // the caller sees its own change
   co_return made;
 }
 
@@ -98,7 +98,7 @@ Task<Result<Node::Split>> Node::Impl::split(std::string model, std::vector<std::
     const auto ended = runtime_->end_split(other, split.model);
     co_await ended->done.wait();
     if (ended->result) continue;
-    // What that one has stands, and two can't.
+    // The group of that node remains, so the new one is ended: there must not be two.
     auto taking_back = end_split(split);
     co_await std::move(taking_back);
     co_return std::unexpected(ended->result.error());
@@ -114,7 +114,7 @@ Task<Result<>> Node::Impl::end_split(Split split) {
 }
 
 Task<std::vector<Finding>> Node::Impl::doctor() {
-  // A mesh that is left meanwhile takes its peers with it.
+  // Leaving the mesh destroys its peers, so it must wait.
   const Change change(*this);
   Examination found;
   if (runtime_ && change.alone()) found = co_await runtime_->examine();

@@ -1,4 +1,4 @@
-// Nodes as the server has them, for tests: real networks on loopback, real folders, each on a thread of its own.
+// Nodes as in the server, for tests: real networks on loopback, real folders, each on a thread of its own.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class NodesFixture : public testing::Test {
   T wait(async::Task<T> task) {
     return async::run_blocking(loop_, std::move(task));
   }
-  // Asks again with each new view of a node. The limit only ends a test that has failed, before ctest ends it.
+  // Checks again with each new view of a node. The limit only ends a failed test, before ctest ends it.
   bool until(const std::function<bool()>& done) {
     const auto limit = MonoClock::now() + std::chrono::seconds(100);
     for (std::uint64_t seen = 0; MonoClock::now() < limit;) {

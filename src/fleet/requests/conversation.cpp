@@ -5,11 +5,11 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::size_t kMax = 16 * 1024;
-// Where it is looked for: bodies may be large, and this is a loop that others need.
+constexpr std::size_t kMost = 16 * 1024;
+// Only this part of the body is searched: bodies may be large, and the loop serves other requests, too.
 constexpr std::size_t kSearched = 64 * 1024;
 
-// The place behind the value that begins at `from`: a string, an object, an array. The body was checked before.
+// The position after the value that begins at `from`: a string, an object, an array. The body was checked before.
 std::size_t end_of_value(std::string_view text, std::size_t from) {
   std::size_t depth = 0;
   bool in_string = false;
@@ -30,7 +30,7 @@ std::size_t end_of_value(std::string_view text, std::size_t from) {
   return text.size();
 }
 
-// The value of a field, from its first character on; empty: it isn't there.
+// The value of a field, from its first character on; empty: the field is missing.
 std::string_view value_of(std::string_view body, std::string_view name) {
   const auto found = body.find(name);
   if (found == std::string_view::npos) return {};
@@ -38,9 +38,9 @@ std::string_view value_of(std::string_view body, std::string_view name) {
   return begin == std::string_view::npos ? std::string_view() : body.substr(begin, kMax);
 }
 
-// The messages up to the first one of the user.
+// The messages up to the first user message.
 std::string_view opening_of(std::string_view messages) {
-  std::size_t at = 1;  // behind the bracket
+  std::size_t at = 1;  // after the bracket
   while (at < messages.size() && messages[at] != ']') {
     const auto begin = messages.find_first_of("{]", at);
     if (begin == std::string_view::npos || messages[begin] == ']') break;
@@ -58,7 +58,7 @@ std::uint64_t conversation_of(std::string_view body, std::string_view client) {
   if (const auto messages = value_of(body, R"("messages")"); messages.starts_with('[')) {
     opening = opening_of(messages);
   } else if (const auto prompt = value_of(body, R"("prompt")"); prompt.starts_with('"')) {
-    constexpr std::size_t kBeginning = 256;  // later turns go on behind it
+    constexpr std::size_t kBeginning = 256;  // later turns only append to this part
     opening = prompt.substr(0, kBeginning);
     if (opening.size() < kBeginning) opening = prompt.substr(0, end_of_value(prompt, 0) - 1);
   }

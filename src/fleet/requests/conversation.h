@@ -1,5 +1,5 @@
-// Which requests belong to one conversation, so that they go to the host that has its beginning in its cache: those of
-// one client that begin alike, up to the first thing that a user said. Pure.
+// Which requests belong to one conversation, so that they go to the host with its prefix in the KV cache: requests of
+// one client that begin alike, up to the first user message. Pure.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace corral::fleet {
 
-// Of a canonical body; 0: it is no conversation. `client` tells clients apart. Looks at 16 KiB at most of what was
-// said.
+// The number of a canonical body's conversation; 0: it is no conversation. `client` separates clients. Reads at most 16
+// KiB of the messages.
 std::uint64_t conversation_of(std::string_view body, std::string_view client);
-// The same of a session that the client has named, however long its name is.
+// The same for a session name of the client, of any length.
 std::uint64_t session_number(std::string_view session, std::string_view client);
 
 }  // namespace corral::fleet

@@ -1,6 +1,6 @@
-// For tests of requests over the mesh: nodes in one process, each with a real router over a played backend, a real
-// door behind a real HTTP server, and streams of a network in memory. One loop whose turns the test gives, one clock
-// that it moves.
+// For tests of requests over the mesh: nodes in one process, each with a real router over a simulated backend, a real
+// PeerRequestHandler behind a real HTTP server, and streams in memory. The test runs the one loop and moves the one
+// clock.
 //
 //   auto& a = add("a"), &b = add("b");
 //   b.have("m");                          // on b's disk, and loaded
@@ -38,7 +38,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// The links of all nodes: who is up for whom, and which streams end with a link.
+// The links of all nodes: which are up, and which streams end with a link.
 struct TestLinks {
   struct Shared {
     std::unique_ptr<mesh::Stream> stream;
@@ -79,7 +79,7 @@ class TestStream final : public mesh::Stream {
   const std::shared_ptr<TestLinks::Shared> shared_;
 };
 
-// Peers as the node's links would have them. Heartbeats come when the test says so.
+// The Peers of a node. Heartbeats come when the test sends them.
 class TestPeers final : public mesh::Peers {
  public:
   TestPeers(mesh::NodeId own, TestLinks& links, async::Timers& timers) : own_(own), links_(links), timers_(timers) {}
@@ -123,7 +123,7 @@ class TestPeers final : public mesh::Peers {
     links_.streams.push_back(shared);
     return std::make_unique<TestStream>(std::move(shared));
   }
-  // What `from` holds for us, now.
+  // A heartbeat of `from`, with its list of our in-flight requests.
   void hear(const TestPeers& from) {
     const auto held = from.holds.find(own_);
     heard[from.own_] = held == from.holds.end()
@@ -149,7 +149,7 @@ class TestPeers final : public mesh::Peers {
   async::Timers& timers_;
 };
 
-// Takes the first node, of those that a test has put down for a model, that is left.
+// Selects the first allowed node of the test's list for the model.
 class TestChooser final : public NodeSelector {
  public:
   Result<SelectedNode> choose(const NodeQuery& question) override {
@@ -165,7 +165,7 @@ class TestChooser final : public NodeSelector {
       left.front().alone = left.size() == 1;
       return left.front();
     }
-    Error error(make_error_code(errc::nowhere), "nobody has room for it");
+    Error error(make_error_code(errc::nowhere), "no node has room for it");
     error.retry_after = std::chrono::seconds(7);
     return std::unexpected(std::move(error));
   }
@@ -191,7 +191,7 @@ class TestLocalModels final : public LocalModels {
   std::map<std::string, std::string> contents;
 };
 
-// Models that are elsewhere.
+// Models of other nodes.
 struct FleetModels {
   static backends::ModelPtr far(const std::string& name, ModelType type = ModelType::llm) {
     auto model = std::make_shared<RemoteModel>();
@@ -201,7 +201,7 @@ struct FleetModels {
   }
 };
 
-// What groups hold (GroupProcesses::hold): requests load nothing of it.
+// Models that groups hold (GroupHands::hold): requests don't load them.
 class HeldLender final : public router::LeaseProvider {
  public:
   HeldLender(router::LeaseProvider& inner, const std::set<std::string>& held) : inner_(inner), held_(held) {}
@@ -266,20 +266,20 @@ class FleetTest : public testing::Test, public FleetModels {
     }
     mesh::NodeId id() const { return key.id(); }
     SelectedNode chosen(const std::string& model) const { return {id(), name, model, {}, 0}; }
-    // On its disk.
+    // Puts the model on its disk.
     backends::ModelPtr own(const std::string& model, ModelType type = ModelType::llm) {
       auto& known = local_models.models[model];
       if (!known) known = backends::fake_model(model, type);
       return known;
     }
-    // And in memory.
+    // Puts it into memory as well.
     void have(const std::string& model, ModelType type = ModelType::llm) {
       auto loading = of.run(router->load(own(model, type), router::OptionPatch(), std::nullopt));
       if (!loading.done()) backend.server(model).finish_load();
       of.settle();
       ASSERT_TRUE(loading.granted());
     }
-    // A group of this node holds it, and is so far.
+    // Sets the state of the model's group at this node.
     void split(const std::string& model, SplitNews::State state, const std::string& why = {}) {
       if (state == SplitNews::State::coming || state == SplitNews::State::lacking) {
         group_held.erase(model);
@@ -301,7 +301,7 @@ class FleetTest : public testing::Test, public FleetModels {
       for (const auto& resident : report.get().instances) count += resident.view.leases;
       return count;
     }
-    // What is left of requests: "" when it is at rest.
+    // What is left of requests: "" without requests.
     std::string leftovers() {
       std::string text;
       if (calls.size() > 0) text += fmt::format("{} calls ", calls.size());
@@ -384,14 +384,14 @@ class FleetTest : public testing::Test, public FleetModels {
     }
     return node;
   }
-  // At `entry`, requests for `model` go to these, in this order.
+  // At `entry`, requests for `model` go to these nodes, in this order.
   void route(Node& entry, const std::string& model, std::vector<Node*> to) {
     auto& who = entry.selector.who[model];
     who.clear();
     for (const auto* node : to) who.push_back(node->chosen(model));
   }
 
-  // The machine is gone: its links end, its network too.
+  // The machine fails: its links and its network end.
   void kill(Node& node) {
     node.alive = false;
     for (auto& other : nodes) {
@@ -408,7 +408,7 @@ class FleetTest : public testing::Test, public FleetModels {
       quiet = context.poll() > 0 ? 0 : quiet + 1;
     }
   }
-  // Time passes, and heartbeats come.
+  // Lets time pass, with heartbeats.
   void pass(Millis time, Millis step = 100ms) {
     for (Millis gone = 0ms; gone < time; gone += step) {
       timers.advance(step);
@@ -446,7 +446,7 @@ class FleetTest : public testing::Test, public FleetModels {
     settle();
     return made;
   }
-  // The text of an answer that is there.
+  // The text of a complete response.
   std::string text(Pending<http::Response>& response) { return reader(response).text(); }
 
   async::LoopPool pool{1};

@@ -1,6 +1,6 @@
-// When a request at a peer counts as lost though the link is up: the peer's heartbeats come and don't list it, and
-// nothing of its answer comes, for two seconds. Somebody must wait for the answer: a reader that is slow leaves what
-// came long ago unread, and the peer is right to have forgotten it. Pure.
+// When a request at a peer counts as lost though the link is up: for two seconds heartbeats arrive without listing it,
+// and no byte of its response arrives. This counts only while a reader waits for bytes. A slow reader leaves old bytes
+// unread, and the peer has rightly forgotten the request. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,9 @@ class LostRequestDetector {
  public:
   explicit LostRequestDetector(MonoTime now) : sure_(now) {}
 
-  // True: it is lost. `heard`: the peer's last heartbeat, nothing without a link, which says nothing then; `listed`: in
-  // that heartbeat; `waits`: somebody waits for bytes of it, of which `pieces` have come so far.
+  // True: the request is lost. `heard`: the peer's last heartbeat; nullopt without a link, when nothing is known.
+  // `listed`: that heartbeat lists the request. `waits`: a reader waits for bytes, of which `pieces` have arrived so
+  // far.
   bool lost(MonoTime now, std::optional<MonoTime> heard, bool listed, bool waits, std::uint64_t pieces) {
     if (!heard || listed || !waits || pieces != pieces_) sure_ = now;
     pieces_ = pieces;

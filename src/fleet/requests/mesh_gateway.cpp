@@ -6,7 +6,7 @@ namespace {
 constexpr std::size_t kKept = 24;  // connections to a node, of all loops
 
 http::ServerOptions server_options(http::ServerOptions options) {
-  options.take_request_ids = true;  // of members, who may know what a request is called
+  options.take_request_ids = true;  // members are trusted with request ids
   options.max_connections_per_address = 0;
   return options;
 }

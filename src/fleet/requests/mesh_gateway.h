@@ -1,11 +1,11 @@
 // Connects the router to other nodes: leases at peers, and the handler for requests of peers. One object beside the
 // router; costs nothing while the node is in no mesh.
 //
-//   Traffic traffic(mesh_loop, loops, timers, router, shelf, newest);
-//   router::Forwarder forwarder(traffic.lender(), timers);      // instead of the router itself
-//   context.elsewhere = &traffic.elsewhere();
-//   ... on the mesh's loop, when this node becomes a member, and when it is one no more:
-//   traffic.crossing().attach(peers);    traffic.crossing().detach();
+//   MeshGateway gateway(mesh_loop, loops, timers, router, local_models, newest);
+//   router::Forwarder forwarder(gateway.lender(), timers);      // instead of the router itself
+//   context.elsewhere = &gateway.elsewhere();
+//   ... on the mesh's loop, when this node becomes a member, and when it is no longer one:
+//   gateway.transport().attach(peers);    gateway.transport().detach();
 #pragma once
 
 #include "fleet/requests/mesh_lease_provider.h"
@@ -19,14 +19,14 @@ namespace corral::fleet {
 
 struct MeshGatewayOptions {
   PeerRequestLimits handler = {};
-  http::ServerOptions server = {};  // of the door; bounds of heads and bodies, and paces
+  http::ServerOptions server = {};  // of the server for peers; limits of heads and bodies, and minimum rates
 };
 
-// Everything that it is made of outlives it.
+// All constructor arguments outlive it.
 class MeshGateway {
  public:
-  // `mesh` is the mesh's loop, `loops` those of the servers, of which the first is the router's home. `newest`: as of
-  // Routes.
+  // `mesh` is the mesh's loop, `loops` those of the servers; the first one is the router's home. `newest`: as in
+  // MeshRoutes.
   MeshGateway(async::Executor mesh, async::LoopPool& loops, async::Timers& timers, router::ModelRouter& router,
               const LocalModels& local_models, MeshRoutes::Newest newest, MeshGatewayOptions options = {});
 
@@ -35,13 +35,13 @@ class MeshGateway {
   PeerTransport& transport() { return transport_; }
   const PeerCalls& calls() const { return calls_; }
   DemandMeter& demand() { return demand_; }
-  // What requests know of models that several nodes hold together; told from any thread.
+  // State of split models for requests; set from any thread.
   SplitBook& splits() { return splits_; }
 
-  // Takes no more requests of peers, lets those that are here finish until `deadline`, then cuts them without a word:
-  // that is what makes their own nodes ask somebody else. On the home loop.
+  // Accepts no more requests of peers, and lets running ones finish until `deadline`. Then it cuts their connections
+  // without an answer, so that their entry nodes ask another node. On the home loop.
   async::Task<void> close(Millis deadline) { return server_.stop(deadline); }
-  // After that and after PeerTransport::detach(), once no request waits for a peer any more. On the mesh's loop.
+  // After close() and PeerTransport::detach(), once no request waits for a peer. On the mesh's loop.
   async::Task<void> stop();
 
  private:

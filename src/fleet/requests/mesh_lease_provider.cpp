@@ -10,7 +10,8 @@
 namespace corral::fleet {
 namespace {
 
-// This machine has no room for it: others may. What ended processes here isn't taken there.
+// This machine has no capacity for the model, but other nodes may have. A request that ended processes here isn't sent
+// to them.
 bool is_no_room(const Error& error) {
   using core = residency::errc;
   using load = backends::errc;
@@ -19,17 +20,16 @@ bool is_no_room(const Error& error) {
          error.code == load::load_out_of_memory || error.code == errc::nowhere;
 }
 
-// A model that is going to be split has its plan within that time: all nodes have to hear that it is asked for, and a
-// line of an allocation counts once it has stood for a while (Allotter::kSettle).
+// A model that is going to be split gets its plan within this time: all nodes need to see the demand, and a line of an
+// allocation must be the same for a while (Allotter::kSettle).
 constexpr Millis kPlan{10'000};
 constexpr Millis kLook{250};
 
-// What is short, where it can't be held by all together either.
+// Adds what is short, if no group can hold the model either.
 Error with_words(const Error& error, const std::optional<SplitNews>& news, const models::ModelInfo& model) {
   if (!news || news->state != SplitNews::State::lacking || news->why.empty()) return error;
   Error said(make_error_code(errc::nowhere),
-             fmt::format("no node of the mesh can serve '{}' now, alone or together with others: {}",
-                         model.name.value(), news->why));
+             fmt::format("no node or group of the mesh can serve '{}' now: {}", model.name.value(), news->why));
   said.retry_after = error.retry_after.value_or(std::chrono::seconds(15));
   said.memory = error.memory;
   if (news->need > 0) said.memory = {{"mesh", news->need, news->have}};
@@ -39,7 +39,7 @@ Error with_words(const Error& error, const std::optional<SplitNews>& news, const
 }  // namespace
 
 router::Lease MeshLeaseProvider::try_acquire(const models::ModelInfo& model, std::uint64_t context) {
-  // One of that name may have come onto this machine's disk since: it is another model.
+  // This disk may have got a model of that name meanwhile: it is another model.
   if (is_remote(model)) return {};
   return local_.try_acquire(model, context);
 }
@@ -58,9 +58,9 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::here_or_far(backends::Mode
     auto there = co_await std::move(asking);
     if (there) co_return there;
     const auto news = splits_.find(*model);
-    // It has come to be held by this node and others meanwhile.
+    // A group with this node as host has started meanwhile.
     if (!again && news && news->is_here() && here.error().code != errc::nowhere) continue;
-    // What is short here is what the owner of this machine can do something about.
+    // The local error comes first: the owner of this machine can act on it.
     co_return std::unexpected(with_words(here.error(), news, *model));
   }
 }
@@ -77,7 +77,7 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::Mode
     const bool coming = news && news->state == SplitNews::State::coming && timers_.now() < until;
     if (coming && !place) {
       place = splits_.wait(request.requester.peer);
-      // Members lend to what is asked for: who waits is asking.
+      // Members lend memory by demand, so a waiting request counts as demand.
       if (place) asked = demand_.wait(model->name);
     }
     if (!coming || !place) co_return std::unexpected(with_words(there.error(), news, *model));

@@ -1,10 +1,9 @@
-// Leases on models of the whole mesh: this machine's own come first, exactly as they would without a mesh; models that
-// only others have, or that this machine has no room for, are lent by the node that the chooser names.
+// Leases on models of the whole mesh. Local models come first, exactly as outside a mesh. The selected node serves
+// models that only other nodes have, or for which this machine has no capacity.
 //
-// A model that is going to be held by several nodes is waited for, a few seconds, if nobody can serve it yet.
+// If no node can serve a model that is going to be split, requests wait for it a few seconds.
 //
-// Only the node that a request came to chooses. Peers that are asked serve or say no (peer_request_handler.h), and
-// never ask further.
+// Only the entry node selects. Peers serve or refuse (peer_request_handler.h), and never ask other nodes.
 #pragma once
 
 #include "fleet/base/demand.h"
@@ -17,14 +16,14 @@ namespace corral::fleet {
 // On any loop.
 class MeshLeaseProvider final : public router::LeaseProvider {
  public:
-  // All must outlive the lender and its leases.
+  // All must outlive the provider and its leases.
   MeshLeaseProvider(router::LeaseProvider& local, PeerCalls& calls, DemandMeter& demand, SplitBook& splits,
                     async::Timers& timers)
       : local_(local), calls_(calls), demand_(demand), splits_(splits), timers_(timers) {}
 
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override;
   async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::LeaseRequest request) override;
-  // Of what came to this node, wherever it was answered.
+  // Counts requests of this node's clients, whichever node served them.
   void count(router::RequestEnd end) override {
     if (!end.quarantined) demand_.count(end.model);
     local_.count(std::move(end));

@@ -40,7 +40,7 @@ std::shared_ptr<const RemoteModel> remote_model_of(const mesh::Catalog& catalog,
   return far;
 }
 
-// What the question means: the same content, whatever names have come to mean since it was looked up.
+// The model of the query: the same content, even if its name has changed meaning since.
 const mesh::MeshModel* meant(const mesh::Catalog& catalog, const models::ModelInfo& model) {
   const auto* named = catalog.find(model.name.value()).model;
   const auto* far = as_remote_model(model);
@@ -81,11 +81,12 @@ Result<SelectedNode> MeshRoutes::choose(const NodeQuery& question) {
   if (!catalog) return fail(errc::nowhere, "this node is in no mesh");
   const auto* model = meant(*catalog, question.model);
   if (model == nullptr) {
-    // It was there when it was looked up: its nodes have just gone, or what the name means has changed.
+    // The model existed at the lookup: its nodes have just left, or the name has changed meaning.
     const auto& name = question.model.name.value();
     const auto now_called = find(name);
     if (!now_called) return std::unexpected(now_called.error());
-    Error changed(make_error_code(errc::nowhere), fmt::format("what '{}' means has just changed: ask again", name));
+    Error changed(make_error_code(errc::nowhere),
+                  fmt::format("the model of the name '{}' has just changed: try again", name));
     changed.retry_after = kAtOnce;
     return std::unexpected(std::move(changed));
   }

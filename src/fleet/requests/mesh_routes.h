@@ -1,4 +1,4 @@
-// The catalog of the mesh as requests use it: names of models that others have, and the node that a request goes to.
+// The catalog of the mesh for requests: names of models at other nodes, and node selection.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class MeshRoutes final : public RemoteModels, public NodeSelector {
   MeshRoutes(Newest newest, const Clock& clock) : newest_(std::move(newest)), clock_(clock) {}
 
   Result<models::Catalog::Model> find(std::string_view name) const override;
-  // Where the conversation was before, if that can; and remembers where it went.
+  // Prefers the conversation's last node, if that can serve it; remembers the selected node.
   Result<SelectedNode> choose(const NodeQuery& question) override;
 
  private:

@@ -144,10 +144,10 @@ TEST_F(RoutesTest, WhatANodeHasThatIsAwayComesBack) {
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, errc::out_of_reach);
   EXPECT_EQ(kind_of(found.error().code), ErrorKind::unavailable);
-  EXPECT_EQ(found.error().message, "'m' is on node1, which can't be reached since 3 s");
+  EXPECT_EQ(found.error().message, "'m' is on node1, which can't be reached for 3 s");
   EXPECT_EQ(found.error().retry_after, std::chrono::seconds(1));
   timers.advance(std::chrono::minutes(10));
-  EXPECT_THAT(routes.find("m").error().message, HasSubstr("since 10 min"));
+  EXPECT_THAT(routes.find("m").error().message, HasSubstr("for 10 min"));
   EXPECT_EQ(routes.find("m").error().retry_after, std::chrono::seconds(30));
   EXPECT_EQ(routes.find("n").error().code, models::errc::model_not_found);
 }
@@ -161,7 +161,7 @@ TEST_F(RoutesTest, WhatANodeHadThatJustStartsIsKnown) {
   const auto found = routes.find("m");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, errc::out_of_reach);
-  EXPECT_THAT(found.error().message, HasSubstr("node1, which was just started"));
+  EXPECT_THAT(found.error().message, HasSubstr("node1, which has just started"));
   EXPECT_EQ(found.error().retry_after, std::chrono::seconds(1));
   // Who has it besides serves it.
   at(2).models = {model("m", 7)};

@@ -9,18 +9,17 @@
 namespace corral::fleet {
 namespace {
 
-constexpr Millis kLook{500};  // as often as heartbeats come
+constexpr Millis kLook{500};  // the heartbeat interval
 
 std::map<mesh::NodeId, std::string> nodes_of(const std::vector<router::NodeRef>& refs) {
   std::map<mesh::NodeId, std::string> nodes;
   for (const auto& ref : refs) {
-    if (const auto node = mesh::parse_node_id(ref.value()))
-      nodes.emplace(*node, "it failed this request or didn't take it");
+    if (const auto node = mesh::parse_node_id(ref.value())) nodes.emplace(*node, "it failed or refused this request");
   }
   return nodes;
 }
 
-// Nobody can list a request that hasn't arrived: as long as connections are being made, none is missed.
+// While connections are being opened, a request may not have reached the peer, so no call to it counts as lost.
 async::Task<Result<UniqueFd>> connect(PeerTransport& transport, mesh::NodeId node,
                                       std::shared_ptr<std::atomic<std::uint32_t>> opening) {
   struct Mark {
@@ -84,7 +83,7 @@ std::shared_ptr<backends::ClientPool> PeerCalls::clients_of(const mesh::NodeId& 
   return way.clients;
 }
 
-// Connections to nodes that can't be reached lead nowhere; here nobody would notice before the next request to them.
+// Closes connections to unreachable nodes. Otherwise only the next request to them would notice.
 void PeerCalls::forget_gone() {
   const auto* peers = transport_.peers();
   std::erase_if(ways_, [&](auto& entry) {
@@ -107,7 +106,7 @@ async::Task<void> PeerCalls::watch() {
   while (!calls_.empty()) {
     co_await timers_.sleep_for(kLook);
     const auto now = timers_.now();
-    std::map<mesh::NodeId, std::vector<mesh::InFlightId>> lists;  // each peer's once
+    std::map<mesh::NodeId, std::vector<mesh::InFlightId>> lists;  // one list per peer
     for (auto& [held, entry] : calls_) {
       const auto call = entry.call.lock();
       const auto* peers = transport_.peers();
@@ -118,7 +117,7 @@ async::Task<void> PeerCalls::watch() {
       const bool listed = std::ranges::find(list->second, held) != list->second.end();
       const bool waits = call->waits_.load(std::memory_order_relaxed) && ways_[entry.node].opening->load() == 0;
       if (!entry.rule.lost(now, heard, listed, waits, call->pieces_.load(std::memory_order_relaxed))) continue;
-      router::UpstreamExit ending{.how = fmt::format("{} doesn't work on it any more", call->to().node_name),
+      router::UpstreamExit ending{.how = fmt::format("{} no longer works on the request", call->to().node_name),
                                   .number = held | 1ull << 63};
       async::asio::post(call->executor(), [call, ending = std::move(ending)]() mutable {
         if (call->ending()) return;

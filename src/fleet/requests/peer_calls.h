@@ -1,8 +1,8 @@
-// The requests that this node has at others: how many are where, their connections, and which of them are lost.
+// This node's requests at peers: their number per node, their connections, and the detection of lost requests.
 //
-// A call begins when its node is chosen and ends when the last of its owners drops it. Whoever waits for its answer
-// hears of its end in three ways: its connection breaks (the link of the pair has ended), the peer's heartbeats don't
-// list it any more (lost_request_detector.h), or the peer says what became of it.
+// A call begins with the selection of its node and ends when its last owner drops it. There are three signs of its end.
+// The connection breaks (the link has ended), the peer's heartbeats no longer list the call (lost_request_detector.h),
+// or the peer reports a failure.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ namespace corral::fleet {
 
 class PeerCalls;
 
-// One request at one peer. Belongs to the loop of the request, but for what is said otherwise.
+// One request at one peer. Belongs to the loop of the request, unless stated otherwise.
 class PeerCall {
  public:
   PeerCall(SelectedNode to, mesh::InFlightId held, async::Executor executor,
@@ -48,16 +48,16 @@ class PeerCall {
   async::Executor executor() const { return executor_; }
   http::Target& client() { return clients_->on(executor_); }
 
-  // It is over, as the peer or the connection says; the first word counts. Who waits for bytes hears of it.
+  // The request has ended, by the peer's report or a broken connection; the first call counts. Wakes readers of bytes.
   void end(router::UpstreamExit ending);
   const std::optional<router::UpstreamExit>& ending() const { return ending_; }
   async::Event& gone() { return gone_; }
-  // Ends the work that runs under it when the call is lost.
-  const async::CancelSource& stopper() const { return stopper_; }
-  // The answer that is read now; nullptr: none.
+  // Stops work that belongs to the call when the call is lost.
+  const async::Stopper& stopper() const { return stopper_; }
+  // The response body that is read now; nullptr: none.
   void reads(http::BodySource* answer) { answer_ = answer; }
 
-  // Somebody waits for bytes of the answer, as long as this lives.
+  // A reader waits for bytes of the response as long as this object lives.
   class Waiting {
    public:
     explicit Waiting(PeerCall& call) : call_(call) { call_.waits_.store(true, std::memory_order_relaxed); }
@@ -88,25 +88,25 @@ class PeerCall {
   http::BodySource* answer_ = nullptr;
 };
 
-// Belongs to the mesh's loop, unless said otherwise; outlives the requests. All that it is made of outlives it.
+// Belongs to the mesh's loop, unless stated otherwise; outlives the requests. All constructor arguments outlive it.
 class PeerCalls {
  public:
-  // `kept`: connections to a node that wait for the next request on each loop; a peer has 32 for all of a node.
+  // `kept`: idle connections to a node on each loop; a peer accepts 32 in all from one node.
   PeerCalls(PeerTransport& transport, async::Timers& timers, NodeSelector& selector, std::size_t kept = 24);
   ~PeerCalls() { transport_.on_reach({}); }
   PeerCalls(const PeerCalls&) = delete;
   PeerCalls& operator=(const PeerCalls&) = delete;
 
   // A call at the best node that `request.nodes.avoid` (texts of node ids) leaves, for a request on `executor`'s loop.
-  // From any loop. Errors: those of the chooser; nowhere, in no mesh.
+  // From any loop. Errors: those of the selector; nowhere, outside a mesh.
   async::Task<Result<std::shared_ptr<PeerCall>>> begin(backends::ModelPtr model, router::LeaseRequest request,
                                                        async::Executor executor);
-  // Requests at each node.
+  // Number of requests at each node.
   const std::map<mesh::NodeId, std::uint32_t>& busy() const { return busy_; }
   std::size_t size() const { return calls_.size(); }
-  // Nodes that connections are kept to.
+  // Number of nodes with kept connections.
   std::size_t ways() const { return ways_.size(); }
-  // Ends the watch. Calls that are left are nobody's.
+  // Ends the detection of lost requests. Remaining calls are no longer watched.
   async::Task<void> stop();
 
  private:
@@ -129,7 +129,7 @@ class PeerCalls {
   const std::size_t kept_;
   std::map<mesh::InFlightId, Entry> calls_;
   std::map<mesh::NodeId, std::uint32_t> busy_;
-  // Connections to a node, and how many are being made.
+  // Connections to a node, and the number of connections in progress.
   struct Way {
     std::shared_ptr<backends::ClientPool> clients;
     std::shared_ptr<std::atomic<std::uint32_t>> opening = std::make_shared<std::atomic<std::uint32_t>>(0);
@@ -138,7 +138,7 @@ class PeerCalls {
   mesh::InFlightId last_held_ = 0;
   bool watching_ = false;
   async::TaskGroup tasks_;
-  const std::shared_ptr<PeerCalls*> self_ = std::make_shared<PeerCalls*>(this);  // for those who come late
+  const std::shared_ptr<PeerCalls*> self_ = std::make_shared<PeerCalls*>(this);  // for tasks that run after its end
 };
 
 }  // namespace corral::fleet

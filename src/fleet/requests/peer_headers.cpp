@@ -32,11 +32,11 @@ std::optional<T> number(std::string_view text) {
 }
 
 std::unexpected<Error> bad(std::string_view field, std::string_view value) {
-  return fail(protocol::errc::bad_value,
-              fmt::format("'{}' says '{}', which a node of the mesh never says", field, value), std::string(field));
+  return fail(protocol::errc::bad_value, fmt::format("invalid value '{1}' in header {0}", field, value),
+              std::string(field));
 }
 
-// A field that may be missing.
+// For an optional field.
 template <typename T>
 Result<std::optional<T>> optional_number(const http::Headers& headers, std::string_view field) {
   const auto text = headers.get(field);
@@ -51,7 +51,7 @@ bool is_content(std::string_view text) {
   return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Names may hold anything, fields of a head may not.
+// Names may contain any byte, header fields may not.
 std::string as_field(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -98,7 +98,8 @@ Result<PeerRequestInfo> read_errand(const http::Headers& headers) {
   if (!held) return std::unexpected(held.error());
   const auto name = headers.get(kModel);
   if (!*held || name.empty()) {
-    return fail(protocol::errc::missing_field, fmt::format("a request of a node says '{}' and '{}'", kHeld, kModel),
+    return fail(protocol::errc::missing_field,
+                fmt::format("a request of a node needs the headers {} and {}", kHeld, kModel),
                 std::string(*held ? kModel : kHeld));
   }
   if (name.size() > kLongestName) return bad(kModel, name.substr(0, 64));

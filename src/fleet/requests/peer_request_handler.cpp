@@ -23,12 +23,12 @@ const protocol::AskRow* row_of(std::string_view path) {
   return found == table.end() ? nullptr : &*found;
 }
 
-// The forwarder's word of a request that failed, in the words of peers.
+// Converts the forwarder's failure to the peer's form.
 std::optional<PeerFailure> failure_of(const Error& error) {
   const auto* said = error.fact<router::ForwardFailure>();
   if (said == nullptr) return std::nullopt;
   if (said->ending) return PeerFailure{.process = said->ending->number, .requests = said->ending->requests};
-  // What is wrong with the request is wrong everywhere.
+  // Every node would reject such a request.
   switch (kind_of(error.code)) {
     case ErrorKind::invalid_request:
     case ErrorKind::forbidden:
@@ -52,7 +52,7 @@ http::Response not_begun_answer(const Error& error, bool not_here = false) {
   return response;
 }
 
-// A request that the forwarder has given up.
+// The response to a request that the forwarder has given up.
 http::Response failed(const Error& error) {
   auto response = dialects::error_response(error);
   if (const auto mishap = failure_of(error)) write(response.head.headers, *mishap);
@@ -74,13 +74,13 @@ Error busy(std::string text, std::chrono::seconds pause) {
 struct PeerRequestHandler::Guests {
   struct InboundRequest {
     std::size_t requests = 0;
-    std::multiset<ModelName> loads;  // that its requests wait for, and may
+    std::multiset<ModelName> loads;  // loads that its requests wait for
   };
   std::mutex mutex;
   std::map<mesh::NodeId, InboundRequest> nodes;
 };
 
-// One request of a peer, as long as it is here: counted, and listed in heartbeats.
+// One request of a peer while it is here: counted, and listed in heartbeats.
 class PeerRequestHandler::Visit {
  public:
   Visit(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held)
@@ -97,7 +97,7 @@ class PeerRequestHandler::Visit {
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
-  // A place for one more; nullptr: the node has all that it may have.
+  // A place for one more request; nullptr: the node has its maximum.
   static std::shared_ptr<Visit> begin(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held) {
     {
       const std::scoped_lock lock(handler.guests_->mutex);
@@ -107,8 +107,8 @@ class PeerRequestHandler::Visit {
     }
     return std::make_shared<Visit>(handler, node, held);
   }
-  // Whether it may wait for a load: one that a request of its node waits for already, or one more. On the loop of the
-  // mesh, so that of two at once the second knows what became of the first.
+  // Whether the request may wait for a load: one that a request of its node waits for already, or a new one within the
+  // limit. On the loop of the mesh, so that of two concurrent requests the second sees the result of the first.
   bool may_wait_for(const ModelName& model, const std::function<bool()>& take) {
     const std::scoped_lock lock(guests_->mutex);
     auto& loads = guests_->nodes[node_].loads;
@@ -128,7 +128,7 @@ class PeerRequestHandler::Visit {
 
 namespace {
 
-// An answer that streams keeps its place.
+// A streamed response keeps its place.
 class VisitorBody final : public http::BodySource {
  public:
   VisitorBody(std::unique_ptr<http::BodySource> answer, std::shared_ptr<void> visit)
@@ -167,8 +167,7 @@ async::Task<http::Response> PeerRequestHandler::handle(http::Request request) {
   if (!errand) co_return dialects::error_response(errand.error());
   const auto visit = Visit::begin(*this, *node, errand->held);
   if (!visit) {
-    auto text =
-        fmt::format("this node has {} requests of yours, which is all it takes of one node", options_.max_requests);
+    auto text = fmt::format("your node has {} requests here already, the maximum for one node", options_.most_requests);
     co_return not_begun_answer(busy(std::move(text), std::chrono::seconds(1)));
   }
   auto model = local_models_.find(errand->model);
@@ -244,7 +243,7 @@ async::Task<Result<>> PeerRequestHandler::may_load(const mesh::NodeId& node, con
   const bool may = co_await std::move(taking);
   if (may) co_return Result<>();
   co_return std::unexpected(
-      busy(fmt::format("this node has loaded as many models for yours as it does in a minute; '{}' isn't in memory",
+      busy(fmt::format("'{}' is not loaded, and your node has reached its limit of loads per minute here",
                        model.name.value()),
            kLoadPause));
 }

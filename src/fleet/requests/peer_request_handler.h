@@ -1,9 +1,9 @@
-// What other nodes may ask of this one: canonical requests of inference, answered by this machine or not at all. The
-// handler of a server of its own, whose connections are bridges from peers (Request::peer is the text of a node id).
+// Serves requests of peers: canonical inference requests, answered by this machine only. It is the handler of a
+// separate server, whose connections are bridges from peers (Request::peer is the text of a node id).
 //
-// A peer says which model it means by name and content. It is served by the rules for peers, or told 421 at once; never
-// passed on to a third node, never asked again here. All other paths don't exist, and of a request's head nothing but
-// its errand and its client tag is looked at: whose request it is counts by node and tag, so that clients of all nodes
+// A peer names its model by name and content. The request is served by the rules for peers or answered 421 at once; it
+// is never sent to a third node and never repeated here. All other paths are 404. Of the request's head only
+// PeerRequestInfo and the client tag are read. Fairness counts requests by node and tag, so that clients of all nodes
 // get equal turns.
 //
 // While a request is here, heartbeats to its node list its number.
@@ -24,13 +24,13 @@
 
 namespace corral::fleet {
 
-// What this node has on disk. On any loop.
+// The models on this node's disk. On any loop.
 class LocalModels {
  public:
   virtual ~LocalModels() = default;
   // Errors: those of models::Catalog.
   virtual Result<models::Catalog::Model> find(std::string_view name) const = 0;
-  // SHA-256 of its contents in hexadecimal digits; empty: not computed yet.
+  // SHA-256 of the model's files in hexadecimal digits; empty: not computed yet.
   virtual std::string content_of(const models::ModelInfo& model) const = 0;
 };
 
@@ -39,8 +39,8 @@ struct PeerRequestLimits {
   std::uint64_t max_body_bytes = 32ull << 20;
 };
 
-// On the loops of its server. `local` is what peers may lease, `home` the loop on which that answers at once; all that
-// it is made of outlives the door and the answers it returns.
+// On the loops of its server. `local` provides leases for peers, on the loop `home` at once. All constructor arguments
+// outlive the handler and its responses.
 class PeerRequestHandler final : public http::Handler {
  public:
   PeerRequestHandler(router::LeaseProvider& local, async::Executor home, const LocalModels& local_models,
@@ -48,16 +48,16 @@ class PeerRequestHandler final : public http::Handler {
   ~PeerRequestHandler() override;
 
   async::Task<http::Response> handle(http::Request request) override;
-  // Those that are here. On any loop.
+  // Requests of peers that are here. On any loop.
   router::RequestTable& requests() { return forwarder_.requests(); }
 
  private:
   class Visit;
-  struct Guests;  // who is here, by node
+  struct Guests;  // requests that are here, by node
 
   async::Task<http::Response> serve(http::Request request, const protocol::AskRow& row, PeerRequestInfo errand,
                                     models::Catalog::Model model, std::shared_ptr<Visit> visit);
-  // Whether the node may have this model loaded, if it isn't in memory.
+  // Whether requests of the node may load this model, if it isn't in memory.
   async::Task<Result<>> may_load(const mesh::NodeId& node, const models::ModelInfo& model, std::uint64_t context,
                                  std::shared_ptr<Visit> visit);
 

@@ -8,7 +8,7 @@
 namespace corral::fleet {
 namespace {
 
-std::unexpected<Error> no_mesh() { return fail(mesh::errc::unreachable, "this node is in no mesh any more"); }
+std::unexpected<Error> no_mesh() { return fail(mesh::errc::unreachable, "this node is no longer in a mesh"); }
 
 }  // namespace
 
@@ -18,7 +18,7 @@ void PeerTransport::attach(mesh::Peers& peers) {
   peers.on_stream(mesh::Purpose::http, [this](std::unique_ptr<mesh::Stream> stream) {
     auto peer = mesh::to_text(stream->peer().id);
     auto end = bridges_.make(std::move(stream), StreamBridges::Side::answers);
-    if (!end) return log::warning("fleet", "a request of node {}: {}", peer, end.error().message);
+    if (!end) return log::warning("fleet", "can't accept a request of node {}: {}", peer, end.error().message);
     adopt_(std::move(*end), std::move(peer));
   });
   attached_.store(true, std::memory_order_release);

@@ -1,5 +1,5 @@
-// Where requests cross from this node to others and back: what of the mesh's links lending and the door need. The mesh
-// comes and goes (a node joins, leaves, is thrown out) while the server runs; this stays, and says no in between.
+// Connections to and from peers over the mesh's links, for leases and PeerRequestHandler. Meshes come and go while the
+// server runs (join, leave, revocation). This object stays; outside a mesh it refuses.
 #pragma once
 
 #include <atomic>
@@ -14,39 +14,41 @@
 
 namespace corral::fleet {
 
-// Made once, outlives all requests. Belongs to the mesh's loop, but for what is said otherwise; that loop runs as long
-// as anything is attached. The loop may outlive this: a hold() or release() that it runs later then does nothing.
+// Made once, outlives all requests. Belongs to the mesh's loop, unless stated otherwise; that loop runs as long as
+// peers are attached. The loop may outlive this object: a later hold() or release() then does nothing.
 class PeerTransport final : mesh::PeerEvents {
  public:
-  // `adopt` takes connections of peers, by the text of their id: a server's adopt(). It is called on the mesh's loop.
+  // `adopt` accepts connections of peers, with the text of the peer's id: a server's adopt(). Called on the mesh's
+  // loop.
   using Adopt = std::function<void(UniqueFd, std::string peer)>;
   PeerTransport(async::Executor mesh, Adopt adopt) : mesh_(mesh), adopt_(std::move(adopt)), bridges_(mesh) {}
-  // After detach(), when no task waits in connect() or take_load(). While the mesh's loop does not run, or on it.
+  // Call it after detach(), when no task waits in connect() or take_load(), and on the mesh's loop or while that
+  // doesn't run.
   ~PeerTransport() override { *self_ = nullptr; }
   PeerTransport(const PeerTransport&) = delete;
   PeerTransport& operator=(const PeerTransport&) = delete;
 
-  // This node is a member, and `peers` are the others; they outlive detach().
+  // This node is a member, and `peers` are its peers; they outlive detach().
   void attach(mesh::Peers& peers);
-  // It is none any more. What is under way ends as the streams do.
+  // This node is no longer a member. Running requests end with their streams.
   void detach();
-  // After detach(): ends what is still on its way.
+  // After detach(): ends all bridges.
   async::Task<void> stop() { return bridges_.stop(); }
   mesh::Peers* peers() const { return peers_; }  // nullptr: in no mesh
-  // Called when other peers can be reached than before, or none any more; {}: not any more.
+  // Called when the set of reachable peers changes, or becomes empty; {}: removes the callback.
   void on_reach(std::function<void()> changed) { reach_ = std::move(changed); }
   const StreamBridges& bridges() const { return bridges_; }
 
   // Any loop.
   async::Executor executor() const { return mesh_; }
   bool attached() const { return attached_.load(std::memory_order_acquire); }
-  // A connection to that node for one request after another. Errors: those of Peers::open; unreachable in no mesh.
+  // A connection to the node for one request after another. Errors: those of Peers::open; unreachable outside a mesh.
   async::Task<Result<UniqueFd>> connect(mesh::NodeId node);
-  // Lists a request in heartbeats to `node`, so that the peer does not count it as lost; takes it off the list.
+  // Lists a request in heartbeats to `node`, so that the peer does not count it as lost; removes it from the list.
   void hold(const mesh::NodeId& node, mesh::InFlightId held);
   void release(const mesh::NodeId& node, mesh::InFlightId held);
-  // What `rule` says on the loop of the mesh, one after another: it is given a way to count one more load of that node,
-  // which is false when the node has had its share. It owns what it uses.
+  // Runs `rule` on the loop of the mesh, one rule after another, and returns its result. `take` counts one more load
+  // for the node; it returns false at the node's limit. The rule owns all its data.
   using LoadRule = std::function<bool(const std::function<bool()>& take)>;
   async::Task<bool> take_load(mesh::NodeId node, LoadRule rule);
 
@@ -66,7 +68,7 @@ class PeerTransport final : mesh::PeerEvents {
   mesh::Peers* peers_ = nullptr;
   std::atomic<bool> attached_ = false;
   StreamBridges bridges_;
-  // For what is posted to the mesh's loop, and read only there; nullptr once this is gone.
+  // For tasks on the mesh's loop, and read only there; nullptr once this object is gone.
   const std::shared_ptr<PeerTransport*> self_ = std::make_shared<PeerTransport*>(this);
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kLongestExcuse = 64 * 1024;
 
-// Of an answer's head nothing else comes from a peer.
+// Only these header fields of a response pass.
 constexpr std::string_view kPassed[] = {"Content-Type", "Content-Disposition", "Cache-Control", "X-Accel-Buffering",
                                         "Retry-After"};
 
@@ -29,7 +29,7 @@ http::ResponseHead plain(const http::ResponseHead& head) {
   return passed;
 }
 
-// Of a process of that node; no two nodes share one.
+// The number is unique for a process of that node.
 router::UpstreamExit ending_of(const PeerCall& call, const PeerFailure& mishap, std::string_view text) {
   std::uint64_t node = 0;
   std::memcpy(&node, call.to().node.bytes.data(), sizeof node);
@@ -44,24 +44,25 @@ Error not_begun(Error why) {
   return error;
 }
 
-// What a peer says of a request that it didn't answer.
+// Handles a peer's report of a failed request.
 Error excuse(PeerCall& call, const PeerFailure& mishap, Error why) {
   if (mishap.unbegun) return not_begun(std::move(why));
   call.end(ending_of(call, mishap, why.message));
   return why;
 }
 
-// No connection to the peer: nothing of the request went out.
+// No connection to the peer: no part of the request was sent.
 bool is_unsent(const Error& error) {
   return error.code == http::errc::connect_failed || error.code.category() == mesh::error_category();
 }
 
 Error gone(const PeerCall& call) { return {make_error_code(errc::peer_gone), call.ending()->how}; }
 
-// The connection broke under the request.
+// The connection broke during the request.
 Error broke(PeerCall& call, const Error& cause) {
   if (is_unsent(cause)) {
-    Error why(make_error_code(errc::nowhere), fmt::format("no way to {}: {}", call.to().node_name, cause.message));
+    Error why(make_error_code(errc::nowhere),
+              fmt::format("no connection to {}: {}", call.to().node_name, cause.message));
     why.retry_after = std::chrono::seconds(1);
     return not_begun(std::move(why));
   }
@@ -70,7 +71,7 @@ Error broke(PeerCall& call, const Error& cause) {
   return gone(call);
 }
 
-// A body as it comes from the peer, but for what the peer says to us.
+// The peer's body without comments for this node.
 class PeerBody final : public http::BodySource {
  public:
   PeerBody(std::shared_ptr<PeerCall> call, std::unique_ptr<http::BodySource> answer, bool events)
@@ -106,7 +107,7 @@ class PeerBody final : public http::BodySource {
     co_return co_await answer_->read();
   }
 
-  // Whole events, up to the one that is for us.
+  // Complete events before the first comment for this node.
   std::string_view pass(std::string_view piece) {
     if (!events_) return piece;
     const auto events = cutter_.feed(piece);
@@ -123,10 +124,10 @@ class PeerBody final : public http::BodySource {
     return found == std::string_view::npos ? found : found + 1;
   }
 
-  // The comment, and the error behind it.
+  // Reads the comment, and the error after it.
   void hear(std::string_view events) {
     const auto mishap = mishap_of(events.substr(0, events.find('\n')));
-    Error why(make_error_code(errc::peer_gone), fmt::format("{} gave up", call_->to().node_name));
+    Error why(make_error_code(errc::peer_gone), fmt::format("{} gave the request up", call_->to().node_name));
     http::SseParser parser([&why](std::string_view, std::string_view data) {
       constexpr unsigned kUnavailable = 503;
       why = protocol::parse_error_body(kUnavailable, data);
@@ -144,11 +145,11 @@ class PeerBody final : public http::BodySource {
   bool ended_ = false;
 };
 
-// The answer as the forwarder takes it, or why there is none.
+// The response for the forwarder, or the error.
 async::Task<Result<http::Response>> understood(std::shared_ptr<PeerCall> call,
                                                std::optional<Result<http::Response>> answer) {
   if (call->ending()) co_return std::unexpected(gone(*call));
-  if (!answer) co_return fail(errc::peer_gone, "the request was ended");
+  if (!answer) co_return fail(errc::peer_gone, "the request was stopped");
   if (!*answer) co_return std::unexpected(broke(*call, answer->error()));
   auto& response = **answer;
   auto mishap = read_mishap(response.head.headers);

@@ -1,4 +1,4 @@
-// A peer that answers one request: what a process of this machine is to other leases.
+// The Upstream of a request that a peer answers.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,8 @@
 
 namespace corral::fleet {
 
-// On the loop of the request. Its target adds to the canonical head what the peer has to know, takes from the answer
-// what is no part of it, and turns what the peer says of a request that failed into what the forwarder understands: not
-// begun, or ended with a process.
+// On the loop of the request. Its target adds the peer headers to the canonical head, and removes internal headers from
+// the response. It translates the peer's failure for the forwarder: not begun, or ended with a process.
 class PeerUpstream final : public router::Upstream, public http::Target {
  public:
   PeerUpstream(std::shared_ptr<PeerCall> call, const router::LeaseRequest& request);

@@ -1,4 +1,4 @@
-// What this node has on disk, for the door: the models of the last scan, and what their contents are.
+// The models on this node's disk for PeerRequestHandler: those of the last scan, and their content hashes.
 #pragma once
 
 #include <string>

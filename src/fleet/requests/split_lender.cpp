@@ -10,23 +10,23 @@ namespace corral::fleet {
 namespace {
 
 constexpr Millis kLook{100};
-// An engine that has just gone is known here as gone within that time.
+// This node learns of the end of an engine within this time.
 constexpr Millis kCatchUp{3'000};
-// A group gets so long to stand, as a load does (router/options/model_options.cpp), and a while to be agreed on.
+// Time limit of a group's start: that of a load (router/options/model_options.cpp), plus time for the grants.
 constexpr Millis kDeadlineBase{90'000};
 constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
 constexpr std::chrono::seconds kAgain{5};
 
-// Its engine has gone since it was said to be there: nothing is wrong with the request, as a context would be that no
-// engine of it has.
+// The engine has ended since the last report. The request itself isn't wrong, unlike with a context that no engine of
+// the group has.
 bool is_gone(const Error& error) {
   return (error.code == residency::errc::not_here && error.param != "ctx_size") ||
          error.code == router::errc::backend_died;
 }
 
 Error refusal(const std::string& name, const SplitNews& news, const char* what) {
-  Error error(make_error_code(errc::nowhere), fmt::format("'{}' is held by several nodes together, and {}{}{}", name,
-                                                          what, news.why.empty() ? "" : ": ", news.why));
+  Error error(make_error_code(errc::nowhere), fmt::format("'{}' is split over several nodes, and {}{}{}", name, what,
+                                                          news.why.empty() ? "" : ": ", news.why));
   error.retry_after = kAgain;
   return error;
 }
@@ -46,21 +46,21 @@ async::Task<Result<router::Lease>> SplitLender::acquire(backends::ModelPtr model
       auto lease = co_await std::move(asking);
       if (lease || !is_gone(lease.error())) co_return lease;
       const bool here = news && news->is_here();
-      // Its group has ended, and the router hears of it in a moment. What others are told is the router's own answer.
+      // Its group has ended, and the router notices it in a moment. Other nodes get the router's own answer.
       if (!here && (request.requester.peer != router::NodeRef() || lease.error().code != residency::errc::not_here))
         co_return lease;
       if (!missed) missed = now;
       if (now - *missed >= kCatchUp)
-        co_return here ? std::unexpected(refusal(name, *news, "doesn't answer now")) : std::move(lease);
+        co_return here ? std::unexpected(refusal(name, *news, "its engine has just ended")) : std::move(lease);
     } else {
       missed.reset();
       const bool stuck = news->state == SplitNews::State::stuck && now - news->since >= kSplitPatience;
-      if (stuck) co_return std::unexpected(refusal(name, *news, "doesn't stand now"));
-      if (now >= deadline) co_return std::unexpected(refusal(name, *news, "isn't ready yet"));
+      if (stuck) co_return std::unexpected(refusal(name, *news, "its group doesn't start now"));
+      if (now >= deadline) co_return std::unexpected(refusal(name, *news, "its group isn't ready yet"));
     }
     if (!place) place = book_.wait(request.requester.peer);
     if (!place)
-      co_return std::unexpected(refusal(name, news.value_or(SplitNews()), "as many requests wait for it as may"));
+      co_return std::unexpected(refusal(name, news.value_or(SplitNews()), "too many requests wait for its group"));
     auto pause = timers_.sleep_for(kLook);
     co_await std::move(pause);
   }

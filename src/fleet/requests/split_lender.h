@@ -1,11 +1,10 @@
-// Leases on models that this node hosts for several nodes: whoever asks for one that doesn't stand yet waits until it
-// does, and is told why when it comes to nothing. All other models are the inner lender's business alone.
+// Leases on split models that this node hosts. A request for a group that doesn't serve yet waits for it, and gets the
+// reason if the group fails. The inner provider handles all other models.
 //
-//   MeshLeaseProvider ──► SplitLender ──► ModelRouter        requests that came to this node
-//   Door        ──► SplitLender ──► PeerLeaseProvider           those of other nodes
+//   MeshLeaseProvider  ──► SplitLender ──► ModelRouter         requests of this node's clients
+//   PeerRequestHandler ──► SplitLender ──► PeerLeaseProvider   requests of peers
 //
-// A held model (GroupProcesses::hold) loads nothing by a request: one whose engine has just gone waits here for the
-// next.
+// Requests can't load a held model (GroupHands::hold). After the end of its engine they wait here for the next one.
 #pragma once
 
 #include "async/timer.h"
@@ -25,7 +24,7 @@ class SplitLender final : public router::LeaseProvider {
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
     return inner_.try_acquire(model, context);
   }
-  // Errors: nowhere, with what is short or who refused, and when to ask again; those of the inner lender.
+  // Errors: nowhere, with what is short or the node that refused, and retry_after; those of the inner provider.
   async::Task<Result<router::Lease>> acquire(backends::ModelPtr model, router::LeaseRequest request) override;
   void count(router::RequestEnd end) override { inner_.count(std::move(end)); }
 

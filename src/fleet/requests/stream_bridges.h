@@ -1,9 +1,9 @@
-// Mesh streams as sockets: what HTTP's client and server speak over on any loop is one end of a Unix socket pair, and a
-// pump on the mesh's loop carries bytes between the other end and the stream. Back-pressure passes both ways, so do the
-// end of one direction and the end of both.
+// Mesh streams as sockets. HTTP client and server use one end of a Unix socket pair on any loop. A pump on the mesh's
+// loop transfers bytes between the other end and the stream. Both directions have back-pressure; the end of one
+// direction and the end of both pass through.
 //
-// A bridge holds 16 KiB for each direction and what the kernel holds of a socket pair; it lives as long as both its
-// sides do.
+// A bridge takes 16 KiB for each direction, and the kernel's buffers of a socket pair. It lives as long as both its
+// sides.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@
 
 namespace corral::fleet {
 
-// Belongs to the mesh's loop; the descriptors that it gives out are for any thread.
+// Belongs to the mesh's loop; its descriptors are for any thread.
 class StreamBridges {
  public:
-  using Side = SocketSide;  // of whoever gets the descriptor: asks or answers
+  using Side = SocketSide;  // role of the descriptor's user: client (`asks`) or server (`answers`)
 
   explicit StreamBridges(async::Executor executor) : executor_(executor), pumps_(executor) {}
 
-  // The other end of the stream. Errors: mesh::errc::link_closed, when this machine has no descriptors left.
+  // A socket connected to the stream. Errors: mesh::errc::link_closed, if this machine has no descriptors left.
   Result<UniqueFd> make(std::unique_ptr<mesh::Stream> stream, Side side);
-  // That run: one for each bridge.
+  // Number of running pumps: one for each bridge.
   std::size_t pumps() const { return pumps_.running(); }
-  // Ends all bridges, whatever is on its way.
+  // Ends all bridges, without delivering remaining bytes.
   async::Task<void> stop();
 
  private:

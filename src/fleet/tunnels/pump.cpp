@@ -12,14 +12,14 @@ namespace {
 namespace asio = async::asio;
 using async::Task;
 
-// Shared by both ways; the stream outlives what waits for it.
+// Shared by both directions; the stream outlives tasks that wait for it.
 struct Joint {
   Joint(std::unique_ptr<mesh::Stream> over, LocalSocket here, PumpOptions with)
       : stream(std::move(over)), socket(std::move(here)), options(std::move(with)) {
     boost::system::error_code ignored;
     socket.non_blocking(true, ignored);
   }
-  // Ends both ways; who waits for one of them hears of it.
+  // Ends both directions, and wakes their tasks.
   void cut() {
     boost::system::error_code ignored;
     ending = true;
@@ -29,7 +29,7 @@ struct Joint {
   void stream_over() {
     if (!std::exchange(ending, true) && options.stream_ended_first) options.stream_ended_first();
   }
-  // Nobody has the other end any more.
+  // The other end of the socket is closed.
   bool left() {
     pollfd look{socket.native_handle(), 0, 0};
     return !socket.is_open() || (::poll(&look, 1, 0) == 1 && (look.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0);
@@ -38,22 +38,22 @@ struct Joint {
   const std::unique_ptr<mesh::Stream> stream;
   LocalSocket socket;
   const PumpOptions options;
-  bool ending = false;  // the first of both has ended
+  bool ending = false;  // one direction has ended
 };
 using JointPtr = std::shared_ptr<Joint>;
 
-// Also when a way is cancelled.
+// Also after a cancellation.
 struct CutAtEnd {
   ~CutAtEnd() {
     if (joint) joint->cut();
   }
-  JointPtr joint;  // none: it ended as it should
+  JointPtr joint;  // none: a normal end
 };
 
 Task<bool> write_all(Joint& joint, std::string_view bytes) {
   boost::system::error_code error;
   while (!bytes.empty()) {
-    // As a rule the socket takes it at once.
+    // Usually the socket accepts the bytes at once.
     auto count = joint.socket.write_some(asio::buffer(bytes), error);
     if (error == asio::error::would_block) {
       const auto rest = asio::buffer(bytes);
@@ -105,7 +105,7 @@ Task<void> from_socket(JointPtr joint) {
   if (joint->options.side != SocketSide::speaks && !joint->left()) cut.joint.reset();
 }
 
-// Of a side that asks: it may leave while the stream takes nothing, which no read would tell.
+// Detects that a client has closed its socket while the stream accepts no bytes, which no read would detect.
 Task<void> until_left(JointPtr joint) {
   if (joint->options.side != SocketSide::asks) co_return;
   CutAtEnd cut{joint};

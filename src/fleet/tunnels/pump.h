@@ -1,5 +1,5 @@
-// Carries bytes between a stream of the mesh and a socket of this machine, both ways. Back-pressure passes both ways:
-// no more is taken from one side than the other takes.
+// Transfers bytes between a mesh stream and a local socket, in both directions, with back-pressure: it reads no more
+// from one side than the other accepts.
 #pragma once
 
 #include <cstddef>
@@ -14,25 +14,25 @@
 
 namespace corral::fleet {
 
-// Of any family.
+// Of any address family.
 using LocalSocket = async::asio::basic_stream_socket<async::asio::generic::stream_protocol, async::Executor>;
 
-// What it means that the socket's other end is closed.
+// What the end of the socket's other side means.
 enum class SocketSide {
-  asks,     // nothing more is wanted: the stream is closed at once, whatever is on its way. For Unix sockets.
-  answers,  // all is said: that arrives first, and the other way goes on
-  speaks,   // nobody says half: when one way ends, on either side, what came before it is handed on, and all ends
+  asks,     // the response is no longer wanted: the stream closes at once, without remaining bytes. For Unix sockets.
+  answers,  // the response is complete: it is delivered first, and the other direction continues
+  speaks,   // no half-close: when one direction ends, at either side, earlier bytes are delivered, then everything ends
 };
 
 struct PumpOptions {
   SocketSide side = SocketSide::speaks;
-  std::size_t piece = 16 * 1024;  // bytes at a time, of each way; a TLS record
-  // The stream has ended, or broken, before anything else did; called before the socket is closed for it.
+  std::size_t piece = 16 * 1024;  // bytes at a time in each direction; a TLS record
+  // Called if the stream ends or breaks first, before the socket is closed for that reason.
   std::function<void()> stream_ended_first = {};
 };
 
-// Returns when both ways have ended, or something broke; both are closed then, also when it is cancelled. On the loop
-// of both.
+// Returns when both directions have ended, or after an error; both are closed then, also after cancellation. On the
+// loop of both.
 async::Task<void> pump(std::unique_ptr<mesh::Stream> stream, LocalSocket socket, PumpOptions options);
 
 }  // namespace corral::fleet

@@ -20,7 +20,7 @@
 namespace corral::fleet {
 namespace {
 
-// What has been closed shows as root's.
+// Closed sockets show root as their owner.
 constexpr std::uint8_t kEstablished = 1;
 
 struct Question {
@@ -57,7 +57,7 @@ std::optional<uid_t> ask_kernel(std::uint16_t its_port, std::uint16_t our_port) 
   return found.idiag_uid;
 }
 
-// As the kernel writes it: the bytes of the address as a number of this machine.
+// In the kernel's format: the bytes of the address as a number of this machine.
 std::string place(std::uint16_t port) { return fmt::format("{:08X}:{:04X}", htonl(INADDR_LOOPBACK), port); }
 
 std::optional<uid_t> owner_in_row(std::string_view row, std::string_view its, std::string_view ours) {
@@ -96,7 +96,7 @@ Result<uid_t> owner_on_loopback(std::uint16_t its_port, std::uint16_t our_port) 
   const std::string table{std::istreambuf_iterator<char>(file), {}};
   if (const auto owner = find_owner(table, its_port, our_port)) return *owner;
   return std::unexpected(Error(std::make_error_code(std::errc::no_such_process),
-                               fmt::format("nobody is connected from port {} to port {}", its_port, our_port)));
+                               fmt::format("no open connection from port {} to port {}", its_port, our_port)));
 }
 
 }  // namespace corral::fleet

@@ -41,7 +41,7 @@ Result<TunnelAsk> decode_tunnel_ask(std::string_view bytes) {
   ask.model.pending = pending == 1;
   ask.of.life = in.number<std::uint64_t>();
   ask.of.term = in.number<std::uint64_t>();
-  if (!in.ok() || pending > 1) return fail(mesh::errc::malformed, "what the stream of a split is for makes no sense");
+  if (!in.ok() || pending > 1) return fail(mesh::errc::malformed, "invalid preamble of a tunnel stream");
   return ask;
 }
 
@@ -57,14 +57,14 @@ Result<> decode_tunnel_answer(std::string_view bytes) {
   ByteReader in(bytes);
   const auto verdict = in.number<std::uint8_t>();
   if (in.ok() && verdict == kYes) return {};
-  if (!in.ok() || verdict != kNo) return fail(mesh::errc::malformed, "an answer for a split that makes no sense");
+  if (!in.ok() || verdict != kNo) return fail(mesh::errc::malformed, "invalid answer to a tunnel stream");
   const mesh::Field words{.tag = 0, .bytes = in.rest()};
   return fail(errc::worker_refused, words.text(kMaxWords));
 }
 
 Result<std::size_t> tunnel_length(std::string_view head, std::size_t most) {
   const std::size_t length = ByteReader(head).number<std::uint16_t>();
-  if (length == 0 || length > most) return fail(mesh::errc::malformed, "the stream of a split begins with nonsense");
+  if (length == 0 || length > most) return fail(mesh::errc::malformed, "invalid length in a tunnel stream");
   return length;
 }
 

@@ -14,7 +14,7 @@ namespace asio = async::asio;
 using async::Task;
 
 constexpr Millis kPreamble{3000};
-constexpr Millis kTold{1000};  // for an answer to leave
+constexpr Millis kTold{1000};  // for delivery of an answer
 constexpr std::size_t kPiece = 64 * 1024;
 
 Task<Result<TunnelAsk>> hear(mesh::Stream& stream) {
@@ -35,9 +35,9 @@ Task<bool> tell(mesh::Stream& stream, std::string answer, bool and_end) {
 
 }  // namespace
 
-// What its streams need, also while they unwind.
-struct TunnelAcceptor::Core {
-  // Which worker the stream is for, once the far end knows that it listens; nothing: it was refused, or is gone.
+// Data of its streams, also while they unwind.
+struct TunnelDoor::Core {
+  // The preamble of the stream, after an accepting answer was sent; nullopt: refused or closed.
   static Task<std::optional<TunnelAsk>> admit(std::shared_ptr<Core> core, mesh::Stream& stream);
   static Task<Result<std::string>> find_worker(std::shared_ptr<Core> core, mesh::NodeId from, TunnelAsk ask);
   static Task<void> serve(std::shared_ptr<Core> core, std::unique_ptr<mesh::Stream> stream);
@@ -51,7 +51,7 @@ Task<Result<std::string>> TunnelAcceptor::Core::find_worker(std::shared_ptr<Core
   auto finding = core->find(from, ask.model, ask.of);
   auto found = co_await async::with_timeout(core->parts.timers, kPatience, std::move(finding));
   if (found) co_return std::move(*found);
-  co_return fail(mesh::errc::timed_out, "its worker didn't start in time");
+  co_return fail(mesh::errc::timed_out, "the worker didn't start in time");
 }
 
 Task<std::optional<TunnelAsk>> TunnelAcceptor::Core::admit(std::shared_ptr<Core> core, mesh::Stream& stream) {
@@ -76,13 +76,13 @@ Task<void> TunnelAcceptor::Core::serve(std::shared_ptr<Core> core, std::unique_p
   auto admitting = admit(core, *stream);
   const auto ask = co_await std::move(admitting);
   if (!ask) co_return;
-  // The worker is connected to when the engine has something to say: it takes one connection at a time.
+  // Connects to the worker with the engine's first byte, since a worker serves one connection at a time.
   const auto there = co_await stream->readable();
   if (!there || !*there) co_return;
   auto finding = find_worker(core, stream->peer().id, *ask);
   const auto worker = co_await std::move(finding);
   if (!worker) {
-    log::info("fleet", "a stream of {} for a split comes too late: {}", mesh::short_text(stream->peer().id),
+    log::info("fleet", "a tunnel stream of {} came too late: {}", mesh::short_text(stream->peer().id),
               worker.error().message);
     co_return;
   }
@@ -90,7 +90,7 @@ Task<void> TunnelAcceptor::Core::serve(std::shared_ptr<Core> core, std::unique_p
   const LocalSocket::endpoint_type place{asio::local::stream_protocol::endpoint(*worker)};
   const auto [failed] = co_await socket.async_connect(place, async::as_value);
   if (failed) {
-    log::warning("fleet", "the worker at {} can't be reached: {}", *worker, failed.message());
+    log::warning("fleet", "can't connect to the worker at {}: {}", *worker, failed.message());
     co_return;
   }
   auto pumping = pump(std::move(stream), std::move(socket), {.side = SocketSide::speaks, .piece = kPiece});

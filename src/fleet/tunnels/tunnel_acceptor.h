@@ -1,8 +1,8 @@
-// The worker's end of tunnels: takes the streams of other nodes' engines (Purpose::rpc), and leads each to the Unix
-// socket of the worker that is theirs. See tunnel.h.
+// The worker's end of tunnels: accepts streams of other nodes' engines (Purpose::rpc), and connects each to the Unix
+// socket of its worker. See tunnel.h.
 //
-// What peers say is believed in nothing but who they are: a preamble that makes no sense, doesn't come, or names
-// another plan or model than the one that was granted ends its stream, with the reason where it can be told.
+// A peer's identity is proved; nothing else that it sends is trusted. An invalid or missing preamble, or another plan
+// or model than the granted one, ends the stream, with the reason if it can be sent.
 #pragma once
 
 #include <functional>
@@ -16,23 +16,24 @@ namespace corral::fleet {
 // Belongs to the mesh's loop.
 class TunnelAcceptor {
  public:
-  // The socket of the worker that this node runs for that host and plan; waits for one that is just starting. Its
-  // error's message is told to the host. Asked when a stream comes, and again with its first byte, for there may be
-  // another plan by then. Cancelled after kPatience.
+  // Returns the socket of this node's worker for the host and plan; waits for a starting worker. The error's message is
+  // sent to the host. Called for each stream, and again with its first byte, since the plan may have changed. Cancelled
+  // after kPatience.
   using Find =
       std::function<async::Task<Result<std::string>>(mesh::NodeId from, mesh::ContentKey model, mesh::PlanTerm of)>;
   static constexpr Millis kPatience{15'000};
 
-  // Takes streams from now on.
-  TunnelAcceptor(TunnelParts parts, Find find);
-  // Takes none any more, and closes all. Tasks of `find` may unwind on the loop after that, unless stop() came before.
-  ~TunnelAcceptor();
-  TunnelAcceptor(const TunnelAcceptor&) = delete;
-  TunnelAcceptor& operator=(const TunnelAcceptor&) = delete;
+  // Accepts streams from now on.
+  TunnelDoor(TunnelParts parts, Find find);
+  // Accepts no more streams, and closes all. Tasks of `find` may unwind on the loop after that, unless stop() came
+  // before.
+  ~TunnelDoor();
+  TunnelDoor(const TunnelDoor&) = delete;
+  TunnelDoor& operator=(const TunnelDoor&) = delete;
 
-  // Ends everything; returns when nothing is left.
+  // Ends everything; returns when no task is left.
   async::Task<void> stop();
-  // Streams that are there, of all peers.
+  // Number of open streams, of all peers.
   std::size_t streams() const { return streams_.running(); }
 
  private:

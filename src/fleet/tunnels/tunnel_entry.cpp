@@ -25,13 +25,13 @@ using Socket = asio::basic_stream_socket<tcp, async::Executor>;
 using Acceptor = asio::basic_socket_acceptor<tcp, async::Executor>;
 using StreamResult = Result<std::unique_ptr<mesh::Stream>>;
 
-constexpr Millis kAnswer{18'000};          // of the far end, which waits for a worker that starts
-constexpr Millis kPause{100};              // when no descriptor is free, say
+constexpr Millis kAnswer{18'000};          // of the far end, which waits for a starting worker
+constexpr Millis kPause{100};              // after an error, such as no free descriptor
 constexpr std::size_t kPiece = 64 * 1024;  // weights come in megabytes
 
 }  // namespace
 
-// Tasks hold it, so that it outlives the entry until they have unwound.
+// Tasks share it, so that it outlives the entry until they have unwound.
 struct TunnelEntry::Core : std::enable_shared_from_this<TunnelEntry::Core> {
   using Ptr = std::shared_ptr<Core>;
 
@@ -48,7 +48,7 @@ struct TunnelEntry::Core : std::enable_shared_from_this<TunnelEntry::Core> {
   bool is_ours(const Socket& socket);
   void complain(std::string_view what);
   static Task<void> carry(Ptr core, Socket socket);
-  // Once it isn't, nothing may begin: what was given to the entry may be gone.
+  // After it is closed, nothing may start: the entry's arguments may be destroyed.
   bool is_open() const { return acceptor.is_open(); }
   void end();
 
@@ -58,11 +58,11 @@ struct TunnelEntry::Core : std::enable_shared_from_this<TunnelEntry::Core> {
   OwnerOf owner_of = owner_on_loopback;
   Acceptor acceptor;
   std::uint16_t port = 0;
-  std::deque<std::unique_ptr<mesh::Stream>> ready;  // the far end has said yes
+  std::deque<std::unique_ptr<mesh::Stream>> ready;  // accepted by the far end
   std::size_t making = 0;
   std::size_t connections = 0;
   const std::shared_ptr<std::atomic<bool>> broken = std::make_shared<std::atomic<bool>>(false);
-  // Each connection of whomever costs a look at whose it is: a local user must not use up the mesh's loop.
+  // Each connection costs a query of its owner: a local user must not use up the mesh's loop.
   mesh::TokenBucket looks{{.each_second = 32, .at_once = 128}};
   mesh::TokenBucket complaints{{.each_second = 0.2, .at_once = 8}};
   async::TaskGroup tasks;
@@ -75,11 +75,11 @@ Result<> TunnelEntry::Core::listen() {
   if (!failed) acceptor.bind(place, failed);
   if (!failed) acceptor.listen(static_cast<int>(kMaxConnections), failed);
   if (!failed) port = acceptor.local_endpoint(failed).port();
-  if (failed) return std::unexpected(Error(failed, "no port for the engine of a split: " + failed.message()));
+  if (failed) return std::unexpected(Error(failed, "no loopback port for the engine of a split: " + failed.message()));
   return {};
 }
 
-// As far as the far end's yes. Errors: those of open().
+// Opens a stream and waits for its acceptance. Errors: those of open().
 Task<StreamResult> TunnelEntry::Core::make_stream(Ptr core) {
   auto opening = core->parts.peers.open(core->worker, mesh::Purpose::rpc);
   auto stream = co_await std::move(opening);
@@ -88,7 +88,7 @@ Task<StreamResult> TunnelEntry::Core::make_stream(Ptr core) {
   const auto answered = co_await async::with_timeout(core->parts.timers, kAnswer, std::move(presenting));
   if (!answered) {
     co_return fail(mesh::errc::timed_out,
-                   fmt::format("{} didn't say in time whether its worker listens", mesh::short_text(core->worker)));
+                   fmt::format("{} gave no answer about its worker in time", mesh::short_text(core->worker)));
   }
   if (!*answered) co_return std::unexpected(answered->error());
   co_return stream;
@@ -106,7 +106,7 @@ Task<Result<>> TunnelEntry::Core::present(mesh::Stream& stream, std::string ask)
   co_return decode_tunnel_answer(*answer);
 }
 
-// So that connections that follow each other wait for no round trip.
+// So that consecutive connections don't wait for a round trip.
 void TunnelEntry::Core::fill() {
   if (!is_open()) return;
   // Each is tried once: it may fail before this returns.
@@ -150,8 +150,8 @@ Task<void> TunnelEntry::Core::accept_all(Ptr core) {
     while (!core->looks.take(core->parts.timers.now())) co_await core->parts.timers.sleep_for(kPause);
     if (!core->is_open()) co_return;
     if (!core->is_ours(socket)) continue;
-    if (core->connections >= kMaxConnections) {
-      core->complain(fmt::format("the engine of a split has {} connections, which is the most", kMaxConnections));
+    if (core->connections >= kMostConnections) {
+      core->complain(fmt::format("the engine of a split has {} connections, the maximum", kMostConnections));
       continue;
     }
     core->tasks.spawn("tunnel: connection", carry(core, std::move(socket)));
@@ -165,7 +165,7 @@ bool TunnelEntry::Core::is_ours(const Socket& socket) {
   const auto owner = owner_of(from.port(), port);
   if (owner && *owner == ::geteuid()) return true;
   complain(owner ? fmt::format("user {} connected to port {}, which is for the engine of a split only", *owner, port)
-                 : fmt::format("somebody connected to port {}, which is for the engine of a split only: {}", port,
+                 : fmt::format("unknown user connected to port {}, which is for the engine of a split only: {}", port,
                                owner.error().message));
   return false;
 }
@@ -181,7 +181,7 @@ Task<void> TunnelEntry::Core::carry(Ptr core, Socket socket) {
   auto taking = core->take_stream();
   auto stream = co_await std::move(taking);
   if (!stream) {
-    // The engine must not wait for what doesn't come.
+    // The engine must not wait without end.
     *core->broken = true;
     log::warning("fleet", "no stream to the worker at {}: {}", mesh::short_text(core->worker), stream.error().message);
     co_return;

@@ -1,5 +1,5 @@
 // A tunnel between two nodes with real links, on both kinds of network; the engine is a socket on loopback, the worker
-// a Unix socket that the test answers for.
+// a Unix socket of the test.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@
 
 namespace corral::fleet {
 
-// What is there; "END" at the end, "BROKEN" when it broke, "" while nothing is there.
+// Bytes that have arrived; "END" at the end, "BROKEN" after an error, "" without bytes.
 inline std::string got(const UniqueFd& end) {
   std::string all;
   char space[65536];
@@ -84,7 +84,7 @@ class TunnelFixture : public mesh::PeersFixture {
     EXPECT_EQ(::listen(socket.get(), 64), 0);
     return socket;
   }
-  // The next connection to the worker; none: nobody has connected.
+  // The next connection to the worker; empty: no connection.
   UniqueFd served() { return UniqueFd(::accept4(worker.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)); }
 
   static async::Task<void> open_into(std::shared_ptr<EntryResult> result, TunnelParts with, mesh::NodeId to,
@@ -104,7 +104,7 @@ class TunnelFixture : public mesh::PeersFixture {
     ASSERT_TRUE(**begun) << (*begun)->error().message;
     entry = std::move(***begun);
   }
-  // Of the engine; none when it is refused.
+  // A connection of the engine; empty: refused.
   UniqueFd connect() {
     UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in place{};

@@ -60,7 +60,7 @@ void compare_models(const MeshView& before, const MeshView& after, std::vector<M
     if (!now.contains(model)) add(model, status, {});
 }
 
-// Why one failed names folders of this machine: it stands where only administrators look.
+// The cause of a failure may contain folders of this machine, so events do not contain it.
 void compare_copies(const MeshView& before, const MeshView& after, std::vector<MeshChange>& changes) {
   const auto add = [&](const CopyView& copy, std::string_view from, std::string_view to) {
     MeshChange change{.kind = Kind::copy};
@@ -78,7 +78,7 @@ void compare_copies(const MeshView& before, const MeshView& after, std::vector<M
     if (old == nullptr || old->state != copy.state)
       add(copy, old != nullptr ? name_of(old->state) : std::string_view(), name_of(copy.state));
   }
-  // Those that ended aren't kept for ever.
+  // Ended copies disappear from the list at some time.
   for (const auto& copy : before.copies) {
     const bool ended = copy.state == CopyState::done || copy.state == CopyState::failed;
     if (!ended && find(after, copy.content) == nullptr) add(copy, name_of(copy.state), {});

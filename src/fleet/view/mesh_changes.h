@@ -1,4 +1,4 @@
-// What changed in the mesh between two views of it, for readers of events. Pure; safe on every thread.
+// The differences of two views of the mesh, for readers of events. Pure; safe on every thread.
 #pragma once
 
 #include <string>
@@ -11,25 +11,25 @@ namespace corral::fleet {
 
 struct MeshChange {
   enum class Kind : std::uint8_t {
-    status,     // of this node: founded, joined, left, thrown out
-    admitted,   // a node is a member now
-    removed,    // ... no more: it left, or was thrown out
-    reachable,  // requests can go there
-    away,       // they can't; `cause` says why
-    model,      // a model is there, gone, or served otherwise
-    copy,       // of a model to this node: ordered, begun, done, failed; `to` empty: given up
-    group,      // of a model that this node hosts over several; `cause`: why it doesn't stand
-    share,      // of this node's memory, that `node` has for a model of its own
+    status,     // of this node: founded, joined, left, revoked
+    admitted,   // a node has become a member
+    removed,    // a node is no longer a member: it left or was revoked
+    reachable,  // requests can be sent to the node
+    away,       // requests can't be sent to the node; `cause` says why
+    model,      // a model has appeared, disappeared, or changed its status
+    copy,       // of a model to this node: ordered, begun, done, failed; `to` empty: cancelled
+    group,      // of a model that this node hosts as a split; `cause`: why it doesn't serve
+    share,      // of this node's memory that `node` uses for a model
   };
   Kind kind{};
-  std::string node = {};  // its name; empty: none in particular
+  std::string node = {};  // name of the node; empty: the change concerns no node
   std::string model = {};
-  std::string from = {}, to = {};  // status before and now; of a model empty: there is none
+  std::string from = {}, to = {};  // status before and now; empty for a model: it doesn't exist
   std::string cause = {};
 };
 std::string_view name_of(MeshChange::Kind kind);
 
-// In the order in which they are told: this node, others, models, copies, groups.
+// The changes in the order of their events: this node, others, models, copies, groups.
 std::vector<MeshChange> changes_between(const MeshView& before, const MeshView& after);
 
 }  // namespace corral::fleet

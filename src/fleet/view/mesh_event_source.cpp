@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kName = "mesh";
 
-// Members that are empty aren't told.
+// Empty members are left out.
 void write_if(json::Writer& out, std::string_view name, const std::string& text) {
   if (!text.empty()) out.field(name, text);
 }

@@ -1,4 +1,4 @@
-// The mesh for readers of events: how it stands is part of their snapshots, and each change of it is an event.
+// The mesh for readers of events: its state is part of their snapshots, and each change is an event.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@ namespace corral::fleet {
 
 class MeshEventSource final : public router::EventSource {
  public:
-  // `tell` may be called on any loop.
+  // The callback may run on any loop.
   explicit MeshEventSource(std::function<void(router::NoticePtr)> tell);
 
-  // The newest view; on the loop that makes them.
+  // Sets the newest view; called on the loop of the mesh.
   void changed(MeshViewPtr view);
   router::NoticePtr state() const override;
 

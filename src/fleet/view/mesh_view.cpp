@@ -48,11 +48,12 @@ Result<const NodeView*> find_node(const MeshView& view, std::string_view text) {
   for (const auto* node : found) names.push_back(fmt::format("{} ({})", node->name, mesh::short_text(node->id)));
   if (!names.empty()) {
     return fail(errc::node_ambiguous,
-                fmt::format("'{}' may be {}: give its identifier", text, fmt::join(names, " or ")), "node");
+                fmt::format("'{}' matches several nodes: {}; use the identifier", text, fmt::join(names, " or ")),
+                "node");
   }
   for (const auto& node : view.nodes) names.push_back(node.name);
   return fail(errc::node_not_found,
-              fmt::format("no node of the mesh is called '{}'; there are {}", text, fmt::join(names, ", ")), "node");
+              fmt::format("no node of the mesh has the name '{}'; nodes: {}", text, fmt::join(names, ", ")), "node");
 }
 
 }  // namespace corral::fleet

@@ -1,5 +1,5 @@
-// How the mesh looks from this node at one moment. Made on the loop of the mesh whenever something changes, shared by
-// everybody who shows or uses it: nobody waits for the mesh to read it. Immutable; safe on every thread.
+// A snapshot of the mesh as this node sees it. The mesh's loop makes one after each change. All readers share it, so no
+// reader waits for the mesh. Immutable; safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +20,30 @@ namespace corral::fleet {
 
 enum class MeshPhase : std::uint8_t {
   none,     // this node is in no mesh
-  joining,  // it is being let in, or looks for the nodes that its settings name
+  joining,  // it is being admitted, or looks for the nodes that its settings name
   member,
-  revoked,  // it was thrown out, and only leaving is left
-  broken,   // what is in the state folder can't be used
+  revoked,  // this node was revoked; it can only leave
+  broken,   // the files in the state folder are unusable
 };
 std::string_view name_of(MeshPhase phase);
 
 // Another member, or this node.
 struct NodeView {
   mesh::NodeId id = {};
-  std::string name = {};  // as it calls itself; until it has said so, the first digits of its id
+  std::string name = {};  // its own name; until it announces one, the first digits of its id
   mesh::Reach reach = mesh::Reach::away;
   std::string link = {};  // "up", "dialling", ...; of this node "self"
   std::vector<mesh::Address> addresses = {};
   std::optional<Millis> round_trip = {};
-  WallTime since = {};                               // that the link is as it is
+  WallTime since = {};                               // start of the link's state
   std::string last_end = {};                         // why the last link ended; empty: none did
-  std::string last_failure = {};                     // of dialling it, with addresses: for admins; empty: none
-  std::shared_ptr<const mesh::NodeState> said = {};  // nullptr: nothing in this life
+  std::string last_failure = {};                     // of the last dial, with addresses: for admins; empty: none
+  std::shared_ptr<const mesh::NodeState> said = {};  // nullptr: no announcement in this epoch
   std::uint64_t bytes_in = 0, bytes_out = 0;
-  std::uint64_t held = 0;  // requests that we hold for it
+  std::uint64_t held = 0;  // in-flight requests from this node at us
 };
 
-// A node that the settings name (mesh_peers), and why nothing came of it.
+// A node that the settings name (mesh_peers), and why this node couldn't join it.
 struct UnjoinedPeer {
   mesh::NodeId node;
   std::string why;
@@ -51,29 +51,29 @@ struct UnjoinedPeer {
 
 struct MeshView {
   MeshPhase phase = MeshPhase::none;
-  std::string problem;  // what is wrong though the mesh goes on, or why it doesn't
+  std::string problem;  // a problem in spite of which the mesh works, or the reason why it doesn't
   std::optional<mesh::MeshId> mesh;
-  mesh::NodeId self;  // all zeros: not known, as there is no mesh
+  mesh::NodeId self;  // all zeros: unknown, outside a mesh
   std::string name;
   mesh::Role role = mesh::Role::member;
   std::uint64_t epoch = 0;
   std::optional<mesh::Address> listening;
   std::vector<mesh::Address> advertised;
   std::size_t open_tokens = 0;
-  std::vector<UnjoinedPeer> unmet;               // while this node looks for those that its settings name
+  std::vector<UnjoinedPeer> unmet;               // while this node looks for the nodes that its settings name
   std::vector<NodeView> nodes;                   // this one first, then by name
-  std::shared_ptr<const mesh::Catalog> catalog;  // nullptr while there is no mesh
+  std::shared_ptr<const mesh::Catalog> catalog;  // nullptr outside a mesh
   std::vector<CopyView> copies;                  // to this node, the latest orders last
-  AllotmentPtr allotment;                        // who should have what; nullptr: not known
-  std::vector<GroupView> groups;                 // models that this node hosts over several, sorted by name
-  std::optional<ShareView> share;                // what another host has of this node's memory
+  AllotmentPtr allotment;                        // the allocation; nullptr: unknown
+  std::vector<GroupView> groups;                 // models that this node hosts as splits, sorted by name
+  std::optional<ShareView> share;                // this node's memory that another host uses
 
   bool in_mesh() const { return phase == MeshPhase::member; }
   const NodeView* find(const mesh::NodeId& id) const;
 };
 using MeshViewPtr = std::shared_ptr<const MeshView>;
 
-// A node by name, id, or the first digits of an id (six at least). Errors: node_not_found, node_ambiguous.
+// Finds a node by name, id, or the first digits of an id (six at least). Errors: node_not_found, node_ambiguous.
 Result<const NodeView*> find_node(const MeshView& view, std::string_view text);
 
 }  // namespace corral::fleet
