@@ -19,9 +19,9 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t kMostHead = 64 << 10;   // bytes of the headers of one response
-constexpr std::size_t kMostError = 16 << 10;  // kept bytes of the body of a failure
-constexpr long kMostRedirects = 8;
+constexpr std::size_t kMaxHead = 64 << 10;   // bytes of the headers of one response
+constexpr std::size_t kMaxError = 16 << 10;  // kept bytes of the body of a failure
+constexpr long kMaxRedirects = 8;
 constexpr long kReadBuffer = 256 << 10;
 
 struct Transfer {

@@ -13,7 +13,7 @@
 namespace corral::downloads {
 namespace {
 
-constexpr int kMostFetches = 2;  // of a file with wrong content
+constexpr int kMaxFetches = 2;  // of a file with wrong content
 
 // Files of repositories have hashes; a URL may return a page with an error message instead of a file.
 bool begins_as_model(const TreeFile& file, std::string_view bytes) {

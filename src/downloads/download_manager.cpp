@@ -83,7 +83,7 @@ void DownloadManager::go_on() {
 
 async::Task<void> DownloadManager::stop() { return async::run_on(loop_.executor(), stop_here()); }
 
-async::Task<void> DownloadDesk::stop_here() {
+async::Task<void> DownloadManager::stop_here() {
   stopping_ = true;  // the record stays as it is, or as the current write leaves it
   co_await records_.join();
   co_await downloader_.stop();
@@ -108,7 +108,7 @@ Result<> DownloadManager::may_begin() const {
 }
 
 // Queries of the hub, with a limit of concurrent ones.
-class DownloadDesk::Question {
+class DownloadManager::Question {
  public:
   explicit Question(std::size_t& count) : count_(count) { ++count_; }
   ~Question() { --count_; }
@@ -184,7 +184,7 @@ async::Task<Result<DownloadManager::Begun>> DownloadManager::begin_here(std::str
 }
 
 // A waiting client has left.
-void DownloadDesk::left(std::uint64_t id) {
+void DownloadManager::left(std::uint64_t id) {
   const auto extra = extras_.find(id);
   if (extra == extras_.end()) return;
   --extra->second.waiting;
@@ -193,7 +193,7 @@ void DownloadDesk::left(std::uint64_t id) {
   tasks_.spawn("pausing a download", pause_one(id));
 }
 
-async::Task<void> DownloadDesk::pause_one(std::uint64_t id) {
+async::Task<void> DownloadManager::pause_one(std::uint64_t id) {
   const auto ignored = co_await downloader_.pause(id);  // an error means that it has ended
 }
 
@@ -302,7 +302,7 @@ DownloadRow DownloadManager::row(DownloadView view) const {
 void DownloadManager::wake() { std::exchange(turn_, new_turn(loop_.executor()))->set(); }
 
 // Called by the Downloader, which must not be called from here.
-void DownloadDesk::changed(const DownloadView& view) {
+void DownloadManager::changed(const DownloadView& view) {
   Extra& extra = extras_[view.id];
   ++extra.version;
   if (view.state == DownloadState::running) {
@@ -320,7 +320,7 @@ void DownloadDesk::changed(const DownloadView& view) {
 }
 
 // Runs as long as a download runs.
-async::Task<void> DownloadDesk::look_now_and_then() {
+async::Task<void> DownloadManager::look_now_and_then() {
   for (int ticks = 1;; ++ticks) {
     co_await timers_.sleep_for(options_.tick);
     const MonoTime now = timers_.now();
@@ -373,7 +373,7 @@ void DownloadManager::save_soon() {
   if (!std::exchange(saving_, true)) records_.spawn("record of downloads", save_record());
 }
 
-async::Task<void> DownloadDesk::save_record() {
+async::Task<void> DownloadManager::save_record() {
   co_await async::asio::post(loop_.executor(),
                              async::use_task);  // called by the Downloader, which must not be called yet
   while (std::exchange(save_again_, false)) {

@@ -46,12 +46,12 @@ struct DeskOptions {
   Downloader::Options downloads = {};
   RetryRules retries = {};
   // Of queries with a waiting client.
-  RetryRules questions{.most_tries = 3, .longest_pause = Millis(2'000), .longest_rest = std::chrono::seconds(5)};
+  RetryRules questions{.max_tries = 3, .longest_pause = Millis(2'000), .longest_rest = std::chrono::seconds(5)};
   CurlOptions curl = {};
   std::filesystem::path record = {};  // file of unfinished downloads; empty: they end with the process
   Millis tick{250};                   // interval of progress checks
   int ticks_told = 4;                 // `on_change` gets one of so many
-  std::size_t most_questions = 16;    // to the hub at once
+  std::size_t max_questions = 16;     // to the hub at once
 };
 
 // Everything except the constructor, start() and stop() is for any loop. Methods that return no task are for any
@@ -62,10 +62,10 @@ class DownloadManager {
   using OnChange = std::function<void(std::shared_ptr<const DownloadRow>, bool moved)>;
 
   // Throws std::runtime_error if libcurl can't start. `timers` are for all loops, and outlive it.
-  DownloadDesk(async::Timers& timers, DeskOptions options, OnChange on_change = {});
-  ~DownloadDesk();
-  DownloadDesk(const DownloadDesk&) = delete;
-  DownloadDesk& operator=(const DownloadDesk&) = delete;
+  DownloadManager(async::Timers& timers, DeskOptions options, OnChange on_change = {});
+  ~DownloadManager();
+  DownloadManager(const DownloadManager&) = delete;
+  DownloadManager& operator=(const DownloadManager&) = delete;
 
   // Resumes the downloads of the record.
   void start();

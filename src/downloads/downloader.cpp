@@ -26,7 +26,7 @@ struct Downloader::Job {
   const SourceName source;
   DownloadState state = DownloadState::queued;
   DownloadState wish = DownloadState::paused;  // the state after a stop
-  async::Stopper stopper;                      // of the current run
+  async::CancelSource stopper;                 // of the current run
   // Set while it doesn't run. Each run has its own event, so that a waiter for the end of one run isn't affected by the
   // next run.
   std::shared_ptr<async::Event> rested;

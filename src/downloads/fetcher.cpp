@@ -55,7 +55,7 @@ std::optional<std::uint64_t> FetchHead::total() const {
 }
 
 std::optional<std::chrono::seconds> FetchHead::retry_after() const {
-  constexpr std::uint64_t kMost = 1'000'000;
+  constexpr std::uint64_t kMax = 1'000'000;
   // A date instead of a number is ignored: clocks differ.
   std::string_view text = field("retry-after");
   if (const auto number = take_number(text)) return std::chrono::seconds(std::min(*number, kMax));

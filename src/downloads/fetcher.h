@@ -40,7 +40,7 @@ struct FetchRequest {
   std::optional<std::string> accept = {};
   bool head_only = false;
   bool fresh_connection = false;
-  std::size_t most_body = 16 << 20;  // bytes of a kept response
+  std::size_t max_body = 16 << 20;  // bytes of a kept response
   // Gets the body of a 200 or 206 piece by piece, on the loop; it must not throw. Without a sink the body is kept.
   std::function<Take(const FetchHead&, std::string_view)> sink = {};
 };

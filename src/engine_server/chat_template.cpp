@@ -142,7 +142,7 @@ struct ChatTemplate::Impl {
   // Made when first needed.
   const common_chat_templates* library() const;
   // Most tool calls and results of a conversation; measured when one has many.
-  std::size_t most_calls() const;
+  std::size_t max_calls() const;
 
  private:
   mutable std::once_flag measured_;
@@ -168,7 +168,7 @@ std::size_t ChatTemplate::Impl::max_calls() const {
         max_calls_ = engine_server::max_calls(seconds_for, kCallsBudget);
         return;
       } catch (const std::exception&) {  // the template rejects such conversations
-        most_calls_ = kProbedCalls;
+        max_calls_ = kProbedCalls;
       }
     }
   });

@@ -87,7 +87,7 @@ struct EngineServer::Impl {
   // Whether a small body's work may run on the connection's loop.
   enum class Parsing { by_size, heavy };
   // Runs `work(body, stop)` on the pool, or here if the body is small. `work` must be callable on any thread.
-  template <typename Work, typename R = std::invoke_result_t<Work&, const std::string&, const Stop&>>
+  template <typename Work, typename R = std::invoke_result_t<Work&, const std::string&, const CancelToken&>>
   async::Task<R> parse(std::string body, std::string client, Parsing parsing, Work work) {
     if (parsing == Parsing::by_size && body.size() <= options.offload_bytes) co_return work(body, CancelToken());
     Preparation::Cause cause{std::move(client), body.size()};

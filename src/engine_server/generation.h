@@ -46,7 +46,7 @@ Result<Prepared> prepare_chat(const PromptTokens& tokens, const ChatTemplate& ch
                               const protocol::ChatRequest& request, const CancelToken& stop);
 // One per prompt.
 Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, const protocol::CompletionRequest& request,
-                                                 const Stop& stop);
+                                                 const CancelToken& stop);
 // Its preparation takes more than a few milliseconds.
 bool takes_long(const protocol::ChatRequest& request);
 bool takes_long(const protocol::CompletionRequest& request);

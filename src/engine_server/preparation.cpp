@@ -111,7 +111,7 @@ Result<Preparation::Place> Preparation::enter(Lane lane, const Cause& cause, Cal
       taken = std::exchange(next->call, nullptr);
     }
     if (lane == Lane::heavy) yield_to_others();
-    if (taken) taken(Stop(next->stop));  // otherwise the server is stopping
+    if (taken) taken(CancelToken(next->stop));  // otherwise the server is stopping
     taken = nullptr;
     bool trim = next->bytes >= state->limits.trim_bytes;
     {

@@ -3,8 +3,8 @@
 // priority. In both lanes clients take turns (fair_queue.h); of one client's large requests, smaller and older ones are
 // first.
 //
-// A job whose client has disconnected doesn't start, and a running one is stopped (Stop). The queue is limited in
-// number and bytes, in total and per client.
+// A job whose client has disconnected doesn't start, and a running one is stopped (CancelToken). The queue is limited
+// in number and bytes, in total and per client.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@
 namespace corral::engine_server {
 
 // Long work checks this between its pieces.
-class Stop {
+class CancelToken {
  public:
   CancelToken() = default;  // never
   explicit CancelToken(const std::atomic<bool>& flag) : flag_(&flag) {}
@@ -60,7 +60,7 @@ class Preparation {
   };
   // Runs `work(stop)`, which returns a Result and owns what it uses, and returns its result on the caller's loop.
   // Cancelling the task drops the work if it has not begun. Errors: engine::errc::queue_full; those of `work`.
-  template <typename Work, typename R = std::invoke_result_t<Work&, const Stop&>>
+  template <typename Work, typename R = std::invoke_result_t<Work&, const CancelToken&>>
   async::Task<R> run(Lane lane, Cause cause, Work work) {
     const auto executor = co_await async::asio::this_coro::executor;
     const auto signal = std::make_shared<Signal>(executor);

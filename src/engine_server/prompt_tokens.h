@@ -36,14 +36,14 @@ class PromptTokens {
   // Reads an input: tokens, which are checked, and texts, of which the first may get special tokens if nothing precedes
   // it. Errors: as tokenize; bad_value (a token that is not in the vocabulary).
   Result<std::vector<engine::Token>> read(const protocol::Input& input, const Reading& reading,
-                                          const std::string& param, const Stop& stop) const;
+                                          const std::string& param, const CancelToken& stop) const;
   // The first `most` tokens of an input; a special token at the end stays. Errors: as read, except
   // context_length_exceeded.
   Result<std::vector<engine::Token>> read_cut(const protocol::Input& input, std::size_t most, const std::string& param,
-                                              const Stop& stop) const;
+                                              const CancelToken& stop) const;
   // Number of tokens, even above the context. Texts above 128 KiB are counted in pieces, which may add a few. Errors:
   // those of Model::tokenize; remote_cancelled once `stop` is wanted.
-  Result<std::size_t> count(std::string_view text, const std::string& param, const Stop& stop) const;
+  Result<std::size_t> count(std::string_view text, const std::string& param, const CancelToken& stop) const;
   // Tokenizes without a limit. Errors: those of Model::tokenize, which name `param`.
   Result<std::vector<engine::Token>> plain(std::string_view text, bool add_special, bool parse_special,
                                            const std::string& param) const;

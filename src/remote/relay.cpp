@@ -87,7 +87,7 @@ void Relay::refuse() {
   ++refused_;
   const auto now = timers_.now();
   if (told_at_ && now - *told_at_ < kBetweenComplaints) return;
-  log::warning("worker", "the maximum of {} connections is open: closed {} more", kMostRelayed, refused_ - told_);
+  log::warning("worker", "the maximum of {} connections is open: closed {} more", kMaxRelayed, refused_ - told_);
   told_ = refused_;
   told_at_ = now;
   ++complaints_;

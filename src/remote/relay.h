@@ -14,7 +14,7 @@
 
 namespace corral::remote {
 
-inline constexpr std::size_t kMostRelayed = 32;  // connections at a time; a load opens about fourteen in sequence
+inline constexpr std::size_t kMaxRelayed = 32;  // connections at a time; a load opens about fourteen in sequence
 
 // On one loop.
 class Relay {
@@ -23,7 +23,7 @@ class Relay {
   Relay(async::Executor executor, async::Timers& timers, UniqueFd listener, std::uint16_t port);
 
   // Accepts connections until it is destroyed or cancelled. A connection waits up to five seconds for the port to
-  // answer. Connections beyond kMostRelayed are closed, which is logged once a minute.
+  // answer. Connections beyond kMaxRelayed are closed, which is logged once a minute.
   async::Task<void> run();
 
   std::size_t connections() const { return connections_.running(); }

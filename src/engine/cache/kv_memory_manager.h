@@ -21,7 +21,7 @@ class KvMemoryManager {
  public:
   // `memory` was made by `make` with a unified layout. `explain` finds the cause of an out_of_memory of `make`. That
   // takes a while, so it runs on `executor`, which then calls `wake` on its thread; without `executor` no cause is
-  // sought. `growth` is required if WorkerOptions::most_cells is set.
+  // sought. `growth` is required if WorkerOptions::max_cells is set.
   struct Parts {
     std::unique_ptr<KvMemory> memory;
     KvMaker make;
@@ -42,7 +42,7 @@ class KvMemoryManager {
   // A unified layout with as many cells.
   KvShape pool() const { return {.streams = 0, .cells = shape_.cells}; }
   std::uint32_t cells() const { return cells_; }  // of a unified layout, current or next
-  bool grows() const { return options_.most_cells > first_cells_; }
+  bool grows() const { return options_.max_cells > first_cells_; }
   // A split layout may be tried.
   bool may_split() const { return !no_split_; }
   bool may_fill() const { return there() && memory_->takes_padding(); }

@@ -22,9 +22,9 @@ class Parking {
   static constexpr std::uint32_t kLeast = 32;
   // A parked copy is restored whole and then cut. It must have at most this many tokens per token that the session can
   // use.
-  static constexpr std::uint32_t kMostWaste = 8;
+  static constexpr std::uint32_t kMaxWaste = 8;
   // Most files that are read for a session before it gets cells: an entry may be evicted again before its turn.
-  static constexpr std::uint32_t kMostReads = 2;
+  static constexpr std::uint32_t kMaxReads = 2;
 
   bool takes(std::size_t tokens) const { return store_ != nullptr && tokens >= kLeast; }
   // The store already has an entry for these tokens.

@@ -35,7 +35,7 @@ class Sequences {
   // Sets the memory, which is empty; nullptr: none. No session or prefix may hold a sequence of the previous memory.
   void bind(KvMemory* memory);
   // Sets the limit for tokens of ended sessions; has no effect if sharing is off.
-  void limit_prefixes(std::uint32_t tokens) { most_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
+  void limit_prefixes(std::uint32_t tokens) { max_prefix_tokens_ = sharing() ? std::max(tokens, 1u) : 0; }
   // After an interrupted change: forgets all sequences and the memory.
   void forget_all() noexcept;
 

@@ -15,7 +15,7 @@ namespace corral::engine {
 // For loads that leave the number to the engine (EngineLoadOptions::fit, n_gpu_layers -1) and have GPUs; none: any
 // other load. `have`: free memory, for the load itself, or total memory, for an estimate before an eviction. Blocks for
 // one or several dry runs. Errors: those of estimate_memory().
-Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, Have have);
+Result<std::optional<LayerFit>> fit_to_gpus(const EngineLoadOptions& options, MemoryScope have);
 
 // estimate_memory() of the load on a machine with nothing else in memory.
 Result<MemoryEstimate> estimate_fitted(const EngineLoadOptions& options);

@@ -196,7 +196,7 @@ std::uint64_t bound(const Model& model, const llama_context_params& params, cons
 Error too_little(errc cause, const EngineLoadOptions& options, std::uint32_t n_ctx, std::vector<MemoryNeed> needs) {
   Error error(make_error_code(cause),
               fmt::format("'{}' with a context of {} tokens {}: use a smaller context{}", options.path, n_ctx,
-                          in_words(needs, cause == errc::never_fits ? Have::altogether : Have::free),
+                          in_words(needs, cause == errc::never_fits ? MemoryScope::altogether : MemoryScope::free),
                           cause == errc::never_fits ? "" : " or unload another model"),
               "n_ctx");
   error.memory = std::move(needs);

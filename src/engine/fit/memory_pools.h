@@ -33,7 +33,7 @@ struct DeviceBudget {
 std::string device_name(ggml_backend_dev_t device);
 // Pools of the host and of those GPUs that have memory of their own. A query opens the GPU, which takes some of its
 // memory: pass only GPUs that the load uses. `have`: free or total memory.
-std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, Have have);
+std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, MemoryScope have);
 
 // Pools that are smaller than `needed`, with MemoryNeed::have of the pool. Empty: it fits, as far as is known.
 std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const DeviceBudget> pools);

@@ -121,7 +121,7 @@ bool LlamaContext::can_cut(std::int32_t sequence, std::uint32_t keep) const {
 
 // Copies the cells of layers with a window, so that the sequence shares none of them. Shared ones would stay used long
 // after all windows have passed them, and there are no spare cells.
-bool Context::own_window(std::int32_t sequence) {
+bool LlamaContext::own_window(std::int32_t sequence) {
   constexpr llama_state_seq_flags kWindows = LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY;
   std::vector<std::uint8_t> bytes;
   try {
@@ -164,7 +164,7 @@ bool LlamaContext::share(std::int32_t from, std::int32_t to, std::uint32_t share
 }
 
 // Saved bytes have the format of a unified cache, which has one stream.
-std::vector<std::uint8_t> Context::save(std::int32_t sequence) {
+std::vector<std::uint8_t> LlamaContext::save(std::int32_t sequence) {
   if (memory_ == nullptr) return {};
   std::int32_t from = sequence;
   if (spare_ids_) {

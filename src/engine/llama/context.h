@@ -19,8 +19,9 @@ class LlamaContext final : public KvMemory {
  public:
   // `abort` is polled during every pass. Errors: out_of_memory, invalid_argument, unsupported (options that this model
   // does not support).
-  static Result<std::unique_ptr<Context>> make(std::shared_ptr<const Model> model, const EngineLoadOptions& options,
-                                               const std::atomic<bool>& abort, KvShape shape = {});
+  static Result<std::unique_ptr<LlamaContext>> make(std::shared_ptr<const Model> model,
+                                                    const EngineLoadOptions& options, const std::atomic<bool>& abort,
+                                                    KvShape shape = {});
 
   DecodeStatus decode(const Batch& batch) override;
   const float* logits(std::int32_t row) override { return llama_get_logits_ith(handle_.get(), row); }

@@ -29,7 +29,7 @@ class PoolingWorker {
   using ContextMaker = std::function<Result<std::unique_ptr<LlamaContext>>()>;
 
   // The context polls the abort flag of `box`; `make` makes another context after a downsize.
-  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<Context> context, ContextMaker make,
+  PoolingWorker(std::shared_ptr<const Model> model, std::unique_ptr<LlamaContext> context, ContextMaker make,
                 std::shared_ptr<PoolingBox> box);
   ~PoolingWorker();
 

@@ -6,8 +6,8 @@
 namespace corral::engine {
 namespace {
 
-constexpr double kWeight = 0.15;   // of the newest pass
-constexpr double kMostChange = 2;  // a pass that took this many times as long was disturbed
+constexpr double kWeight = 0.15;  // of the newest pass
+constexpr double kMaxChange = 2;  // a pass that took this many times as long was disturbed
 
 }  // namespace
 

@@ -34,8 +34,8 @@ std::uint32_t guess_length(const DraftBudget& budget, double each, Probability p
 
 // Most draft tokens in a pass with so many sessions: `each` in all, or one per session. The costs of more rows than
 // PassCosts covers are not known.
-constexpr std::uint32_t most_guesses(std::uint32_t sessions, std::uint32_t each) {
-  const std::uint32_t room = PassCosts::kMostRows - std::min(PassCosts::kMostRows, sessions);
+constexpr std::uint32_t max_guesses(std::uint32_t sessions, std::uint32_t each) {
+  const std::uint32_t room = PassCosts::kMaxRows - std::min(PassCosts::kMaxRows, sessions);
   return each == 0 ? 0 : std::min(std::max(each, sessions), room);
 }
 

@@ -12,9 +12,9 @@ class PassCosts {
   // Time of a pass of so many rows (at least 1), in any unit that is the same for all numbers.
   virtual double of(std::uint32_t rows) const = 0;
 
-  static constexpr std::uint32_t kMostRows = 128;  // more rows are treated as so many
-  static constexpr double kUnseen = 0.05;          // assumed time of a row that was never measured, in passes of one
-                                                   // row
+  static constexpr std::uint32_t kMaxRows = 128;  // more rows are treated as so many
+  static constexpr double kUnseen = 0.05;         // assumed time of a row that was never measured, in passes of one
+                                                  // row
 };
 
 // A further row costs next to nothing: a GPU waits for the weights anyway.

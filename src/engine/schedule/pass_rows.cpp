@@ -38,7 +38,7 @@ std::uint32_t filled_rows(std::uint32_t rows, std::uint32_t padding, const RowCo
 }
 
 double streams_ms(const StreamsView& streams, const RowCosts& costs) {
-  const std::uint32_t rows = std::min(streams.running, RowCosts::kMostRows);
+  const std::uint32_t rows = std::min(streams.running, RowCosts::kMaxRows);
   // So many rows were measured at some time: then padded passes are considered, but not an estimate from one row.
   if (rows == 0 || !costs.met(rows)) return 0;
   double least = 0;

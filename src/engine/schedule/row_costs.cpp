@@ -10,7 +10,7 @@ namespace {
 constexpr double kLevelWeight = 0.15;
 constexpr double kWeight = 0.05;
 // A pass that took this many times as long as predicted, or as short, was disturbed.
-constexpr double kMostChange = 1.5;
+constexpr double kMaxChange = 1.5;
 constexpr std::uint32_t kLevelPasses = 2;
 
 double guess(std::uint32_t rows) { return FlatRows().of(rows); }
@@ -19,7 +19,7 @@ double guess(std::uint32_t rows) { return FlatRows().of(rows); }
 
 void RowCosts::observe(std::uint32_t rows, double ms) {
   if (!(ms > 0)) return;  // the clock did not advance: no information
-  rows = std::clamp(rows, 1u, kMostRows);
+  rows = std::clamp(rows, 1u, kMaxRows);
   ++passes_;
   Seen& seen = seen_[rows];
   if (!known(rows)) {

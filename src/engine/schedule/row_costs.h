@@ -21,7 +21,7 @@ class RowCosts final : public PassCosts {
   void observe(std::uint32_t rows, double ms);
   // Predicted time of a pass; in passes of one row as long as nothing was reported. `rows` is at least 1.
   double of(std::uint32_t rows) const override;
-  // This number of rows was measured recently. At most kMostRows.
+  // This number of rows was measured recently. At most kMaxRows.
   bool measured(std::uint32_t rows) const { return known(rows); }
   // Measured more than once: a single pass may have been disturbed.
   bool tried(std::uint32_t rows) const { return known(rows) && seen_[rows].often; }
@@ -45,7 +45,7 @@ class RowCosts final : public PassCosts {
   bool known(std::uint32_t rows) const { return seen_[rows].at != 0 && seen_[rows].at + kForgotten > passes_; }
   void learn_level(double level);
 
-  std::array<Seen, kMostRows + 1> seen_ = {};
+  std::array<Seen, kMaxRows + 1> seen_ = {};
   double level_ = 1;  // ms; common factor of all numbers of rows
   // Passes, with rows that were measured elsewhere, that are still needed to learn the factor.
   std::uint32_t level_passes_ = 0;

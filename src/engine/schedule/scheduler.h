@@ -58,9 +58,9 @@ class PrefillPacer {
   };
   void observe(const Pass& pass);
   // Prompt tokens for a pass with `decoding` running streams that take `decode_ms` alone (0: not known), while
-  // `prompts` sessions have prompts to compute, admitted or waiting. At least a tile, at most `limit`. `most_ms`: most
+  // `prompts` sessions have prompts to compute, admitted or waiting. At least a tile, at most `limit`. `max_ms`: most
   // time that a single prompt may add to a step.
-  std::uint32_t allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double most_ms,
+  std::uint32_t allowance(std::uint32_t decoding, double decode_ms, std::uint32_t prompts, double max_ms,
                           std::uint32_t limit) const;
 
   static constexpr std::uint32_t kFloor = 8;

@@ -25,7 +25,7 @@ inline std::unexpected<Error> no_weights() {
 }
 
 // Limit for the tokens of all waiting embedding and rerank requests: 4 bytes each, and minutes of work.
-inline constexpr std::uint64_t kMostPooledTokens = 4'000'000;
+inline constexpr std::uint64_t kMaxPooledTokens = 4'000'000;
 
 class InferenceEngine::Impl {
  public:
@@ -42,7 +42,7 @@ class InferenceEngine::Impl {
     return found->second;
   }
   // Makes a worker's memory. An error has its cause, which takes a dry run.
-  Result<std::unique_ptr<Context>> make_context(const std::atomic<bool>& abort);
+  Result<std::unique_ptr<LlamaContext>> make_context(const std::atomic<bool>& abort);
   Error explain(const Error& error, KvShape shape) const;
   // While loading.
   Result<> add_worker();

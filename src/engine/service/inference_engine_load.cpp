@@ -125,7 +125,7 @@ std::unique_ptr<PrefillLane> InferenceEngine::Impl::make_lane(const std::shared_
     const std::uint64_t lanes = worker_count(options);
     if (const HostMemory host = read_host_memory(); host.total != 0 && *bytes > host.available / (lanes + 1))
       return fail(errc::out_of_memory, "too little free memory for the prefill lane");
-    return Context::make(model, lane, abort);
+    return LlamaContext::make(model, lane, abort);
   };
   return std::make_unique<PrefillThread>(std::move(make),
                                          [box](PrefillResult result) { box->post(std::move(result)); });
@@ -203,7 +203,7 @@ bool InferenceEngine::Impl::grows() const {
 }
 
 // Largest size to which the contexts may grow, by the free memory beside the first of them.
-std::uint32_t InferenceEngine::Impl::most_context(const Context& context) const {
+std::uint32_t InferenceEngine::Impl::max_context(const LlamaContext& context) const {
   const std::uint32_t first = context.n_ctx();
   const auto free = context_memory(*model, options, context.handle(), worker_count(options), read_host_memory());
   std::uint32_t most = automatic_context(model->facts().n_ctx_train, free);

@@ -10,7 +10,7 @@ namespace corral::engine {
 namespace {
 
 // Limit per request, so that others fit beside it.
-constexpr std::uint64_t kMostTokensOfOne = kMostPooledTokens / 2;
+constexpr std::uint64_t kMaxTokensOfOne = kMaxPooledTokens / 2;
 
 Error too_long(std::string message, const std::string& name, std::uint64_t tokens, std::uint64_t most) {
   Error error(make_error_code(errc::input_too_long), std::move(message), name);
@@ -53,8 +53,8 @@ Result<PooledHandle> InferenceEngine::Impl::pool(PooledState::Job job) {
     const std::string name = job.scores ? "documents" : "input";
     return std::unexpected(
         too_long(fmt::format("'{}' has {} tokens in all, at most {} are allowed at once: send several requests", name,
-                             tokens, kMostTokensOfOne),
-                 name, tokens, kMostTokensOfOne));
+                             tokens, kMaxTokensOfOne),
+                 name, tokens, kMaxTokensOfOne));
   }
   if (without_weights) return no_weights();
   // The worker with the fewest tokens.

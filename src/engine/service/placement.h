@@ -21,7 +21,7 @@ class Placement {
   // Known tokens that outweigh one more generation in progress.
   static constexpr std::uint32_t kWorthOfOne = 512;
   // Limit for that: an idle worker takes sessions from a busy one.
-  static constexpr std::uint32_t kMostWorth = 4 * kWorthOfOne;
+  static constexpr std::uint32_t kMaxWorth = 4 * kWorthOfOne;
 
   // `busy`: running and waiting generations of each worker, for up to kMaxWorkers workers. `next`: the worker to choose
   // among equals. Records the tokens as known to the chosen worker.

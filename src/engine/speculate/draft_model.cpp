@@ -11,7 +11,7 @@ namespace corral::engine {
 namespace {
 
 // Vocabularies of one family are padded to different sizes with unused tokens.
-constexpr std::uint32_t kMostPadding = 128;
+constexpr std::uint32_t kMaxPaddingDifference = 128;
 // Tokens of a history to compute in one step of the target: running streams wait for them.
 constexpr std::uint32_t kPiece = 128;
 

@@ -15,7 +15,7 @@ constexpr double kWeight = 0.1;  // of one draft token
 // Part of the time for trial drafts that may not pay, to see whether drafts pay again.
 constexpr double kTries = 0.02;
 // Drafts in a row without a token, after which the drafter skips so many calls.
-constexpr std::uint32_t kMostUnsure = 8, kRest = 32;
+constexpr std::uint32_t kMaxUnsure = 8, kRest = 32;
 
 }  // namespace
 

@@ -122,7 +122,7 @@ struct EngineLoadOptions {
   std::string cache_type_v = "f16";
 
   // Most generations of one engine worker (or requests, for an embedding model) that run and wait together.
-  std::uint32_t most_under_way() const {
+  std::uint32_t max_under_way() const {
     return max_queue > 0xFFFFFFFF - max_sequences ? 0xFFFFFFFF : max_sequences + max_queue;
   }
 };

@@ -8,7 +8,7 @@ namespace corral::engine {
 namespace {
 
 // Enough that placement prefers other workers, and low enough that it retries this one when others are busy.
-constexpr std::uint32_t kMostFailures = 8;
+constexpr std::uint32_t kMaxFailures = 8;
 
 }  // namespace
 

@@ -37,7 +37,7 @@ namespace corral::engine {
 
 // `box` delivers the commands; the memory polls its abort flag. `memory` was made by `make` with a unified layout.
 // `clock` is read at each step. `drafter` and `lane` may be nullptr; the lane posts its results to the box. `costs`:
-// nullptr means those of a CPU. `growth` is required if WorkerOptions::most_cells is set. `explain` finds the cause of
+// nullptr means those of a CPU. `growth` is required if WorkerOptions::max_cells is set. `explain` finds the cause of
 // an out_of_memory of `make`. That takes a while, so it runs on `executor`; without one no cause is sought.
 struct WorkerParts {
   const TokenTable& tokens;

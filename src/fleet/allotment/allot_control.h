@@ -17,7 +17,7 @@
 namespace corral::fleet {
 
 // The numbers are sent over the wire.
-enum class AllotWish : std::uint8_t {
+enum class AllotCommand : std::uint8_t {
   assign = 1,     // hold this model
   nothing = 2,    // hold nothing for the mesh
   release = 3,    // hold what the allocation assigns
@@ -27,7 +27,7 @@ enum class AllotWish : std::uint8_t {
 };
 
 struct AllotAsk {
-  AllotWish wish{};
+  AllotCommand wish{};
   std::string name = {};                         // the sender's name of the model
   std::optional<mesh::ContentKey> content = {};  // of assign, unload and split
   std::vector<mesh::NodeId> nodes = {};          // of split
@@ -50,7 +50,7 @@ class AllotControl final : public mesh::PeerEvents {
   using Obey = std::function<Result<>(const mesh::NodeId& from, const AllotAsk& ask)>;
 
   // All outlive it; its creator registers it with peers.listen().
-  AllotErrands(async::Executor executor, async::Timers& timers, mesh::Peers& peers, Obey obey)
+  AllotControl(async::Executor executor, async::Timers& timers, mesh::Peers& peers, Obey obey)
       : peers_(peers), obey_(std::move(obey)), questions_(executor, timers, peers) {}
 
   // Errors: those of PeerQuestions::ask(), and the node's answer, with its own cause if that is known here.

@@ -27,9 +27,9 @@ namespace corral::fleet {
 
 // The allotter's access to this node's memory, on the home loop. Each method is called on the loop of the mesh, returns
 // at once, and calls `done` on that loop, once.
-class AllotHands {
+class AllotActions {
  public:
-  virtual ~AllotHands() = default;
+  virtual ~AllotActions() = default;
   // Loads the model as a peer request would: lent. A model in memory counts as used again.
   virtual void load(ModelName model, std::function<void(Result<>)> done) = 0;
   // Unloads a lent model that was idle for that long; `drain`: or as soon as its requests have ended. False: the model
@@ -44,10 +44,10 @@ struct LentModel {
   bool ready = false;  // otherwise it is loading or stopping
 };
 
-// The implementation of AllotHands, and the thread that writes orders: only for the mesh's folder, as its disk may
+// The implementation of AllotActions, and the thread that writes orders: only for the mesh's folder, as its disk may
 // hang.
-struct AllotPlace {
-  AllotHands* hands = nullptr;
+struct AllotConfig {
+  AllotActions* hands = nullptr;
   async::ThreadPool* disk = nullptr;
 };
 
@@ -62,8 +62,8 @@ struct AllotterOptions {
 struct AllotterParts {
   mesh::NodeId own;
   async::Timers& timers;
-  AllotHands& hands;
-  GroupDesk* groups = nullptr;  // none: models aren't split here
+  AllotActions& hands;
+  GroupControl* groups = nullptr;  // none: models aren't split here
   // Orders a copy of that content to this node. Second argument: a user wants the model here, otherwise the limits of
   // unordered copies apply. None: there are no copies.
   std::function<Result<>(const mesh::MeshModel& model, bool told)> copy = {};

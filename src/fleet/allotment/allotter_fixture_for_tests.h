@@ -30,7 +30,7 @@ using Deeds = std::vector<std::string>;
 class AllotWorld;
 
 // A node with simulated memory. Loads take a second.
-class TestNode final : public AllotHands, public GroupDesk {
+class TestNode final : public AllotActions, public GroupControl {
  public:
   struct Lent {
     MonoTime used{};

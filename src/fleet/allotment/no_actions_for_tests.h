@@ -1,4 +1,4 @@
-// AllotHands of a node that ignores all orders.
+// AllotActions of a node that ignores all orders.
 #pragma once
 
 #include <functional>

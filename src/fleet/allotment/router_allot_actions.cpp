@@ -31,7 +31,7 @@ Task<void> RouterAllotActions::stop() {
 }
 
 // Reports every result, also exceptions: the caller orders nothing else before that.
-Task<void> AllotHouse::load_now(ModelName model, std::function<void(Result<>)> done) {
+Task<void> RouterAllotActions::load_now(ModelName model, std::function<void(Result<>)> done) {
   Result<> lent;
   std::exception_ptr failure;
   try {
@@ -46,7 +46,7 @@ Task<void> AllotHouse::load_now(ModelName model, std::function<void(Result<>)> d
 }
 
 // Releases the lease at once: the model stays in memory like any lent one.
-Task<Result<>> AllotHouse::lend(ModelName model) {
+Task<Result<>> RouterAllotActions::lend(ModelName model) {
   const auto found = find_(model.value());
   if (!found) co_return std::unexpected(found.error());
   router::LeaseRequest request{.context = {.may_reload = false},
@@ -72,7 +72,7 @@ Task<void> RouterAllotActions::unload_now(ModelName model, Millis idle, bool dra
 }
 
 // A request may come between the check and the unload; it is answered before the model ends.
-Task<bool> AllotHouse::give_back(ModelName model, Millis idle, bool drain) {
+Task<bool> RouterAllotActions::give_back(ModelName model, Millis idle, bool drain) {
   const auto report = co_await router_.report();
   const auto at = std::ranges::find_if(
       report.instances, [&](const router::InstanceReport& instance) { return instance.view.spec->name == model; });

@@ -1,4 +1,4 @@
-// AllotHands over this machine's router. Loads work like the load of a peer request; only lent models are unloaded.
+// AllotActions over this machine's router. Loads work like the load of a peer request; only lent models are unloaded.
 //
 // Made and stopped on the home loop; load() and unload() are for the loop of the mesh.
 #pragma once

@@ -8,7 +8,7 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::size_t kMostModels = 512;
+constexpr std::size_t kMaxModels = 512;
 constexpr double kLeast = 1;         // requests an hour, to be announced
 constexpr double kLeaves = 0.7;      // of a step: below that the next lower one is announced
 constexpr double kForgotten = 0.25;  // requests an hour

@@ -16,7 +16,7 @@ Task<bool> PeerQuestions::wait(std::shared_ptr<Question> question) {
 
 Task<Result<std::string>> PeerQuestions::ask(mesh::NodeId node, std::function<mesh::Frame(std::uint64_t number)> make) {
   if (!peers_.is_up(node)) co_return fail(mesh::errc::unreachable, "no link: run `corral mesh doctor`", "node");
-  if (paces_.size() >= kMostPaces) paces_.clear();
+  if (paces_.size() >= kMaxPaces) paces_.clear();
   if (!paces_.try_emplace(node, kPace).first->second.take(timers_.now()))
     co_return fail(mesh::errc::too_many, "too many requests: try again in a few seconds", "node");
   const auto question = std::make_shared<Question>(executor_);

@@ -45,8 +45,8 @@ class SplitBook {
 
   // A place in the queue of requests that wait for a group; nullptr: the limit is reached, of all requests or of that
   // peer. The limit of a peer leaves places for its other requests.
-  static constexpr std::size_t kMostWaiting = 256;
-  static constexpr std::size_t kMostOfPeer = 8;
+  static constexpr std::size_t kMaxWaiting = 256;
+  static constexpr std::size_t kMaxOfPeer = 8;
   std::shared_ptr<void> wait(const router::NodeRef& peer);
   std::size_t waiting() const;
 

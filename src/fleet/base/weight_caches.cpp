@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 // Of a folder with more than this multiple of its limit, only this much is read.
 constexpr std::size_t kFarTooMany = 2;
-constexpr std::size_t kMostFolders = 1 << 16;  // of hosts; only this server makes them
+constexpr std::size_t kMaxFolders = 1 << 16;  // of hosts; only this server makes them
 
 struct Entry {
   fs::path path;
@@ -35,12 +35,12 @@ struct Entry {
 };
 
 // Limits for removing folders at places of plain files: descriptors at a time, and entries per check.
-constexpr int kMostLevels = 8;
-constexpr int kMostAtOnce = 100'000;
+constexpr int kMaxLevels = 8;
+constexpr int kMaxAtOnce = 100'000;
 
 struct Removal {
   const int top;  // deeper entries are moved up to this folder first
-  int left = kMostAtOnce;
+  int left = kMaxAtOnce;
   std::vector<std::string> moved = {};
 };
 
@@ -155,7 +155,7 @@ std::optional<WeightFolder> make_room(const fs::path& root, const mesh::NodeId& 
   const auto most = std::min(rules.most, static_cast<std::uint64_t>(room * rules.most_of_room));
   if (bytes > most) return std::nullopt;
   // The host may send what it already has here; and the number of its files isn't known in advance.
-  const auto files = std::clamp(own.files, rules.most_files / 2, rules.most_files);
+  const auto files = std::clamp(own.files, rules.max_files / 2, rules.max_files);
   const auto of_others = shrink(std::move(others), {.bytes = most - std::max(std::min(own.bytes, most), bytes),
                                                     .files = rules.max_files - files});
   WeightFolder made{.path = folder,

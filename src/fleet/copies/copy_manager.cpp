@@ -228,7 +228,7 @@ Result<CopyView> CopyManager::order(const mesh::MeshModel& model) {
   auto* copy = find_copy(content);
   if (copy == nullptr) {
     const auto open = std::ranges::count_if(copies_, [](const Copy& one) { return !ended(one.view.state); });
-    if (open >= static_cast<std::ptrdiff_t>(kMostKept)) {
+    if (open >= static_cast<std::ptrdiff_t>(kMaxKept)) {
       return fail(mesh::errc::too_many, fmt::format("the list of copies is full ({} open)", open), "model");
     }
     copy = &add(content, model.plain_name, model.bytes);
@@ -298,7 +298,7 @@ Result<CopyView> CopyManager::order_for_allocation(const mesh::MeshModel& model,
   }
   const auto open = std::ranges::count_if(
       copies_, [](const Copy& copy) { return copy.view.by_allocation && !ended(copy.view.state); });
-  if (open >= static_cast<std::ptrdiff_t>(kMostByAllocation))
+  if (open >= static_cast<std::ptrdiff_t>(kMaxByAllocation))
     return fail(mesh::errc::too_many, fmt::format("{} copies for the allocation are running already", open), "model");
   if (auto room = check_disk(model, disk_free); !room) return std::unexpected(room.error());
   auto ordered = order(model);

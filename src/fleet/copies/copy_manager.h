@@ -62,11 +62,11 @@ struct CopyDeskParts {
 class CopyManager final : private mesh::CopyProvider {
  public:
   static constexpr std::size_t kAtATime = 2;
-  static constexpr std::size_t kMostKept = 64;  // including ended ones
-  static constexpr std::size_t kMostByAllocation = 4;
+  static constexpr std::size_t kMaxKept = 64;  // including ended ones
+  static constexpr std::size_t kMaxByAllocation = 4;
   static constexpr Millis kRest{600'000};   // pause after a failure, for the allocation
   static constexpr Millis kSettle{60'000};  // after this time a finished copy is scanned and hashed (large ones: later)
-  static constexpr std::size_t kMostDeclined = 1024;
+  static constexpr std::size_t kMaxDeclined = 1024;
 
   CopyManager(async::Executor executor, CopyDeskParts parts);
   ~CopyManager() override;

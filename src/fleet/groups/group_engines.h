@@ -25,7 +25,7 @@ class GroupEngines {
     mesh::GroupPlan plan;
     mesh::PlanTerm of;
     bool told = false;
-    bool ordered = false;  // passed to GroupHands; before that its tunnels are being opened
+    bool ordered = false;  // passed to GroupProcesses; before that its tunnels are being opened
     bool ready = false;
     std::optional<double> progress;
     std::vector<std::shared_ptr<void>> tunnels;
@@ -39,10 +39,10 @@ class GroupEngines {
       : parts_(parts), own_(own), failed_(std::move(failed)), tasks_(parts.executor) {}
 
   void start(mesh::GroupPlan plan, mesh::PlanTerm of, bool told);
-  // Both: true if the engine had not been ordered yet, and is removed; else GroupHands reports its end.
+  // Both: true if the engine had not been ordered yet, and is removed; else GroupProcesses reports its end.
   bool drain(mesh::PlanTerm of, std::optional<Millis> within);
   bool stop(mesh::PlanTerm of);
-  // GroupHands reports its end; false: the engine is unknown.
+  // GroupProcesses reports its end; false: the engine is unknown.
   bool ended(mesh::PlanTerm of);
 
   Engine* find(mesh::PlanTerm of);

@@ -58,7 +58,7 @@ class GroupTest : public testing::Test {
   };
 
   // Carries out orders in the next turn of the loop, unless the test changes that.
-  class Hands final : public GroupHands {
+  class Hands final : public GroupProcesses {
    public:
     struct Engine {
       EngineOrder order;

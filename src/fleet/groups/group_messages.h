@@ -16,6 +16,6 @@ struct GroupMessages {
 };
 
 // "b lends less than the 4.1 GB that its share takes"; empty: no problem.
-std::string why_not_standing(const mesh::GroupHost& host, const GroupWords& words);
+std::string why_not_standing(const mesh::GroupHost& host, const GroupMessages& words);
 
 }  // namespace corral::fleet

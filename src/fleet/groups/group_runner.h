@@ -1,6 +1,6 @@
 // Runs the groups of this node by carrying out the effects of mesh::Groups. It sends messages over links, and records
-// the use of this node's memory on the disk. GroupHands starts and ends workers and engines. An engine's tunnels open
-// before its start and close after its end.
+// the use of this node's memory on the disk. GroupProcesses starts and ends workers and engines. An engine's tunnels
+// open before its start and close after its end.
 //
 // On the mesh's loop, which never blocks: slow work runs in tasks, and a disk that hangs only prevents grants to other
 // nodes.
@@ -39,7 +39,7 @@ struct GroupParts {
   async::Executor executor;
   async::Timers& timers;
   mesh::Peers& peers;
-  GroupHands& hands;
+  GroupProcesses& hands;
   // Opens a tunnel to the worker that `node` runs for this plan. Errors: that node's reason as text.
   std::function<async::Task<Result<OpenTunnel>>(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of)>
       open_tunnel;
@@ -119,10 +119,10 @@ class GroupRunner {
   // A result of these methods has changed.
   void on_change(std::function<void()> changed);
 
-  // For TunnelDoor: the socket of this node's worker for the host and plan. Waits for a starting worker, 15 s at most;
-  // restarts one that has ended. Errors: nowhere, or the last failure of the worker.
+  // For TunnelAcceptor: the socket of this node's worker for the host and plan. Waits for a starting worker, 15 s at
+  // most; restarts one that has ended. Errors: nowhere, or the last failure of the worker.
   async::Task<Result<std::string>> worker_for(mesh::NodeId host, mesh::ContentKey model, mesh::PlanTerm of);
-  // Receives reports of GroupHands.
+  // Receives reports of GroupProcesses.
   GroupReports& reports();
 
  private:

@@ -1,4 +1,4 @@
-// GroupDesk over the GroupRunner.
+// GroupControl over the GroupRunner.
 #pragma once
 
 #include <functional>

@@ -11,8 +11,8 @@
 
 namespace corral::fleet {
 
-struct GroupPlace {
-  GroupHands* hands = nullptr;
+struct GroupConfig {
+  GroupProcesses* hands = nullptr;
   // Sets the receiver of reports; nullptr: none. Called on the mesh's loop.
   std::function<void(GroupReports*)> report_to;
   async::ThreadPool* disk = nullptr;  // one thread, for small files of the mesh's folder

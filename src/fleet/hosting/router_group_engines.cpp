@@ -28,7 +28,7 @@ Result<> check(const EngineOrder& order, const std::string& llama) {
                 fmt::format("'{}' has llama.cpp {}, this node {}: a split needs the same version on all nodes",
                             part.remote.name, part.llama, llama));
   }
-  if (order.parts.empty() || order.own_share <= 0 || order.own_bytes > kMostBytes)
+  if (order.parts.empty() || order.own_share <= 0 || order.own_bytes > kMaxBytes)
     return fail(errc::split_failed, "invalid plan");
   return {};
 }
@@ -72,7 +72,7 @@ void RouterGroupProcesses::start(EngineOrder order) {
   engine->tasks.spawn("engine of a group", live(engine));
 }
 
-Task<void> GroupHouse::live(EnginePtr engine) {
+Task<void> RouterGroupProcesses::live(EnginePtr engine) {
   // So that an order to stop during the calling code finds the task suspended.
   co_await async::asio::post(async::use_task);
   EngineEnd how = EngineEnd::failed;

@@ -1,4 +1,4 @@
-// For tests of GroupHouse: over a simulated router, with its reports as lines of text. Both loops are one.
+// For tests of RouterGroupProcesses: over a simulated router, with its reports as lines of text. Both loops are one.
 #pragma once
 
 #include <fmt/format.h>

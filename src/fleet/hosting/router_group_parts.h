@@ -1,4 +1,4 @@
-// Internals of GroupHouse: the state of one engine and of one worker.
+// Internals of RouterGroupProcesses: the state of one engine and of one worker.
 #pragma once
 
 #include "fleet/hosting/router_group_processes.h"
@@ -6,7 +6,7 @@
 namespace corral::fleet {
 
 // Receiver of reports. Orders of a previous receiver are not reported.
-struct GroupHouse::Ear {
+struct RouterGroupProcesses::Ear {
   async::Executor mesh;
   GroupReports* reports;  // used on that loop only
 };
@@ -36,7 +36,7 @@ struct RouterGroupProcesses::Worker {
   bool reaping = false;
   bool recalled = false;  // the recall is reported
   bool over = false;      // its failure is reported
-  std::string ended_for;  // why GroupHouse has ended it without an order
+  std::string ended_for;  // why RouterGroupProcesses has ended it without an order
   async::Event done;
   async::TaskGroup tasks;  // its work
 };

@@ -30,7 +30,7 @@ void RouterGroupProcesses::say(const std::shared_ptr<Ear>& ear, std::move_only_f
 }
 
 // Orders without a receiver of reports are ignored.
-void GroupHouse::post(std::move_only_function<void()> work) {
+void RouterGroupProcesses::post(std::move_only_function<void()> work) {
   parts_.home.post([this, work = std::move(work)]() mutable {
     if (!stopping_ && ear_) work();
   });
@@ -81,7 +81,7 @@ Task<void> RouterGroupProcesses::stop() {
 }
 
 // Only one peer load runs at a time: waits for the other one, if nothing else prevents the load.
-Task<Result<router::Lease>> GroupHouse::acquire(router::GroupLoad load, MonoTime until) {
+Task<Result<router::Lease>> RouterGroupProcesses::acquire(router::GroupLoad load, MonoTime until) {
   constexpr Millis kLook{250};
   while (true) {
     auto asking = parts_.router.groups().acquire(load);

@@ -1,4 +1,4 @@
-// GroupHands over the router. An engine of a plan is a load like any other, except for the place of its layers. A
+// GroupProcesses over the router. An engine of a plan is a load like any other, except for the place of its layers. A
 // worker is a share that the residency core lends, accounts for and recalls; a lease holds it as long as the grant
 // lasts.
 //
@@ -6,7 +6,7 @@
 //               <── reports, copied ──
 //
 // Each order is reported exactly once, after its processes are gone, whatever happens to them and whenever orders come.
-// GroupHands and listen() belong to the mesh's loop, everything else to the home loop.
+// GroupProcesses and listen() belong to the mesh's loop, everything else to the home loop.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,8 @@ struct GroupHouseParts {
 class RouterGroupProcesses final : public GroupProcesses {
  public:
   // Everything that `parts` refers to must outlive it.
-  explicit GroupHouse(GroupHouseParts parts);
-  ~GroupHouse() override;
+  explicit RouterGroupProcesses(GroupHouseParts parts);
+  ~RouterGroupProcesses() override;
 
   // Sets the receiver of reports, on `mesh`'s loop; nullptr: none. Orders of the previous receiver end at once, and
   // aren't reported to this one. On the mesh's loop.

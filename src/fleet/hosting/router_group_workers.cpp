@@ -20,9 +20,9 @@ constexpr Millis kOthersLoad{5'000};  // time to wait for another peer load
 constexpr Millis kFolder{2'000};      // on a slower disk weights aren't cached
 constexpr Millis kLookAfter{3'000};   // interval for trimming its folder of weights
 // A node grants its memory to one host at a time; the others are ending.
-constexpr std::size_t kMostWorkers = 4;
+constexpr std::size_t kMaxWorkers = 4;
 // Avoids overflow in sums of memory.
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void RouterGroupProcesses::open(WorkerOrder order) {
   const WorkerKey key(order.host, order.of);
   if (workers_.contains(key)) return;
   const auto worker = std::make_shared<Worker>(parts_.home.executor(), std::move(order), ear_);
-  if (workers_.size() >= kMostWorkers)
+  if (workers_.size() >= kMaxWorkers)
     return failed(worker, Error(make_error_code(errc::split_failed), "too many workers are still ending on this node"));
   workers_.emplace(key, worker);
   worker->tasks.spawn("worker of a group", live(worker));
@@ -66,7 +66,7 @@ Task<void> RouterGroupProcesses::live(WorkerPtr worker) {
 Task<Result<router::Lease>> RouterGroupProcesses::begin(WorkerPtr worker) {
   const WorkerOrder& order = worker->order;
   const auto until = parts_.timers.now() + kOthersLoad;
-  if (order.bytes == 0 || order.bytes > kMostBytes)
+  if (order.bytes == 0 || order.bytes > kMaxBytes)
     co_return fail(errc::split_failed, fmt::format("invalid share of {} bytes", order.bytes));
   if (!order.llama.empty() && order.llama != parts_.llama) {
     co_return fail(errc::split_failed,

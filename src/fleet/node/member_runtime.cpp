@@ -374,7 +374,7 @@ Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
 
 Task<void> MemberRuntime::probe(mesh::NodeId peer, std::shared_ptr<Examination> into) {
   // The most likely addresses, one after the other, as peers dial one at a time.
-  constexpr std::size_t kMost = 2;
+  constexpr std::size_t kMax = 2;
   const auto own = addresses();
   for (std::size_t i = 0; i < std::min(own.size(), kMax); ++i) {
     auto asking = probe_.ask(peer, own[i]);

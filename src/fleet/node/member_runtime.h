@@ -70,7 +70,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   Result<CopyView> copy(std::string_view model);
   Result<> cancel_copy(std::string_view model);
   // The result of an administrator's order for this node or, if it allows that, for another. Errors: of find_node();
-  // model_not_found, ambiguous_model; those of AllotErrands::ask() and Allotter::split().
+  // model_not_found, ambiguous_model; those of AllotControl::ask() and Allotter::split().
   struct AllotReply {
     explicit AllotReply(async::Executor executor) : done(executor) {}
     async::Event done;
@@ -78,7 +78,7 @@ class MemberRuntime final : private mesh::PeerEvents {
     Result<> result;   // once the order is done
   };
   // Orders a node to hold a model, nothing, or what the allocation assigns.
-  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotWish wish, std::string_view model);
+  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand wish, std::string_view model);
   // Orders an unload at this node and all others that hold the model for the mesh, or host it.
   Result<std::vector<std::shared_ptr<AllotReply>>> unload(std::string_view model);
   // See Node::unloaded_here().
@@ -164,9 +164,9 @@ class MemberRuntime final : private mesh::PeerEvents {
   FileInspector* inspector_ = nullptr;  // of copies
   std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes_of_;
   std::unique_ptr<CopyManager> copies_;  // none: there is no storage for copies
-  GroupPlace group_place_;
-  std::unique_ptr<GroupRunner> groups_;  // none: there is no GroupPlace
-  std::unique_ptr<TunnelDoor> tunnels_;
+  GroupConfig group_place_;
+  std::unique_ptr<GroupRunner> groups_;  // none: there is no GroupConfig
+  std::unique_ptr<TunnelAcceptor> tunnels_;
   std::vector<SplitNews> told_requests_;
   AllotControl orders_;
   std::unique_ptr<GroupControl> desk_;  // none: models aren't split here

@@ -114,7 +114,7 @@ Result<> MemberRuntime::obey_order(const mesh::NodeId& from, const AllotAsk& ask
 
 Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
   if (!allotter_) return fail(errc::no_mesh, "this node holds no models for the mesh");
-  if (options_.role == mesh::Role::client && ask.wish != AllotWish::release)
+  if (options_.role == mesh::Role::client && ask.wish != AllotCommand::release)
     return fail(errc::lends_nothing, "it lends nothing (its mesh_role is client)", "node");
   const auto catalog = gossip_.catalog();
   if (ask.content && model_of(*catalog, *ask.content) == nullptr)

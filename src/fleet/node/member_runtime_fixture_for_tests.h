@@ -34,8 +34,8 @@ class PresenceFixture : public testing::Test {
     proc::FakeSpawner spawner;
     std::unique_ptr<FileInspector> inspector;
     async::ThreadPool writes{1}, reads{1}, lists{1}, disk{1};
-    AllotPlace allotment;  // none: it holds nothing for the mesh
-    GroupPlace groups;     // none: it has no part in groups
+    AllotConfig allotment;  // none: it holds nothing for the mesh
+    GroupConfig groups;     // none: it has no part in groups
     std::unique_ptr<MemberRuntime> runtime;
   };
 

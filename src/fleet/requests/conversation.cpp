@@ -5,7 +5,7 @@
 namespace corral::fleet {
 namespace {
 
-constexpr std::size_t kMost = 16 * 1024;
+constexpr std::size_t kMax = 16 * 1024;
 // Only this part of the body is searched: bodies may be large, and the loop serves other requests, too.
 constexpr std::size_t kSearched = 64 * 1024;
 

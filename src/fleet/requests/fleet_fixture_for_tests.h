@@ -201,7 +201,7 @@ struct FleetModels {
   }
 };
 
-// Models that groups hold (GroupHands::hold): requests don't load them.
+// Models that groups hold (GroupProcesses::hold): requests don't load them.
 class HeldLender final : public router::LeaseProvider {
  public:
   HeldLender(router::LeaseProvider& inner, const std::set<std::string>& held) : inner_(inner), held_(held) {}

@@ -53,7 +53,7 @@ class PeerCall {
   const std::optional<router::UpstreamExit>& ending() const { return ending_; }
   async::Event& gone() { return gone_; }
   // Stops work that belongs to the call when the call is lost.
-  const async::Stopper& stopper() const { return stopper_; }
+  const async::CancelSource& stopper() const { return stopper_; }
   // The response body that is read now; nullptr: none.
   void reads(http::BodySource* answer) { answer_ = answer; }
 

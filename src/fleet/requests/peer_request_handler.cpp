@@ -167,7 +167,7 @@ async::Task<http::Response> PeerRequestHandler::handle(http::Request request) {
   if (!errand) co_return dialects::error_response(errand.error());
   const auto visit = Visit::begin(*this, *node, errand->held);
   if (!visit) {
-    auto text = fmt::format("your node has {} requests here already, the maximum for one node", options_.most_requests);
+    auto text = fmt::format("your node has {} requests here already, the maximum for one node", options_.max_requests);
     co_return not_begun_answer(busy(std::move(text), std::chrono::seconds(1)));
   }
   auto model = local_models_.find(errand->model);

@@ -4,7 +4,7 @@
 //   MeshLeaseProvider  ──► SplitLender ──► ModelRouter         requests of this node's clients
 //   PeerRequestHandler ──► SplitLender ──► PeerLeaseProvider   requests of peers
 //
-// Requests can't load a held model (GroupHands::hold). After the end of its engine they wait here for the next one.
+// Requests can't load a held model (GroupProcesses::hold). After the end of its engine they wait here for the next one.
 #pragma once
 
 #include "async/timer.h"

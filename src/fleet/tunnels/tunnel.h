@@ -1,8 +1,8 @@
 // Common parts of both ends of a tunnel: the connection of a split's engine (llama.cpp's RPC backend) to a worker at
-// another node. At the engine's node TunnelEntry listens on a loopback port. At the worker's node TunnelDoor connects
-// to the worker's Unix socket. Each connection of the engine is a separate mesh stream (Purpose::rpc).
+// another node. At the engine's node TunnelEntry listens on a loopback port. At the worker's node TunnelAcceptor
+// connects to the worker's Unix socket. Each connection of the engine is a separate mesh stream (Purpose::rpc).
 //
-// A stream begins with a preamble that identifies the worker. TunnelDoor accepts or refuses at once, or after a
+// A stream begins with a preamble that identifies the worker. TunnelAcceptor accepts or refuses at once, or after a
 // starting worker is ready. All further bytes belong to the engine and the worker. Pure, apart from TunnelParts.
 #pragma once
 
@@ -30,9 +30,9 @@ struct TunnelAsk {
   friend bool operator==(const TunnelAsk&, const TunnelAsk&) = default;
 };
 
-inline constexpr std::size_t kTunnelHead = 2;       // bytes of the length before each message
-inline constexpr std::size_t kMostTunnelAsk = 256;  // bytes after the length; later versions may send more
-inline constexpr std::size_t kMostTunnelAnswer = 512;
+inline constexpr std::size_t kTunnelHead = 2;      // bytes of the length before each message
+inline constexpr std::size_t kMaxTunnelAsk = 256;  // bytes after the length; later versions may send more
+inline constexpr std::size_t kMaxTunnelAnswer = 512;
 
 // With the length.
 std::string encode(const TunnelAsk& ask);

@@ -36,7 +36,7 @@ Task<bool> tell(mesh::Stream& stream, std::string answer, bool and_end) {
 }  // namespace
 
 // Data of its streams, also while they unwind.
-struct TunnelDoor::Core {
+struct TunnelAcceptor::Core {
   // The preamble of the stream, after an accepting answer was sent; nullopt: refused or closed.
   static Task<std::optional<TunnelAsk>> admit(std::shared_ptr<Core> core, mesh::Stream& stream);
   static Task<Result<std::string>> find_worker(std::shared_ptr<Core> core, mesh::NodeId from, TunnelAsk ask);

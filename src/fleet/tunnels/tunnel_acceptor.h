@@ -24,12 +24,12 @@ class TunnelAcceptor {
   static constexpr Millis kPatience{15'000};
 
   // Accepts streams from now on.
-  TunnelDoor(TunnelParts parts, Find find);
+  TunnelAcceptor(TunnelParts parts, Find find);
   // Accepts no more streams, and closes all. Tasks of `find` may unwind on the loop after that, unless stop() came
   // before.
-  ~TunnelDoor();
-  TunnelDoor(const TunnelDoor&) = delete;
-  TunnelDoor& operator=(const TunnelDoor&) = delete;
+  ~TunnelAcceptor();
+  TunnelAcceptor(const TunnelAcceptor&) = delete;
+  TunnelAcceptor& operator=(const TunnelAcceptor&) = delete;
 
   // Ends everything; returns when no task is left.
   async::Task<void> stop();

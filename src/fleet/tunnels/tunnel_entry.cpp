@@ -150,8 +150,8 @@ Task<void> TunnelEntry::Core::accept_all(Ptr core) {
     while (!core->looks.take(core->parts.timers.now())) co_await core->parts.timers.sleep_for(kPause);
     if (!core->is_open()) co_return;
     if (!core->is_ours(socket)) continue;
-    if (core->connections >= kMostConnections) {
-      core->complain(fmt::format("the engine of a split has {} connections, the maximum", kMostConnections));
+    if (core->connections >= kMaxConnections) {
+      core->complain(fmt::format("the engine of a split has {} connections, the maximum", kMaxConnections));
       continue;
     }
     core->tasks.spawn("tunnel: connection", carry(core, std::move(socket)));

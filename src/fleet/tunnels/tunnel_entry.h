@@ -1,6 +1,6 @@
 // The engine's end of a tunnel: a loopback port of this machine, connected to one worker at another node. See tunnel.h.
 //
-// The worker's side is connected first: streams that TunnelDoor has accepted wait for the engine, which exits if an
+// The worker's side is connected first: streams that TunnelAcceptor has accepted wait for the engine, which exits if an
 // endpoint doesn't answer. The end of one side of a connection ends the other side. When the link of the two nodes
 // ends, all connections end (llama.cpp itself would wait without limit). A loopback port is open to all users of a
 // machine, so only processes of this process's user may connect.
@@ -21,8 +21,8 @@ namespace corral::fleet {
 // soon after and use no other objects.
 class TunnelEntry {
  public:
-  static constexpr std::size_t kMostConnections = 32;  // at a time; a load makes about fourteen, one after another
-  static constexpr std::size_t kReady = 4;             // accepted streams that wait for a connection
+  static constexpr std::size_t kMaxConnections = 32;  // at a time; a load makes about fourteen, one after another
+  static constexpr std::size_t kReady = 4;            // accepted streams that wait for a connection
 
   // Returns when the worker at that node has accepted and the port is open; 25 s at most. Errors: worker_refused with
   // that node's text; those of Peers::open; mesh::errc::timed_out; the system's own if no port is available.

@@ -114,8 +114,8 @@ struct AllocationRules {
   std::chrono::milliseconds idle_unload = std::chrono::minutes(30);  // `mesh_idle_unload`
   std::chrono::milliseconds quiet = std::chrono::seconds(60);        // idle for so long: another model may replace it
   double hot_per_hour = 60;                                          // requests for each server: one more server helps
-  double worth = 2;        // a model replaces another one if it gets so many times as many requests
-  double most_wait = 0.3;  // of a split, see SplitQuery
+  double worth = 2;       // a model replaces another one if it gets so many times as many requests
+  double max_wait = 0.3;  // of a split, see SplitQuery
 };
 
 Allocation allocate(const AllocationInput& situation, const AllocationRules& rules = {});

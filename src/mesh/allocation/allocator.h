@@ -99,6 +99,6 @@ inline std::uint64_t most_room(const AllocationNode& node) {
   return std::max(most_room(node, true), most_room(node, false));
 }
 // Bounds the time for a mesh with many models that are too large for it.
-inline constexpr std::size_t kMostSplitTries = 64;
+inline constexpr std::size_t kMaxSplitTries = 64;
 
 }  // namespace corral::mesh

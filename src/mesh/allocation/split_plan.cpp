@@ -13,14 +13,14 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::uint32_t kMostLayers = 4096;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // larger numbers become this
-constexpr std::size_t kMostHosts = 32;                        // the nodes with the most memory are tried
-constexpr double kUnknownSpeed = 40e9;                        // bytes per second: the memory of a desktop
-constexpr double kUnknownLink = 100e6;                        // bytes per second: most of 1 Gbit/s
-constexpr std::uint64_t kUnknownRoundTrip = 1000;             // µs
-constexpr std::uint64_t kBuffersPerToken = 1024;              // bytes in each share: the mask of a pass of 512 tokens
-constexpr std::array<std::uint64_t, 9> kNearness = {          // µs; farther nodes are tried if nearer ones are too few
+constexpr std::uint32_t kMaxLayers = 4096;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;  // larger numbers become this
+constexpr std::size_t kMaxHosts = 32;                        // the nodes with the most memory are tried
+constexpr double kUnknownSpeed = 40e9;                       // bytes per second: the memory of a desktop
+constexpr double kUnknownLink = 100e6;                       // bytes per second: most of 1 Gbit/s
+constexpr std::uint64_t kUnknownRoundTrip = 1000;            // µs
+constexpr std::uint64_t kBuffersPerToken = 1024;             // bytes in each share: the mask of a pass of 512 tokens
+constexpr std::array<std::uint64_t, 9> kNearness = {         // µs; farther nodes are tried if nearer ones are too few
     250, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000, ~std::uint64_t{0}};
 
 std::uint64_t round_trip_of(const LinkQuality& link) {
@@ -77,7 +77,7 @@ class Planner {
       return short_of(
           SplitObstacle::too_slow,
           fmt::format("the network would take {:.1f} of the {:.1f} ms of each token; at most {:.0f} % is allowed",
-                      slow_->wait_ms, slow_->token_ms, 100 * query_.most_wait));
+                      slow_->wait_ms, slow_->token_ms, 100 * query_.max_wait));
     return short_of(SplitObstacle::no_links, "the nodes with enough memory together have no links to one host");
   }
 
@@ -247,8 +247,8 @@ class Planner {
 
   static void grow_context(const std::vector<const SplitNode*>& group, const SplitModel& model, SplitPlan& plan) {
     plan.context = model.context;
-    // A smaller first context is the only one, whatever `most_context` a node reports.
-    if (model.context < kFirstContext || model.most_context <= model.context) return;
+    // A smaller first context is the only one, whatever `max_context` a node reports.
+    if (model.context < kFirstContext || model.max_context <= model.context) return;
     std::vector<ContextMemory> memory;
     std::vector<std::uint64_t> cells;  // bytes for each token, of each share
     for (std::size_t i = 0; i < group.size(); ++i) {

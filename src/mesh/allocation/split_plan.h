@@ -30,7 +30,7 @@ struct SplitModel {
   std::uint64_t ends_bytes = 0;     // embeddings and output: weights that stay with the host
   std::uint64_t compute_bytes = 0;  // buffers that each share needs besides
   std::uint64_t context = 0;        // smallest context, in tokens; 0: not known
-  std::uint64_t most_context = 0;   // largest context, if there is memory for it; at most `context`: no larger one
+  std::uint64_t max_context = 0;    // largest context, if there is memory for it; at most `context`: no larger one
   friend bool operator==(const SplitModel&, const SplitModel&) = default;
 };
 // A model without reported layer sizes: `bytes` of files, `need` of memory on one node. Treated as 32 equal layers, the
@@ -53,7 +53,7 @@ struct SplitQuery {
   // An ordered split (`--split a,b`): over all these nodes, also if one could hold the model, or if it is slow.
   bool told = false;
   std::optional<NodeId> host = {};  // of an ordered split, if it may host: so that changing free memory moves no host
-  double most_wait = 0.3;           // the most of a token's time that the network may take
+  double max_wait = 0.3;            // the most of a token's time that the network may take
 };
 
 struct SplitShare {

@@ -54,8 +54,8 @@ Result<Head> decode_head(ByteReader& in) {
   head.boot.nonce = in.fixed<16>();
   head.seq = in.number<std::uint64_t>();
   const auto count = in.number<std::uint16_t>();
-  if (count > kMostPages)
-    return fail(errc::malformed, fmt::format("an announcement has {} pages (max {})", count, kMostPages));
+  if (count > kMaxPages)
+    return fail(errc::malformed, fmt::format("an announcement has {} pages (max {})", count, kMaxPages));
   for (unsigned i = 0; i < count && in.ok(); ++i) {
     auto& page = head.pages.emplace_back();
     page.bytes = in.number<std::uint32_t>();
@@ -67,11 +67,11 @@ Result<Head> decode_head(ByteReader& in) {
   head.more = std::string(in.sized<std::uint16_t>());
   head.signature.bytes = in.fixed<64>();
   const bool in_range = head.boot.epoch > 0 && head.boot.epoch < kMaxEpoch && head.seq > 0 && head.seq < kMaxEpoch;
-  if (!in.ok() || !in_range || head.more.size() > kMostHeadMore)
+  if (!in.ok() || !in_range || head.more.size() > kMaxHeadMore)
     return fail(errc::malformed, "an announcement is cut off, or has a number out of range");
-  if (head.page_bytes() > kMostStatementBytes)
+  if (head.page_bytes() > kMaxStatementBytes)
     return fail(errc::malformed,
-                fmt::format("an announcement has {} bytes (max {})", head.page_bytes(), kMostStatementBytes));
+                fmt::format("an announcement has {} bytes (max {})", head.page_bytes(), kMaxStatementBytes));
   return head;
 }
 

@@ -72,7 +72,7 @@ Result<bool> AnnouncementStore::take(const Head& head, std::vector<Page> fresh) 
     auto& kept_now = *next.earlier.emplace(next.earlier.begin());
     for (std::size_t i = 0; i < last.pages.size(); ++i) kept_now.push_back({last.head.pages[i].hash, last.pages[i]});
     // Earlier pages, for peers that are behind, have a bound of their own.
-    std::size_t kept = 0, room = 2 * kMostStatementBytes;
+    std::size_t kept = 0, room = 2 * kMaxStatementBytes;
     for (const auto& pages_before : next.earlier) {
       std::size_t size = 0;
       for (const auto& one : pages_before) size += one.page->size();

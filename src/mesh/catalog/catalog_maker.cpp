@@ -10,7 +10,7 @@ namespace corral::mesh {
 namespace {
 
 // The most names of another node that differ in case only. More are skipped, because each lookup checks all of them.
-constexpr std::size_t kMostSpellings = 8;
+constexpr std::size_t kMaxSpellings = 8;
 
 std::uint64_t total_memory(const KnownNode& node) {
   std::uint64_t sum = 0;

@@ -146,7 +146,7 @@ class Judge {
       refuse(candidate, Obstacle::failed, excluded->second);
     } else if (!own && node.said->role == Role::client) {
       refuse(candidate, Obstacle::lends_nothing, "it is a client and serves no other nodes");
-    } else if (!own && ours_at(node.id) >= query_.most_in_flight) {
+    } else if (!own && ours_at(node.id) >= query_.max_in_flight) {
       refuse(candidate, Obstacle::full, fmt::format("it already runs {} requests of this node", ours_at(node.id)));
     } else {
       return true;

@@ -50,7 +50,7 @@ struct Candidate {
 struct ChoiceQuery {
   std::map<NodeId, std::string> excluded;     // and why: "it answered not_here"
   std::map<NodeId, std::uint32_t> in_flight;  // our requests at each node
-  std::uint32_t most_in_flight = 32;
+  std::uint32_t max_in_flight = 32;
   std::optional<NodeId> host_of_conversation;  // the node of its last request, see RouteMemory
   std::optional<NodeId> recent_load;           // the node that loaded the model for us in the last 60 s
   bool own_too = false;                        // this node may be chosen

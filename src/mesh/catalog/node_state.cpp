@@ -33,8 +33,8 @@ constexpr auto kLastKind = EntryKind::mark;
 
 // Models are spread over pages by the hashes of their names, so that a new or removed model changes one page.
 constexpr std::size_t kGoodPage = 12 * 1024;
-constexpr std::size_t kMostModelPages = 128;
-constexpr std::size_t kMostModelBytes = 768 * 1024;  // leaves space for the rest of a node state
+constexpr std::size_t kMaxModelPages = 128;
+constexpr std::size_t kMaxModelBytes = 768 * 1024;  // leaves space for the rest of a node state
 
 void append(std::string& page, EntryKind kind, const FieldWriter& fields) {
   ByteWriter(page).number<std::uint8_t>(static_cast<std::uint8_t>(kind)).sized<std::uint32_t>(fields.bytes());

@@ -67,7 +67,7 @@ struct ModelOnDisk {
   std::uint64_t ends_bytes = 0;     // weights that stay at the host
   std::uint64_t compute_bytes = 0;  // buffers of each share
   std::uint64_t split_context = 0;  // tokens: that smallest context; 0: not known
-  std::uint64_t most_context = 0;   // and the largest allowed one
+  std::uint64_t max_context = 0;    // and the largest allowed one
   friend bool operator==(const ModelOnDisk&, const ModelOnDisk&) = default;
 };
 
@@ -193,7 +193,7 @@ inline constexpr NodeStateLimits kNodeStateLimits;
 // Free memory is rounded down, to 32 MiB.
 NodeState rounded(NodeState said);
 
-// Pages of a node state: each at most kLargestStatementPage bytes, at most kMostPages of them. Fields that change
+// Pages of a node state: each at most kLargestStatementPage bytes, at most kMaxPages of them. Fields that change
 // together share a page, so that a change of one model or of the load costs a page or two. Equal states give equal
 // pages. Models beyond the bounds are left out (served models come first) and counted in more_models.
 inline constexpr std::size_t kLargestStatementPage = 48 * 1024;

@@ -3,7 +3,7 @@
 // and its receiver know. The highest number is valid; of equal ones (given on both sides of a cut) the order at the
 // node with the lower id. All nodes with the same information get the same result. Pure.
 //
-// A number more than kMostAhead above the next lower one is a mistake or a lie. It counts as the oldest, because
+// A number more than kMaxAhead above the next lower one is a mistake or a lie. It counts as the oldest, because
 // otherwise no newer order would be possible.
 #pragma once
 
@@ -26,7 +26,7 @@ struct GivenSplit {
 // The valid order of one model, from orders in any sequence; nullptr: there is none.
 const GivenSplit* newest_of(std::vector<GivenSplit>& given);
 // The number of a new order for this model, above all in the catalog. `asked`: the giver's number, limited to
-// kMostAhead above the newest.
+// kMaxAhead above the newest.
 std::uint64_t next_stamp(const Catalog& catalog, const ContentKey& model, std::uint64_t asked = 0);
 
 }  // namespace corral::mesh

@@ -272,7 +272,7 @@ class Fetch {
   // Shared with the work on threads for files.
   const std::shared_ptr<std::atomic<bool>> given_up_ = std::make_shared<std::atomic<bool>>(false);
   // The current write. It changes the model on its thread: call end() before reading the model's ranges.
-  std::unique_ptr<async::Beside<Result<>>> writing_;
+  std::unique_ptr<async::SpawnedTask<Result<>>> writing_;
   bool waits_for_disk_ = false;
   NodeId from_;
   std::size_t ranges_ = 0;  // written by this run

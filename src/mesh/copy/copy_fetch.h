@@ -39,15 +39,15 @@ struct CopyRules {
   Millis stall{15'000};    // no bytes for so long: another connection is tried
   Millis pause{500};       // after a failure, doubled up to `longest_pause`
   Millis longest_pause{30'000};
-  int most_failures = 8;  // in a row, without a range in between; then the copy ends, and a new order continues it
-  int most_damaged = 3;   // damaged ranges from one node: then that node is no longer asked
+  int max_failures = 8;  // in a row, without a range in between; then the copy ends, and a new order continues it
+  int most_damaged = 3;  // damaged ranges from one node: then that node is no longer asked
 };
 
 // `files` has one thread, so that the work on the same files is done in order.
 //
 // Returns the paths of the files. Existing data isn't copied again, also after a kill. Cancelling keeps the data.
 // Errors: unreachable (no source for a while), not_offered (the sources refuse), damaged, disk_full, name_taken, those
-// of `inspect`, timed_out, link_closed and the like after `most_failures`, the system's own.
+// of `inspect`, timed_out, link_closed and the like after `max_failures`, the system's own.
 async::Task<Result<std::vector<std::filesystem::path>>> fetch_copy(CopyOrder order, async::ThreadPool& files,
                                                                    async::Timers& timers,
                                                                    CopyRules rules = CopyRules());

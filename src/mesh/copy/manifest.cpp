@@ -95,8 +95,8 @@ Result<> check(const Manifest& manifest) {
   if (!is_short_text(manifest.model) || !is_short_text(manifest.source))
     return bad("its name or source has unprintable characters or is too long");
   if (files.empty() || (manifest.has_projector && files.size() < 2)) return bad("it lists no model file");
-  if (files.size() > kMostCopyFiles)
-    return fail(errc::too_large, fmt::format("a model has {} files (max {})", files.size(), kMostCopyFiles));
+  if (files.size() > kMaxCopyFiles)
+    return fail(errc::too_large, fmt::format("a model has {} files (max {})", files.size(), kMaxCopyFiles));
   std::set<std::string_view> names;
   std::uint64_t ranges = 0;
   std::vector<Sha256> parts;
@@ -104,7 +104,7 @@ Result<> check(const Manifest& manifest) {
     if (!is_name_of_file(file.name))
       return bad(fmt::format("'{}' is not a name of a model file", valid_utf8(file.name.substr(0, 80))));
     if (!names.insert(file.name).second) return bad(fmt::format("it lists '{}' twice", file.name));
-    if (file.bytes == 0 || file.bytes > kMostRanges * kRangeBytes)
+    if (file.bytes == 0 || file.bytes > kMaxRanges * kRangeBytes)
       return bad(fmt::format("'{}' has {} bytes", file.name, file.bytes));
     if (file.ranges.size() != models::steps_of(file.bytes))
       return bad(fmt::format("'{}' has a wrong number of hashes", file.name));
@@ -113,8 +113,8 @@ Result<> check(const Manifest& manifest) {
     ranges += file.ranges.size();
     parts.push_back(file.hash);
   }
-  if (ranges > kMostRanges)
-    return fail(errc::too_large, fmt::format("a model has {} ranges (max {})", ranges, kMostRanges));
+  if (ranges > kMaxRanges)
+    return fail(errc::too_large, fmt::format("a model has {} ranges (max {})", ranges, kMaxRanges));
   std::optional<Sha256> projector;
   if (manifest.has_projector) {
     projector = parts.back();

@@ -9,7 +9,7 @@ using async::Task;
 namespace {
 
 // The most waiting page requests of one peer; it repeats dropped ones.
-constexpr std::size_t kMostQuestions = 512;
+constexpr std::size_t kMaxQuestions = 512;
 constexpr std::size_t kLook = 1024;  // cost of a lookup in the store, in bytes
 
 }  // namespace

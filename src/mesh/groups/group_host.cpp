@@ -5,7 +5,7 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::size_t kMostOpen = 8;  // requests to one node that wait for their answers
+constexpr std::size_t kMaxOpen = 8;  // requests to one node that wait for their answers
 
 }  // namespace
 

@@ -20,7 +20,7 @@ namespace corral::mesh {
 // What a node publishes about itself.
 struct Hint {
   NodeId node;
-  std::vector<Address> addresses;  // for links; kMostHintAddresses at most
+  std::vector<Address> addresses;  // for links; kMaxHintAddresses at most
   std::uint64_t epoch = 0;         // its present epoch
   std::uint64_t sequence = 0;      // of its announcements; always 0, because each change of a hint goes to all nodes
   friend bool operator==(const Hint&, const Hint&) = default;

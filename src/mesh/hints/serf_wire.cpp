@@ -86,7 +86,7 @@ std::string serf_members(std::uint64_t number) { return command(number, "members
 
 Result<> SerfReader::put(std::string_view bytes) {
   rest_.erase(0, std::exchange(taken_, 0));
-  if (rest_.size() + bytes.size() > most_bytes_) {
+  if (rest_.size() + bytes.size() > max_bytes_) {
     return fail(errc::too_large, "the Serf agent sent too many bytes without a complete value");
   }
   rest_ += bytes;

@@ -50,7 +50,7 @@ Result<std::optional<SigningKey>> read_key(const fs::path& file, mode_t forbidde
 Result<> put_key(const fs::path& file, const std::string& pem) {
   const fs::path fresh = fmt::format("{}.{}", file.native(), ::getpid());
   ::unlink(fresh.c_str());  // left by a killed process with this number
-  if (auto written = write_state_file(fresh, pem, Survives::power_loss); !written) return written;
+  if (auto written = write_state_file(fresh, pem, Durability::power_loss); !written) return written;
   const bool linked = ::link(fresh.c_str(), file.c_str()) == 0 || errno == EEXIST;
   const int number = errno;
   ::unlink(fresh.c_str());

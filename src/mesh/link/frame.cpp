@@ -55,9 +55,9 @@ Result<> FrameReader::put(std::string_view bytes) {
     ByteReader head(open);
     const auto kind = static_cast<FrameKind>(head.number<std::uint8_t>());
     const auto length = head.number<std::uint32_t>();
-    if (length > most_bytes(kind)) {
+    if (length > max_bytes(kind)) {
       return fail(errc::too_large, fmt::format("a frame of kind {} has {} bytes (max {})", static_cast<unsigned>(kind),
-                                               length, most_bytes(kind)));
+                                               length, max_bytes(kind)));
     }
     if (open.size() < kFrameHead + length) break;
     if (is_known(kind)) frames_.push_back({kind, std::string(open.substr(kFrameHead, length))});

@@ -42,7 +42,7 @@ struct Frame {
 };
 
 // The most bytes of a payload of that kind; also for unknown kinds.
-std::size_t most_bytes(FrameKind kind);
+std::size_t max_bytes(FrameKind kind);
 bool is_known(FrameKind kind);
 inline constexpr std::size_t kFrameHead = 5;
 inline constexpr std::size_t kLargestPage = 64 * 1024;

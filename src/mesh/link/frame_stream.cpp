@@ -29,7 +29,7 @@ Task<Result<Frame>> read_frame(Stream& stream, FrameReader& reader) {
 Task<Result<>> write_frame(Stream& stream, Frame frame) {
   if (frame.payload.size() > max_bytes(frame.kind)) {
     co_return fail(errc::too_large,
-                   fmt::format("a frame has {} bytes (max {})", frame.payload.size(), most_bytes(frame.kind)));
+                   fmt::format("a frame has {} bytes (max {})", frame.payload.size(), max_bytes(frame.kind)));
   }
   const auto bytes = encode(frame);
   auto written = co_await stream.write(bytes);

@@ -32,7 +32,7 @@ Result<Heartbeat> decode_heartbeat(std::string_view bytes) {
   beat.echo = in.number<std::uint64_t>();
   beat.delay = in.number<std::uint32_t>();
   const auto count = in.number<std::uint16_t>();
-  if (count > kMostHeld) return fail(errc::malformed, "a heartbeat has too many in-flight requests");
+  if (count > kMaxHeld) return fail(errc::malformed, "a heartbeat has too many in-flight requests");
   for (std::size_t i = 0; i < count && in.ok(); ++i) beat.held.push_back(in.number<std::uint64_t>());
   // A newer version may send more fields.
   if (!in.ok()) return fail(errc::malformed, "a heartbeat is cut off");

@@ -263,7 +263,7 @@ class StreamLink final : public Link {
   static Result<> offer_over(State& state, const Frame& frame) {
     if (frame.payload.size() > max_bytes(frame.kind)) {
       return fail(errc::too_large,
-                  fmt::format("a frame has {} bytes (max {})", frame.payload.size(), most_bytes(frame.kind)));
+                  fmt::format("a frame has {} bytes (max {})", frame.payload.size(), max_bytes(frame.kind)));
     }
     if (state.closing) return closed_error(*state.closing);
     if (!state.has_room(frame)) return fail(errc::overloaded, "the peer reads frames too slowly");

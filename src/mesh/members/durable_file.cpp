@@ -34,7 +34,7 @@ struct DurableFile::State {
 namespace {
 
 // Turns exceptions into errors, because a caller waits for the result.
-Result<> write(const std::filesystem::path& file, std::string_view text, Survives what) {
+Result<> write(const std::filesystem::path& file, std::string_view text, Durability what) {
   try {
     return write_state_file(file, text, what);
   } catch (const std::exception& failure) {

@@ -31,8 +31,8 @@ struct JoinToken {
   using Secret = std::array<std::uint8_t, 16>;
 
   MeshId mesh;
-  std::vector<NodeId> pins;    // nodes that may answer; the issuer first. 1 to kMostPins
-  std::vector<Address> seeds;  // their addresses. 1 to kMostSeeds
+  std::vector<NodeId> pins;    // nodes that may answer; the issuer first. 1 to kMaxPins
+  std::vector<Address> seeds;  // their addresses. 1 to kMaxSeeds
   Secret secret{};
   WallTime expires;  // by the issuer's clock alone; in seconds
   friend bool operator==(const JoinToken&, const JoinToken&) = default;

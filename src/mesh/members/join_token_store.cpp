@@ -130,12 +130,12 @@ Task<Result<JoinToken>> JoinTokenStore::issue(MeshId mesh, NodeId issuer, JoinTo
   }
   JoinToken token{mesh, {issuer}, std::move(wishes.seeds), random_bytes<16>(), whole_seconds(now + wishes.lifetime)};
   Edit add = [made = issued_token(token, now), now](Tokens& tokens) -> Result<bool> {
-    if (count_open(tokens, now) >= kMostOpen) {
-      return fail(errc::too_many, fmt::format("{} tokens are open already; withdraw some", kMostOpen));
+    if (count_open(tokens, now) >= kMaxOpen) {
+      return fail(errc::too_many, fmt::format("{} tokens are open already; withdraw some", kMaxOpen));
     }
     tokens.push_back(made);
     // Removes the oldest used or expired tokens; open ones never.
-    while (tokens.size() > kMostKept) {
+    while (tokens.size() > kMaxKept) {
       tokens.erase(std::ranges::find_if(tokens, [&](const auto& one) { return !is_open(one, now); }));
     }
     return true;

@@ -31,13 +31,13 @@ IssuedToken issued_token(const JoinToken& token, WallTime now);
 
 struct JoinTokenOptions {
   std::chrono::seconds lifetime = std::chrono::hours(1);  // up to kLongestLifetime
-  std::vector<Address> seeds;                             // addresses of this node, 1 to kMostSeeds
+  std::vector<Address> seeds;                             // addresses of this node, 1 to kMaxSeeds
 };
 
 class JoinTokenStore {
  public:
-  static constexpr std::size_t kMostOpen = 64;
-  static constexpr std::size_t kMostKept = 256;  // including used and expired ones, for the reason of a refusal
+  static constexpr std::size_t kMaxOpen = 64;
+  static constexpr std::size_t kMaxKept = 256;  // including used and expired ones, for the reason of a refusal
   static constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24 * 7);
 
   // An unreadable file is renamed: its tokens are unknown then, and new ones can be made. Errors: the system's own.

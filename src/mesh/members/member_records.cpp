@@ -90,7 +90,7 @@ Result<MemberRecord> decode_record(ByteReader& in) {
   std::vector<PublicKey> keep;
   if (kind == kRevokeKind) {
     const auto count = in.number<std::uint16_t>();
-    if (count > kMostKept) return fail(errc::malformed, "a revocation keeps too many members");
+    if (count > kMaxKept) return fail(errc::malformed, "a revocation keeps too many members");
     for (std::size_t i = 0; i < count && in.ok(); ++i) keep.push_back({in.fixed<32>()});
     if (!std::ranges::is_sorted(keep, std::ranges::less_equal())) {
       return fail(errc::malformed, "a revocation has unsorted kept members");

@@ -202,7 +202,7 @@ std::string MemberSet::meaning() const {
   for (const auto& [pair, revokes] : revokes_) {
     out.raw(pair.first.bytes).raw(pair.second.bytes);
     // Of too many revokes the order of arrival must not matter.
-    const bool too_many = revokes.size() >= kMostRevokesOfPair;
+    const bool too_many = revokes.size() >= kMaxRevokesOfPair;
     out.number<std::uint8_t>(too_many ? 0 : static_cast<std::uint8_t>(revokes.size()));
     if (too_many) continue;
     for (const auto& revoke : revokes) {

@@ -8,7 +8,7 @@
 //     valid admits from the founder is no member either.
 //   - Records are compared by content, not by signature: a dishonest issuer can sign the same content in many ways, and
 //     the first one stays. Of several revokes of one subject by one issuer only members that all of them keep remain,
-//     and of kMostRevokesOfPair revokes none. So no issuer can make news without end.
+//     and of kMaxRevokesOfPair revokes none. So no issuer can make news without end.
 //
 // A set is closed: each record's issuer has a chain of admits in it. Pure values, without I/O; not for several threads.
 #pragma once
@@ -25,7 +25,7 @@
 
 namespace corral::mesh {
 
-inline constexpr std::size_t kMostRevokesOfPair = 4;  // with different kept members; more are ignored
+inline constexpr std::size_t kMaxRevokesOfPair = 4;  // with different kept members; more are ignored
 
 enum class MembershipStatus { unknown, member, revoked };
 

@@ -94,7 +94,7 @@ Task<Result<>> MemberStore::revoke(SigningKey own, PublicKey subject, std::vecto
         if (set.standing(subject) == MembershipStatus::unknown) {
           return fail(errc::not_a_member, fmt::format("{} isn't a member of the mesh", short_text(node_id(subject))));
         }
-        if (keep.size() > kMostKept) return fail(errc::too_many, "too many kept members in one revocation");
+        if (keep.size() > kMaxKept) return fail(errc::too_many, "too many kept members in one revocation");
         return sign_revoke(own, set.mesh(), subject, keep);
       });
 }

@@ -12,8 +12,8 @@ namespace corral::mesh {
 class MemoryNetwork {
  public:
   struct Options {
-    Millis dial_limit{3000};                  // of a dial without an answer
-    std::size_t most_in_flight = 256 * 1024;  // bytes, each way of each stream
+    Millis dial_limit{3000};                 // of a dial without an answer
+    std::size_t max_in_flight = 256 * 1024;  // bytes, each way of each stream
   };
 
   // `timers` outlives the network, the network its nodes and streams.

@@ -11,10 +11,10 @@ namespace corral::mesh {
 
 class AddressBook {
  public:
-  static constexpr std::size_t kMostSaid = 8;        // from the node itself
-  static constexpr std::size_t kMostConfigured = 8;  // from this node's administrator
-  static constexpr std::size_t kMostTold = 4;        // from other members
-  static constexpr std::size_t kMostHints = 4;       // from discovery hints
+  static constexpr std::size_t kMaxSaid = 8;        // from the node itself
+  static constexpr std::size_t kMaxConfigured = 8;  // from this node's administrator
+  static constexpr std::size_t kMaxTold = 4;        // from other members
+  static constexpr std::size_t kMaxHints = 4;       // from discovery hints
 
   // A connection to it succeeded.
   void proved(const Address& address) { proven_ = address; }

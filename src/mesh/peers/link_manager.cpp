@@ -10,9 +10,9 @@ namespace {
 
 using async::Task;
 
-constexpr Millis kExchange{5000};        // of members
-constexpr Millis kReplaced{1000};        // for the link that replaces one that the peer ended as superseded
-constexpr std::size_t kMostGreeted = 4;  // control streams of one peer that have no link yet
+constexpr Millis kExchange{5000};       // of members
+constexpr Millis kReplaced{1000};       // for the link that replaces one that the peer ended as superseded
+constexpr std::size_t kMaxGreeted = 4;  // control streams of one peer that have no link yet
 
 Task<bool> until_replaced(PeerPtr peer, std::shared_ptr<Link> link) {
   while (peer->link.get() == link) co_await peer->link.changed().next();

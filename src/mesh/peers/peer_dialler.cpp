@@ -34,7 +34,7 @@ Task<std::optional<StreamResult>> PeerDialler::dial(PeerPtr peer, Address addres
 
 Task<StreamResult> PeerDialler::dial_any(PeerPtr peer, std::vector<Address> addresses, Purpose purpose) {
   StreamResult last = fail(errc::unreachable, fmt::format("{} has published no address", short_text(peer->id)));
-  if (addresses.size() > kMostTried) addresses.resize(kMostTried);
+  if (addresses.size() > kMaxTried) addresses.resize(kMaxTried);
   for (const auto& address : addresses) {
     if (peers_.is_stopping()) break;
     auto dialling = dial(peer, address, purpose, stream_limit(*peer));

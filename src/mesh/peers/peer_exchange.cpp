@@ -46,7 +46,7 @@ Result<PeerExchange> decode_whereabouts(std::string_view bytes) {
     node.id.bytes = in.fixed<32>();
     node.linked = (in.number<std::uint8_t>() & (kLinked | kLinkedBefore)) != 0;
     const auto addresses = in.number<std::uint8_t>();
-    if (addresses > kMostAddressesOfNode) return fail(errc::malformed, "a node has too many addresses");
+    if (addresses > kMaxAddressesOfNode) return fail(errc::malformed, "a node has too many addresses");
     for (std::size_t j = 0; j < addresses; ++j) {
       const auto text = in.sized<std::uint16_t>();
       if (text.size() > kLongestAddress) return fail(errc::malformed, "an address is too long");

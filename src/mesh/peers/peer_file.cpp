@@ -37,13 +37,13 @@ Result<std::vector<KnownPeer>> decode_peers(std::string_view bytes) {
   if (in.number<std::uint8_t>() != kVersion)
     return fail(errc::unsupported_version, "the list of peers has a newer format: update corral");
   const auto count = in.number<std::uint32_t>();
-  if (count > kMostPeers) return fail(errc::too_many, "the list of peers is too long");
+  if (count > kMaxPeers) return fail(errc::too_many, "the list of peers is too long");
   std::vector<KnownPeer> peers;
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     KnownPeer peer{{in.fixed<32>()}, {}, {}};
     if (in.number<std::uint8_t>() == 1) peer.claim = decode_claim(in.take(kEpochClaimBytes));
     const auto addresses = in.number<std::uint8_t>();
-    if (addresses > kMostAddresses) return fail(errc::malformed, "a peer in the list has too many addresses");
+    if (addresses > kMaxAddresses) return fail(errc::malformed, "a peer in the list has too many addresses");
     for (std::size_t j = 0; j < addresses; ++j) {
       auto address = parse_address(in.sized<std::uint16_t>());
       if (!address) return std::unexpected(address.error());

@@ -11,11 +11,11 @@
 
 namespace corral::mesh {
 
-inline constexpr std::size_t kMostHttp = 32;  // streams in use, each way of each pair
-inline constexpr std::size_t kMostCopies = 4;
-inline constexpr std::size_t kMostRpc = 40;  // the connections of an engine, and some spares
+inline constexpr std::size_t kMaxHttp = 32;  // streams in use, each way of each pair
+inline constexpr std::size_t kMaxCopies = 4;
+inline constexpr std::size_t kMaxRpc = 40;  // the connections of an engine, and some spares
 // Streams that the peer opened and hasn't used yet: the most in use at once, and spares.
-inline constexpr std::size_t kMostParked = 48;
+inline constexpr std::size_t kMaxParked = 48;
 
 class PeerStreams {
  public:

@@ -16,9 +16,9 @@ constexpr Millis kDial{1500};
 constexpr Millis kNotDialable{60000};  // for a peer that never answered a dial: ask it to dial us instead
 constexpr Millis kNotNow{5000};        // for a peer that has answered before
 constexpr Millis kTidy{10000};
-constexpr Millis kRefillAfter{100};      // so that the handshake doesn't delay a request that has just begun
-constexpr std::size_t kSpare = 2;        // http streams that wait, for each peer
-constexpr std::size_t kMostRefills = 4;  // at a time
+constexpr Millis kRefillAfter{100};     // so that the handshake doesn't delay a request that has just begun
+constexpr std::size_t kSpare = 2;       // http streams that wait, for each peer
+constexpr std::size_t kMaxRefills = 4;  // at a time
 
 std::unexpected<Error> no_link(const PeerRecord& peer) {
   auto text = fmt::format("no link to node {}", short_text(peer.id));

@@ -22,8 +22,8 @@ namespace asio = async::asio;
 using async::Task;
 using Tcp = asio::ip::tcp;
 
-constexpr std::size_t kMostEndpoints = 8;  // of one name
-constexpr std::size_t kMostSlow = 1024;    // remembered slow names
+constexpr std::size_t kMaxEndpoints = 8;  // of one name
+constexpr std::size_t kMaxSlow = 1024;    // remembered slow names
 
 // The state of a waiting caller; used on its loop only, except the flag.
 struct Question {

@@ -28,7 +28,7 @@ struct FoundName {
 using LookUp = std::function<FoundName(const Address&)>;
 FoundName ask_system(const Address& address);
 
-inline constexpr std::size_t kMostNames = 256;  // of each queue, including names that were cancelled before their turn
+inline constexpr std::size_t kMaxNames = 256;  // of each queue, including names that were cancelled before their turn
 inline constexpr Millis kSlowName{1000};
 
 // Returns literal addresses at once. A name that is cancelled before its turn isn't resolved. Errors: unreachable.

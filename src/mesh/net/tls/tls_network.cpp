@@ -107,8 +107,8 @@ struct TlsNetwork::Impl {
 bool TlsNetwork::Impl::may_shake_hands(const std::string& network) {
   const auto now = timers.now();
   // If there are too many, forgets all but those of members.
-  if (callers.size() >= kMostCallers) std::erase_if(callers, [](const auto& entry) { return !entry.second.member; });
-  if (callers.size() >= kMostCallers) callers.clear();
+  if (callers.size() >= kMaxCallers) std::erase_if(callers, [](const auto& entry) { return !entry.second.member; });
+  if (callers.size() >= kMaxCallers) callers.clear();
   auto& caller = callers.try_emplace(network, Caller{TokenBucket(options.handshakes_per_address)}).first->second;
   return caller.handshakes.take(now) && (caller.member ? of_members : handshakes).take(now);
 }

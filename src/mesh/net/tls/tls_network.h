@@ -1,7 +1,7 @@
 // The real network: mutual TLS 1.3 over TCP.
 //
-// Strangers, which are peers that aren't known as members yet, have limits: `most_strangers` connections in their
-// handshake or joining at a time, `most_strangers_per_address` of one address. A new connection over a limit replaces
+// Strangers, which are peers that aren't known as members yet, have limits: `max_strangers` connections in their
+// handshake or joining at a time, `max_strangers_per_address` of one address. A new connection over a limit replaces
 // the oldest one, so that idle strangers can't block others. Handshakes have a rate limit. Belongs to one loop, which
 // should be no loop of local requests.
 #pragma once
@@ -19,8 +19,8 @@ namespace corral::mesh {
 struct TlsOptions {
   Millis dial{3000};       // for finding the address and connecting
   Millis handshake{3000};  // from there to a stream
-  std::size_t most_strangers = 16;
-  std::size_t most_strangers_per_address = 4;
+  std::size_t max_strangers = 16;
+  std::size_t max_strangers_per_address = 4;
   std::size_t most_per_member_address = 64;  // of an address with a recent member; outside the limit for strangers
   // A handshake costs the loop half a millisecond. Connections over these limits are closed before their handshake.
   // Addresses with a recent member have limits of their own, so that strangers can't use up those of members.
@@ -28,7 +28,7 @@ struct TlsOptions {
   RateLimit handshakes_per_address{25, 100};
   RateLimit handshakes_per_member_address{200, 400};
   RateLimit handshakes_of_members{400, 800};  // of all such addresses together
-  std::size_t most_waiting = 64;              // streams that wait for accept()
+  std::size_t max_waiting = 64;               // streams that wait for accept()
   LookUp look_up = ask_system;                // finds the addresses of names
 };
 
