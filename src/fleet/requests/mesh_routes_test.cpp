@@ -274,7 +274,7 @@ TEST_F(RoutesTest, WhatFitsNowhereThatHasItIsRefusedThoughAnotherNodeTakesCopies
   const auto refused = choose(**far);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::nowhere);
-  EXPECT_THAT(refused.error().message, HasSubstr("node1: the model takes"));
+  EXPECT_THAT(refused.error().message, HasSubstr("node1: the model needs"));
   EXPECT_TRUE(refused.error().retry_after);
   // Once it is there, requests go there.
   at(2).models = at(1).models;
