@@ -290,9 +290,9 @@ store::Limits store_limits(const config::ServeSettings& settings) {
           .capture_bytes = settings.capture_bodies ? settings.max_capture_bytes.value() : 0};
 }
 
-fleet::MeshGatewayOptions traffic_options(const config::ServeSettings& settings) {
+fleet::MeshGatewayOptions gateway_options(const config::ServeSettings& settings) {
   fleet::MeshGatewayOptions options;
-  options.server.max_body_bytes = settings.max_body_bytes.value();
+  options.handler.max_body_bytes = settings.max_body_bytes.value();
   options.server = server_options(settings);
   return options;
 }

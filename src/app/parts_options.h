@@ -52,7 +52,7 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings);
 api::AccessOptions access_options(const config::ServeSettings& settings, const api::KeyStore& keys);
 http::ServerOptions server_options(const config::ServeSettings& settings);
 store::Limits store_limits(const config::ServeSettings& settings);
-fleet::MeshGatewayOptions traffic_options(const config::ServeSettings& settings);
+fleet::MeshGatewayOptions gateway_options(const config::ServeSettings& settings);
 // For stopping the processes of models at the end.
 Millis stop_grace(const config::ServeSettings& settings);
 std::size_t loop_count(const config::ServeSettings& settings);

@@ -134,12 +134,12 @@ class Application {
         shelf_(registry_, announcer_.hashes()),
         weights_(settings.weights_dir(), weight_threads_, timers_),
         groups_(group_parts()),
-        traffic_(
+        gateway_(
             node_.loop().executor(), loops_, timers_, router_, shelf_, [this] { return node_.view()->catalog; },
-            traffic_options(settings)),
+            gateway_options(settings)),
         allotment_(loops_.home(), node_.loop().executor(), timers_, router_,
                    [this](std::string_view name) { return shelf_.find(name); }),
-        forwarder_(traffic_.lender(), timers_),
+        forwarder_(gateway_.lender(), timers_),
         models_(registry_, scan_threads_, timers_),
         gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
         verifier_(settings.state_dir / "verified-hashes.json", verify_thread_),
@@ -158,7 +158,7 @@ class Application {
                  &keys,
                  &body_threads_,
                  &node_,
-                 &traffic_.elsewhere(),
+                 &gateway_.elsewhere(),
                  &announcer_.hashes(),
                  static_cast<std::uint32_t>(settings.max_in_flight_per_key),
                  settings.ollama_port,
@@ -205,9 +205,9 @@ class Application {
         {.hands = &groups_,
          .report_to = [this](fleet::GroupReports* reports) { groups_.listen(node_.loop().executor(), reports); },
          .disk = &holder_thread_,
-         .tell_requests = [this](std::vector<fleet::SplitNews> news) { traffic_.splits().tell(std::move(news)); }});
+         .tell_requests = [this](std::vector<fleet::SplitNews> news) { gateway_.splits().tell(std::move(news)); }});
     node_.on_peers([this](mesh::Peers* peers) {
-      peers != nullptr ? traffic_.transport().attach(*peers) : traffic_.transport().detach();
+      peers != nullptr ? gateway_.transport().attach(*peers) : gateway_.transport().detach();
     });
   }
 
@@ -309,7 +309,7 @@ class Application {
                 [this] {
                   if (!stopping_) tasks_.spawn("rescan", models_.rescan());
                 },
-            .demand = [this] { return traffic_.demand().told(); },
+            .demand = [this] { return gateway_.demand().told(); },
             .measure_speeds = [this] { return fleet::measure_speeds(speed_probe()); },
             .state_dir = settings_.state_dir,
             .disk = weight_threads_,
@@ -507,13 +507,13 @@ class Application {
     const auto settings = live_.in_force();
     node_.wind_down(settings->drain_timeout);
     // Requests of peers finish in parallel with those of clients.
-    tasks_.spawn("requests of peers", traffic_.close(settings->drain_timeout));
+    tasks_.spawn("requests of peers", gateway_.close(settings->drain_timeout));
     tasks_.spawn("responses in the background", background_.wind_down(settings->drain_timeout));
     co_await server_.stop(settings->drain_timeout, [this] { forwarder_.requests().interrupt(); });
     co_await context_.kept_streams.stop();
     co_await tasks_.join();
     co_await supply_.stop();
-    co_await node_.stop(traffic_.stop());
+    co_await node_.stop(gateway_.stop());
     co_await allotment_.stop();
     co_await groups_.stop();  // after the node, which uses it to release other hosts' shares
     co_await announcer_.stop();
@@ -566,7 +566,7 @@ class Application {
   fleet::RegistryLocalModels shelf_;
   fleet::WeightCaches weights_;
   fleet::RouterGroupProcesses groups_;
-  fleet::MeshGateway traffic_;
+  fleet::MeshGateway gateway_;
   fleet::RouterAllotActions allotment_;
   router::Forwarder forwarder_;
   api::ModelFinder models_;

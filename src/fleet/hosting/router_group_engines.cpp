@@ -112,7 +112,7 @@ Task<Result<router::Lease>> RouterGroupProcesses::load(EnginePtr engine) {
   }
   auto model = parts_.find(order.name);
   if (!model) co_return fail(errc::split_failed, fmt::format("'{}' is no longer on this node's disk", order.name));
-  if (parts_.router.is_there(model->name)) {
+  if (parts_.router.groups().is_there(model->name)) {
     if (!order.told)
       co_return fail(errc::split_failed, fmt::format("'{}' is in memory unsplit on this node", order.name));
     auto unloading = parts_.router.unload(model->name);

@@ -115,7 +115,7 @@ Task<void> RouterGroupProcesses::look_after(WorkerPtr worker, WeightFolder folde
     if (worker->over) co_return;
     if (fine) continue;
     worker->ended_for = "the disk is full of its weights";
-    auto ending = parts_.router.end_of_group(worker->made.backend);
+    auto ending = parts_.router.groups().end(worker->made.backend);
     co_return co_await std::move(ending);
   }
 }
