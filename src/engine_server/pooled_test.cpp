@@ -85,7 +85,7 @@ TEST(Embeddings, WhatAClientHasUnderWayIsNotAnothers) {
   const auto first = much(2'000'000), second = much(1'500'000);
   const auto more = server.ask("POST", "/v1/embeddings", R"({"input":"x"})", "greedy");
   EXPECT_EQ(more.status, 503u) << more.body;
-  EXPECT_THAT(more.body, HasSubstr("this client has 3500000 tokens under way"));
+  EXPECT_THAT(more.body, HasSubstr("this client has 3500000 running or waiting tokens"));
   const auto other = server.ask("POST", "/v1/embeddings", R"({"input":"x"})", "modest");
   EXPECT_EQ(other.status, 200u) << other.body;
 }
