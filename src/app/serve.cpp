@@ -342,7 +342,7 @@ class Application {
     return {.spawner = spawner_, .timers = timers_, .program = share.program, .threads = share.threads};
   }
 
-  fleet::GroupHouseParts group_parts() {
+  fleet::RouterGroupParts group_parts() {
     return {.home = loops_.home(),
             .timers = timers_,
             .router = router_,

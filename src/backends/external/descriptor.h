@@ -1,5 +1,5 @@
 // Description of an external program that serves models: how it starts, when it is ready, its paths and request format.
-// A plain value, read from one TOML file (descriptor_file.h); every key of the file is a row of the table in
+// A plain value, read from one TOML file (descriptor_reader.h); every key of the file is a row of the table in
 // descriptor_fields.h. So a new server needs a file and no code.
 //
 //   server   a process for each model, which listens on the port or socket that it gets

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class AllotHouseTest : public router::GroupRouterTest {
+class RouterAllotActionsTest : public router::GroupRouterTest {
  protected:
   void SetUp() override {
     GroupRouterTest::SetUp();
@@ -46,7 +46,7 @@ class AllotHouseTest : public router::GroupRouterTest {
   std::vector<std::string> told;
 };
 
-TEST_F(AllotHouseTest, ModelsAreLentAndGivenBack) {
+TEST_F(RouterAllotActionsTest, ModelsAreLentAndGivenBack) {
   load("a");
   EXPECT_THAT(told, IsEmpty());
   server("a").finish_load();
@@ -58,7 +58,7 @@ TEST_F(AllotHouseTest, ModelsAreLentAndGivenBack) {
   EXPECT_THAT(lent_models(report()), IsEmpty());
 }
 
-TEST_F(AllotHouseTest, WhatCantBeLoadedSaysWhy) {
+TEST_F(RouterAllotActionsTest, WhatCantBeLoadedSaysWhy) {
   load("gone");
   load("a");
   server("a").fail_load(Error(make_error_code(errc::nowhere), "no memory"));
@@ -69,14 +69,14 @@ TEST_F(AllotHouseTest, WhatCantBeLoadedSaysWhy) {
 }
 
 // The allotter loads one model at a time: it would wait for this one for ever.
-TEST_F(AllotHouseTest, AnExceptionIsAnAnswerToo) {
+TEST_F(RouterAllotActionsTest, AnExceptionIsAnAnswerToo) {
   load("odd");
   EXPECT_THAT(told, ElementsAre("odd: the disk is on fire"));
   load("gone");
   EXPECT_EQ(told.back(), "gone: it is gone");
 }
 
-TEST_F(AllotHouseTest, NothingIsToldAfterItsEnd) {
+TEST_F(RouterAllotActionsTest, NothingIsToldAfterItsEnd) {
   load("a");
   auto stopped = run(house->stop());
   EXPECT_TRUE(stopped.done());

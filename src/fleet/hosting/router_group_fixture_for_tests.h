@@ -51,34 +51,34 @@ class HouseReports final : public GroupReports {
   std::vector<std::string> lines_;
 };
 
-class GroupHouseTest : public router::GroupRouterTest {
+class RouterGroupProcessesTest : public router::GroupRouterTest {
  protected:
   using Lines = std::vector<std::string>;
 
   void SetUp() override {
     GroupRouterTest::SetUp();
     house.emplace(
-        GroupHouseParts{.home = loop,
-                        .timers = timers,
-                        .router = *router,
-                        .find = [this](const std::string& name) { return name == "gone" ? nullptr : model(name); },
-                        .engine =
-                            [this](backends::EngineSplit split) {
-                              splits.push_back(std::move(split));
-                              engines.push_back(made(splits.back().memory.total));
-                              return engines.back();
-                            },
-                        .worker =
-                            [this](backends::ShareOrder order) {
-                              shares.push_back(std::move(order));
-                              workers.push_back(made(shares.back().bytes, "share"));
-                              workers.back()->askable = false;
-                              return WorkerBackend{.backend = workers.back(),
-                                                   .socket = fmt::format("/run/share-{}", shares.back().number),
-                                                   .llama = [] { return std::string("9.9"); }};
-                            },
-                        .caches = nullptr,
-                        .llama = "9.9"});
+        RouterGroupParts{.home = loop,
+                         .timers = timers,
+                         .router = *router,
+                         .find = [this](const std::string& name) { return name == "gone" ? nullptr : model(name); },
+                         .engine =
+                             [this](backends::EngineSplit split) {
+                               splits.push_back(std::move(split));
+                               engines.push_back(made(splits.back().memory.total));
+                               return engines.back();
+                             },
+                         .worker =
+                             [this](backends::ShareOrder order) {
+                               shares.push_back(std::move(order));
+                               workers.push_back(made(shares.back().bytes, "share"));
+                               workers.back()->askable = false;
+                               return WorkerBackend{.backend = workers.back(),
+                                                    .socket = fmt::format("/run/share-{}", shares.back().number),
+                                                    .llama = [] { return std::string("9.9"); }};
+                             },
+                         .caches = nullptr,
+                         .llama = "9.9"});
     house->listen(loop.executor(), &reports);
     settle();
   }

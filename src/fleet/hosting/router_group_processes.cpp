@@ -9,7 +9,7 @@ namespace corral::fleet {
 
 using async::Task;
 
-RouterGroupProcesses::RouterGroupProcesses(GroupHouseParts parts)
+RouterGroupProcesses::RouterGroupProcesses(RouterGroupParts parts)
     : parts_(std::move(parts)), tasks_(parts_.home.executor()) {}
 
 RouterGroupProcesses::~RouterGroupProcesses() = default;

@@ -36,7 +36,7 @@ struct WorkerBackend {
   std::function<std::string()> llama;
 };
 
-struct GroupHouseParts {
+struct RouterGroupParts {
   async::Loop& home;
   async::Timers& timers;
   router::ModelRouter& router;
@@ -50,7 +50,7 @@ struct GroupHouseParts {
 class RouterGroupProcesses final : public GroupProcesses {
  public:
   // Everything that `parts` refers to must outlive it.
-  explicit RouterGroupProcesses(GroupHouseParts parts);
+  explicit RouterGroupProcesses(RouterGroupParts parts);
   ~RouterGroupProcesses() override;
 
   // Sets the receiver of reports, on `mesh`'s loop; nullptr: none. Orders of the previous receiver end at once, and
@@ -106,7 +106,7 @@ class RouterGroupProcesses final : public GroupProcesses {
 
   async::Task<Result<router::Lease>> acquire(router::GroupLoad load, MonoTime until);
 
-  GroupHouseParts parts_;
+  RouterGroupParts parts_;
   std::shared_ptr<Ear> heard_by_;  // used on the mesh's loop: the latest receiver
 
   // Used on the home loop.

@@ -6,7 +6,7 @@ namespace {
 
 // ---- engines
 
-TEST_F(GroupHouseTest, AnEngineIsLoadedAsLentWithItsPlan) {
+TEST_F(RouterGroupProcessesTest, AnEngineIsLoadedAsLentWithItsPlan) {
   EXPECT_THAT(start(engine_order(1)), IsEmpty());
   ASSERT_EQ(splits.size(), 1u);
   EXPECT_EQ(splits[0].remotes.at(0).endpoint, "127.0.0.1:1");
@@ -23,7 +23,7 @@ TEST_F(GroupHouseTest, AnEngineIsLoadedAsLentWithItsPlan) {
   EXPECT_THAT(backend.servers(), IsEmpty());
 }
 
-TEST_F(GroupHouseTest, ThePlansContextIsGivenAsFarAsTheFileAllows) {
+TEST_F(RouterGroupProcessesTest, ThePlansContextIsGivenAsFarAsTheFileAllows) {
   auto order = engine_order(1);
   order.context = 4096;
   start(order);
@@ -36,7 +36,7 @@ TEST_F(GroupHouseTest, ThePlansContextIsGivenAsFarAsTheFileAllows) {
   EXPECT_EQ(engine().options().ctx_size, 8192);
 }
 
-TEST_F(GroupHouseTest, OneThatTheOwnerAskedForIsHis) {
+TEST_F(RouterGroupProcessesTest, OneThatTheOwnerAskedForIsHis) {
   auto order = engine_order(1);
   order.told = true;
   start(std::move(order));
@@ -45,7 +45,7 @@ TEST_F(GroupHouseTest, OneThatTheOwnerAskedForIsHis) {
   EXPECT_FALSE(report().instances.at(0).view.lent);
 }
 
-TEST_F(GroupHouseTest, WhatIsInMemoryAloneMakesRoomOnlyForItsOwnersWord) {
+TEST_F(RouterGroupProcessesTest, WhatIsInMemoryAloneMakesRoomOnlyForItsOwnersWord) {
   have("a");
   EXPECT_THAT(start(engine_order(1)), ElementsAre("ended 1 failed"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("unsplit"));
@@ -58,11 +58,11 @@ TEST_F(GroupHouseTest, WhatIsInMemoryAloneMakesRoomOnlyForItsOwnersWord) {
   EXPECT_THAT(said(), ElementsAre("started 2"));
 }
 
-TEST_F(GroupHouseTest, AModelThatIsntHereAnyMore) {
+TEST_F(RouterGroupProcessesTest, AModelThatIsntHereAnyMore) {
   EXPECT_THAT(start(engine_order(1, "gone")), ElementsAre("ended 1 failed"));
 }
 
-TEST_F(GroupHouseTest, AnotherVersionOfLlamaIsNamed) {
+TEST_F(RouterGroupProcessesTest, AnotherVersionOfLlamaIsNamed) {
   auto order = engine_order(1);
   order.parts[0].llama = "9.8";
   EXPECT_THAT(start(std::move(order)), ElementsAre("ended 1 failed"));
@@ -70,7 +70,7 @@ TEST_F(GroupHouseTest, AnotherVersionOfLlamaIsNamed) {
   EXPECT_THAT(engines, IsEmpty());
 }
 
-TEST_F(GroupHouseTest, APlanThatMakesNoSenseIsRefused) {
+TEST_F(RouterGroupProcessesTest, APlanThatMakesNoSenseIsRefused) {
   auto nobody = engine_order(1);
   nobody.parts.clear();
   EXPECT_THAT(start(std::move(nobody)), ElementsAre("ended 1 failed"));
@@ -80,7 +80,7 @@ TEST_F(GroupHouseTest, APlanThatMakesNoSenseIsRefused) {
   EXPECT_THAT(engines, IsEmpty());
 }
 
-TEST_F(GroupHouseTest, ALoadThatFailsIsTold) {
+TEST_F(RouterGroupProcessesTest, ALoadThatFailsIsTold) {
   start(engine_order(1));
   engine().fail_load(Error(make_error_code(backends::errc::load_crashed), "nobody at 127.0.0.1:1"));
   EXPECT_THAT(said(), ElementsAre("ended 1 failed"));
@@ -88,20 +88,20 @@ TEST_F(GroupHouseTest, ALoadThatFailsIsTold) {
   EXPECT_TRUE(acquire("a").done() == false) << "nobody holds the model any more";
 }
 
-TEST_F(GroupHouseTest, ALoadThatDoesntFitIsTold) {
+TEST_F(RouterGroupProcessesTest, ALoadThatDoesntFitIsTold) {
   sampler.available = 200;
   EXPECT_THAT(start(engine_order(1)), ElementsAre("ended 1 failed"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("needs"));
 }
 
-TEST_F(GroupHouseTest, AnEngineThatDiesHasCrashed) {
+TEST_F(RouterGroupProcessesTest, AnEngineThatDiesHasCrashed) {
   have_engine(1);
   engine().die();
   EXPECT_THAT(said(), ElementsAre("ended 1 crashed"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("signal 9"));
 }
 
-TEST_F(GroupHouseTest, OneThatDiesUnderRequestsHasCrashedToo) {
+TEST_F(RouterGroupProcessesTest, OneThatDiesUnderRequestsHasCrashedToo) {
   have_engine(1);
   auto lease = have_lease("a");
   engine().die();
@@ -109,7 +109,7 @@ TEST_F(GroupHouseTest, OneThatDiesUnderRequestsHasCrashedToo) {
 }
 
 // A worker that died under two engines kept requests off that had nothing to do with it.
-TEST_F(GroupHouseTest, NoRequestIsKeptOffForAWorkerOrALinkThatEnded) {
+TEST_F(RouterGroupProcessesTest, NoRequestIsKeptOffForAWorkerOrALinkThatEnded) {
   house->hold("a", true);
   for (const bool broke : {true, false}) {
     const auto body = fmt::format(R"({{"prompt":{}}})", broke);
@@ -132,21 +132,21 @@ TEST_F(GroupHouseTest, NoRequestIsKeptOffForAWorkerOrALinkThatEnded) {
   house->hold("a", false);
 }
 
-TEST_F(GroupHouseTest, OneThatIsUnloadedIsGivenUp) {
+TEST_F(RouterGroupProcessesTest, OneThatIsUnloadedIsGivenUp) {
   have_engine(1);
   auto unloaded = unload("a");
   EXPECT_TRUE(unloaded.granted());
   EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
 }
 
-TEST_F(GroupHouseTest, OneThatItsOwnerNeedsTheMemoryOfIsGivenUp) {
+TEST_F(RouterGroupProcessesTest, OneThatItsOwnerNeedsTheMemoryOfIsGivenUp) {
   have_engine(1);
   sampler.available = 300;
   auto own = acquire("b");
   EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
 }
 
-TEST_F(GroupHouseTest, OneThatNobodyUsesIsGivenUpInTime) {
+TEST_F(RouterGroupProcessesTest, OneThatNobodyUsesIsGivenUpInTime) {
   have_engine(1);
   pass(29min, 10s);
   EXPECT_THAT(said(), IsEmpty());
@@ -154,7 +154,7 @@ TEST_F(GroupHouseTest, OneThatNobodyUsesIsGivenUpInTime) {
   EXPECT_THAT(said(), ElementsAre("ended 1 given up"));
 }
 
-TEST_F(GroupHouseTest, ItIsStoppedAtOnceWhateverRunsOnIt) {
+TEST_F(RouterGroupProcessesTest, ItIsStoppedAtOnceWhateverRunsOnIt) {
   have_engine(1);
   auto lease = have_lease("a");
   EXPECT_THAT(stop(1), ElementsAre("ended 1 asked"));
@@ -162,7 +162,7 @@ TEST_F(GroupHouseTest, ItIsStoppedAtOnceWhateverRunsOnIt) {
   EXPECT_THAT(stop(1), IsEmpty()) << "once";
 }
 
-TEST_F(GroupHouseTest, ItIsStoppedInTheMiddleOfItsLoad) {
+TEST_F(RouterGroupProcessesTest, ItIsStoppedInTheMiddleOfItsLoad) {
   start(engine_order(1));
   EXPECT_THAT(stop(1), ElementsAre("ended 1 asked"));
   EXPECT_FALSE(engine().alive());
@@ -170,14 +170,14 @@ TEST_F(GroupHouseTest, ItIsStoppedInTheMiddleOfItsLoad) {
   EXPECT_FALSE(report().snapshot.loading);
 }
 
-TEST_F(GroupHouseTest, ItIsStoppedBeforeItsLoadBegins) {
+TEST_F(RouterGroupProcessesTest, ItIsStoppedBeforeItsLoadBegins) {
   house->start_engine(engine_order(1));
   house->stop_engine(content(1), term(1));
   EXPECT_THAT(said(), ElementsAre("ended 1 asked"));
   EXPECT_EQ(house->leftovers(), 0u);
 }
 
-TEST_F(GroupHouseTest, ARequestThatWaitsForItsLoadIsToldWhenItIsStopped) {
+TEST_F(RouterGroupProcessesTest, ARequestThatWaitsForItsLoadIsToldWhenItIsStopped) {
   start(engine_order(1));
   auto waiting = acquire("a");
   EXPECT_FALSE(waiting.done());
@@ -186,7 +186,7 @@ TEST_F(GroupHouseTest, ARequestThatWaitsForItsLoadIsToldWhenItIsStopped) {
   EXPECT_EQ(waiting.error().code, residency::errc::not_here);
 }
 
-TEST_F(GroupHouseTest, ADrainLetsRequestsFinishAndBeginsNone) {
+TEST_F(RouterGroupProcessesTest, ADrainLetsRequestsFinishAndBeginsNone) {
   have_engine(1);
   auto lease = have_lease("a");
   EXPECT_THAT(drain(1), IsEmpty());
@@ -196,7 +196,7 @@ TEST_F(GroupHouseTest, ADrainLetsRequestsFinishAndBeginsNone) {
   EXPECT_THAT(backend.servers(), IsEmpty()) << "nobody loads it alone meanwhile";
 }
 
-TEST_F(GroupHouseTest, ADrainCutsOffWhatTakesLonger) {
+TEST_F(RouterGroupProcessesTest, ADrainCutsOffWhatTakesLonger) {
   have_engine(1);
   auto lease = have_lease("a");
   EXPECT_THAT(drain(1, 2000ms), IsEmpty());
@@ -207,7 +207,7 @@ TEST_F(GroupHouseTest, ADrainCutsOffWhatTakesLonger) {
   EXPECT_FALSE(engine().alive());
 }
 
-TEST_F(GroupHouseTest, AStopEndsADrain) {
+TEST_F(RouterGroupProcessesTest, AStopEndsADrain) {
   have_engine(1);
   auto lease = have_lease("a");
   drain(1, 60'000ms);
@@ -216,12 +216,12 @@ TEST_F(GroupHouseTest, AStopEndsADrain) {
   EXPECT_THAT(said(), IsEmpty());
 }
 
-TEST_F(GroupHouseTest, ADrainOfOneThatLoadsEndsIt) {
+TEST_F(RouterGroupProcessesTest, ADrainOfOneThatLoadsEndsIt) {
   start(engine_order(1));
   EXPECT_THAT(drain(1), ElementsAre("drained 1", "ended 1 asked"));
 }
 
-TEST_F(GroupHouseTest, OneThatDiesWhileItDrainsWasAskedTo) {
+TEST_F(RouterGroupProcessesTest, OneThatDiesWhileItDrainsWasAskedTo) {
   have_engine(1);
   auto lease = have_lease("a");
   drain(1, 60'000ms);
@@ -231,7 +231,7 @@ TEST_F(GroupHouseTest, OneThatDiesWhileItDrainsWasAskedTo) {
   EXPECT_THAT(said(), IsEmpty());
 }
 
-TEST_F(GroupHouseTest, ThePlanMayBeStartedAgainWithAnotherTerm) {
+TEST_F(RouterGroupProcessesTest, ThePlanMayBeStartedAgainWithAnotherTerm) {
   have_engine(1);
   engine().die();
   EXPECT_THAT(said(), ElementsAre("ended 1 crashed"));
@@ -239,14 +239,14 @@ TEST_F(GroupHouseTest, ThePlanMayBeStartedAgainWithAnotherTerm) {
   EXPECT_EQ(engines.size(), 2u) << "a process of its own";
 }
 
-TEST_F(GroupHouseTest, ProgressIsTold) {
+TEST_F(RouterGroupProcessesTest, ProgressIsTold) {
   start(engine_order(1));
   engine().progress(0.5);
   pass(1000ms);
   EXPECT_THAT(reports.progress, ElementsAre("1: 0.5"));
 }
 
-TEST_F(GroupHouseTest, AHeldModelIsLoadedByNoRequestUntilItIsLetGo) {
+TEST_F(RouterGroupProcessesTest, AHeldModelIsLoadedByNoRequestUntilItIsLetGo) {
   house->hold("a", true);
   settle();
   EXPECT_TRUE(acquire("a").refused());
@@ -255,7 +255,7 @@ TEST_F(GroupHouseTest, AHeldModelIsLoadedByNoRequestUntilItIsLetGo) {
   EXPECT_FALSE(acquire("a").done());
 }
 
-TEST_F(GroupHouseTest, AModelStaysHeldBetweenTwoEnginesOfItsGroup) {
+TEST_F(RouterGroupProcessesTest, AModelStaysHeldBetweenTwoEnginesOfItsGroup) {
   house->hold("a", true);
   have_engine(1);
   engine().die();
@@ -265,7 +265,7 @@ TEST_F(GroupHouseTest, AModelStaysHeldBetweenTwoEnginesOfItsGroup) {
 
 // ---- workers
 
-TEST_F(GroupHouseTest, AWorkerIsReadyWhenItSaysSoAndReapedWhenNothingIsLeft) {
+TEST_F(RouterGroupProcessesTest, AWorkerIsReadyWhenItSaysSoAndReapedWhenNothingIsLeft) {
   EXPECT_THAT(open(worker_order(1)), IsEmpty());
   ASSERT_EQ(shares.size(), 1u);
   EXPECT_EQ(shares[0].bytes, 300u);
@@ -279,23 +279,23 @@ TEST_F(GroupHouseTest, AWorkerIsReadyWhenItSaysSoAndReapedWhenNothingIsLeft) {
   EXPECT_THAT(report().shares, IsEmpty());
 }
 
-TEST_F(GroupHouseTest, AReapOfNothingIsAnswered) { EXPECT_THAT(reap(7), ElementsAre("reaped 7")); }
+TEST_F(RouterGroupProcessesTest, AReapOfNothingIsAnswered) { EXPECT_THAT(reap(7), ElementsAre("reaped 7")); }
 
-TEST_F(GroupHouseTest, AReapInTheMiddleOfTheStart) {
+TEST_F(RouterGroupProcessesTest, AReapInTheMiddleOfTheStart) {
   open(worker_order(1));
   EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
   EXPECT_FALSE(worker().alive());
   EXPECT_EQ(house->leftovers(), 0u);
 }
 
-TEST_F(GroupHouseTest, AReapBeforeAnythingHasBegun) {
+TEST_F(RouterGroupProcessesTest, AReapBeforeAnythingHasBegun) {
   house->open_worker(worker_order(1));
   house->reap_worker(node(2), term(1));
   EXPECT_THAT(said(), ElementsAre("reaped 1"));
   EXPECT_EQ(house->leftovers(), 0u);
 }
 
-TEST_F(GroupHouseTest, AReapWaitsForTheEndOfTheProcess) {
+TEST_F(RouterGroupProcessesTest, AReapWaitsForTheEndOfTheProcess) {
   have_worker(1);
   workers.back()->stop_at_once = false;
   house->reap_worker(node(2), term(1));
@@ -306,7 +306,7 @@ TEST_F(GroupHouseTest, AReapWaitsForTheEndOfTheProcess) {
   EXPECT_FALSE(worker().alive());
 }
 
-TEST_F(GroupHouseTest, AWorkerThatDiesHasFailedAndIsReapedAllTheSame) {
+TEST_F(RouterGroupProcessesTest, AWorkerThatDiesHasFailedAndIsReapedAllTheSame) {
   have_worker(1);
   worker().die();
   EXPECT_THAT(said(), ElementsAre("worker failed 1"));
@@ -314,7 +314,7 @@ TEST_F(GroupHouseTest, AWorkerThatDiesHasFailedAndIsReapedAllTheSame) {
   EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
 }
 
-TEST_F(GroupHouseTest, AWorkerThatDiesAsItIsReapedIsReaped) {
+TEST_F(RouterGroupProcessesTest, AWorkerThatDiesAsItIsReapedIsReaped) {
   have_worker(1);
   house->reap_worker(node(2), term(1));
   worker().die();
@@ -322,7 +322,7 @@ TEST_F(GroupHouseTest, AWorkerThatDiesAsItIsReapedIsReaped) {
   EXPECT_EQ(house->leftovers(), 0u);
 }
 
-TEST_F(GroupHouseTest, AWorkerThatDoesntStartHasFailed) {
+TEST_F(RouterGroupProcessesTest, AWorkerThatDoesntStartHasFailed) {
   open(worker_order(1));
   worker().fail_load(Error(make_error_code(backends::errc::load_failed), "namespaces are forbidden here"));
   EXPECT_THAT(said(), ElementsAre("worker failed 1"));
@@ -331,7 +331,7 @@ TEST_F(GroupHouseTest, AWorkerThatDoesntStartHasFailed) {
   EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
 }
 
-TEST_F(GroupHouseTest, AWorkerThatIsNeverReadyHasFailedInTime) {
+TEST_F(RouterGroupProcessesTest, AWorkerThatIsNeverReadyHasFailedInTime) {
   open(worker_order(1));
   pass(7'900ms);
   EXPECT_THAT(said(), IsEmpty());
@@ -340,27 +340,27 @@ TEST_F(GroupHouseTest, AWorkerThatIsNeverReadyHasFailedInTime) {
   EXPECT_FALSE(worker().alive());
 }
 
-TEST_F(GroupHouseTest, AWorkerForWhichThereIsNoMemoryHasFailedAndSaysWhatIsShort) {
+TEST_F(RouterGroupProcessesTest, AWorkerForWhichThereIsNoMemoryHasFailedAndSaysWhatIsShort) {
   sampler.available = 200;
   EXPECT_THAT(open(worker_order(1)), ElementsAre("worker failed 1"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("needs"));
 }
 
-TEST_F(GroupHouseTest, BytesThatMakeNoSenseAreRefused) {
+TEST_F(RouterGroupProcessesTest, BytesThatMakeNoSenseAreRefused) {
   for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}})
     EXPECT_THAT(open(worker_order(bytes % 100 + 1, bytes)), SizeIs(1)) << bytes;
   EXPECT_THAT(workers, IsEmpty());
   EXPECT_EQ(house->leftovers(), 0u);
 }
 
-TEST_F(GroupHouseTest, AHostWithAnotherVersionIsRefused) {
+TEST_F(RouterGroupProcessesTest, AHostWithAnotherVersionIsRefused) {
   auto order = worker_order(1);
   order.llama = "9.8";
   EXPECT_THAT(open(std::move(order)), ElementsAre("worker failed 1"));
   EXPECT_THAT(reports.whys.back(), HasSubstr("9.8"));
 }
 
-TEST_F(GroupHouseTest, TheOwnerGetsHisMemoryBack) {
+TEST_F(RouterGroupProcessesTest, TheOwnerGetsHisMemoryBack) {
   have_worker(1, 700);
   sampler.available = 300;
   auto own = acquire("a");
@@ -374,7 +374,7 @@ TEST_F(GroupHouseTest, TheOwnerGetsHisMemoryBack) {
   EXPECT_TRUE(own.granted());
 }
 
-TEST_F(GroupHouseTest, ARecalledWorkerThatNobodyReapsIsStopped) {
+TEST_F(RouterGroupProcessesTest, ARecalledWorkerThatNobodyReapsIsStopped) {
   have_worker(1, 700);
   sampler.available = 300;
   auto own = acquire("a");
@@ -384,7 +384,7 @@ TEST_F(GroupHouseTest, ARecalledWorkerThatNobodyReapsIsStopped) {
   EXPECT_FALSE(worker().alive());
 }
 
-TEST_F(GroupHouseTest, AWorkerWaitsForAnothersLoad) {
+TEST_F(RouterGroupProcessesTest, AWorkerWaitsForAnothersLoad) {
   auto peers = router::PeerLeaseProvider(*router, timers);
   auto other = run(peers.acquire(model("b"), {}));
   EXPECT_THAT(open(worker_order(1)), IsEmpty());
@@ -395,12 +395,12 @@ TEST_F(GroupHouseTest, AWorkerWaitsForAnothersLoad) {
   EXPECT_THAT(said(), ElementsAre("ready 1 /run/share-1 9.9"));
 }
 
-TEST_F(GroupHouseTest, AWorkerDoesntWaitForItsOwnersLoad) {
+TEST_F(RouterGroupProcessesTest, AWorkerDoesntWaitForItsOwnersLoad) {
   auto own = acquire("a");
   EXPECT_THAT(open(worker_order(1)), ElementsAre("worker failed 1"));
 }
 
-TEST_F(GroupHouseTest, OneAfterTheOtherNothingPilesUp) {
+TEST_F(RouterGroupProcessesTest, OneAfterTheOtherNothingPilesUp) {
   for (std::uint64_t number = 1; number <= 200; ++number) {
     EXPECT_THAT(have_worker(number), SizeIs(1)) << number;
     EXPECT_THAT(reap(number), SizeIs(1));
@@ -410,7 +410,7 @@ TEST_F(GroupHouseTest, OneAfterTheOtherNothingPilesUp) {
   EXPECT_LE(run(router->metrics()).get().models.size(), 1u);
 }
 
-TEST_F(GroupHouseTest, TheNextHostsWorkerBeginsWhenTheLastOneIsGone) {
+TEST_F(RouterGroupProcessesTest, TheNextHostsWorkerBeginsWhenTheLastOneIsGone) {
   have_worker(1);
   house->reap_worker(node(2), term(1));
   house->open_worker(worker_order(2, 300, 3));
@@ -421,7 +421,7 @@ TEST_F(GroupHouseTest, TheNextHostsWorkerBeginsWhenTheLastOneIsGone) {
 
 // ---- who listens
 
-TEST_F(GroupHouseTest, WhenNobodyListensAnyMoreEverythingEndsUnheard) {
+TEST_F(RouterGroupProcessesTest, WhenNobodyListensAnyMoreEverythingEndsUnheard) {
   have_engine(1);
   house->open_worker(worker_order(1));
   settle();
@@ -436,7 +436,7 @@ TEST_F(GroupHouseTest, WhenNobodyListensAnyMoreEverythingEndsUnheard) {
   EXPECT_EQ(workers.size(), 1u);
 }
 
-TEST_F(GroupHouseTest, WhoListensNextHearsOfItsOwnOrdersOnly) {
+TEST_F(RouterGroupProcessesTest, WhoListensNextHearsOfItsOwnOrdersOnly) {
   have_engine(1);
   HouseReports next;
   house->listen(loop.executor(), &next);
@@ -451,7 +451,7 @@ TEST_F(GroupHouseTest, WhoListensNextHearsOfItsOwnOrdersOnly) {
   settle();
 }
 
-TEST_F(GroupHouseTest, TheEndOfTheServerEndsAll) {
+TEST_F(RouterGroupProcessesTest, TheEndOfTheServerEndsAll) {
   have_engine(1);
   house->open_worker(worker_order(1));
   settle();
