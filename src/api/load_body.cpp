@@ -68,7 +68,7 @@ async::Task<Result<json::Peek>> checked_body(ApiContext& context, http::Request&
 
 namespace {
 
-constexpr std::size_t kShownName = 64;  // bytes of a name that a client made up
+constexpr std::size_t kShownName = 64;  // bytes of an unknown name in messages
 
 }  // namespace
 

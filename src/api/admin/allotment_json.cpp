@@ -56,7 +56,7 @@ void write_split(json::Writer& out, const fleet::MeshView& view, const mesh::Spl
   plan.context > 0 ? out.value(plan.context) : out.null();
 }
 
-// Tokens that the model has at that node now; 0: none, or not known.
+// Context of the model at that node now, in tokens; 0: none or unknown.
 std::uint64_t context_at(const mesh::MeshModel& model, const mesh::NodeId& node) {
   const auto copy = std::ranges::find_if(model.copies, [&](const auto& one) { return one.node->id == node; });
   return copy != model.copies.end() && copy->serving != nullptr ? copy->serving->context : 0;
@@ -67,7 +67,7 @@ void write_lack(json::Writer& out, const fleet::MeshView& view, const mesh::Unse
   out.field("need_bytes", lack.need).field("have_bytes", lack.have).field("why", lack.why).end_object();
 }
 
-// All lines, or those about one model.
+// All lines, or the lines about one model.
 void write_lines(json::Writer& out, const fleet::MeshView& view, const std::optional<ContentKey>& only) {
   static const mesh::Allocation kNone;
   const auto& lines = view.allotment && view.catalog ? view.allotment->allocation : kNone;

@@ -1,5 +1,5 @@
-// Loading and unloading by hand: POST load (with progress, if wanted), POST estimate, POST unload,
-// POST /internal/pin.
+// Loads and unloads by user order: POST load (with progress on request), POST estimate, POST unload, POST
+// /internal/pin.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -73,7 +73,7 @@ std::string far_body(const fleet::RemoteModel& model, const std::vector<std::str
   return body;
 }
 
-// With what it has come to, which may not be what somebody thought who asked for it.
+// With the options in effect, which may differ from the requested ones.
 async::Task<std::string> loaded_body(ApiContext& context, backends::ModelPtr model) {
   if (const auto* far = fleet::as_remote_model(*model)) co_return far_body(*far, {});
   const std::vector<backends::ModelPtr> one = {model};
@@ -90,7 +90,7 @@ async::Task<std::string> loaded_body(ApiContext& context, backends::ModelPtr mod
   co_return body;
 }
 
-// Of a load alone: what would be loaded where else has no other nodes.
+// Only for load: in other commands a choice of nodes has no meaning.
 const protocol::FieldTable& fields_with_split() {
   static const auto fields = [] {
     std::vector<Field> all(load_fields().fields().begin(), load_fields().fields().end());
@@ -107,10 +107,10 @@ const protocol::FieldTable& fields_with_split() {
 
 using Loading = async::SpawnedTask<Result<bool>>;
 
-// The load as events: progress until it ends, then complete or error. Dropping them gives the load up.
+// The load as events: progress until it ends, then complete or error. Destroying them cancels the load.
 class LoadEvents final : public http::BodySource {
  public:
-  // `split`: the load is one over several nodes.
+  // `split`: the load is over several nodes.
   LoadEvents(ApiContext& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
              std::unique_ptr<Loading> loading)
       : context_(context), model_(std::move(model)), split_(std::move(split)), loading_(std::move(loading)) {}
@@ -156,7 +156,7 @@ class LoadEvents final : public http::BodySource {
   bool waited_ = false;
 };
 
-// The load as one of the requests under way, which can be cancelled by their id.
+// The load as a listed request, which can be cancelled by its id.
 async::Task<Result<bool>> cancellable(ApiContext& context, RequestId id, std::string owner, backends::ModelPtr model,
                                       bool streams, async::Task<Result<bool>> load) {
   const auto executor = co_await async::asio::this_coro::executor;
@@ -171,7 +171,7 @@ async::Task<Result<bool>> cancellable(ApiContext& context, RequestId id, std::st
   co_return co_await std::move(loading);
 }
 
-// A load that is refused at once has a status; one that takes its time is told as it goes.
+// An early error has its own HTTP status; later progress and errors are events.
 async::Task<http::Response> load_streamed(ApiContext& context, backends::ModelPtr model,
                                           std::shared_ptr<SplitLoad> split, async::Task<Result<bool>> task) {
   const auto executor = co_await async::asio::this_coro::executor;
@@ -194,7 +194,7 @@ bool flag(json::View body, std::string_view name) {
   return found.found() && found.as_bool();
 }
 
-// Whoever loads before asking may ask.
+// Clients that load a model before they use it may continue: the first request loads it.
 http::Response load_far(const fleet::RemoteModel& model, bool wishes, bool streams) {
   const auto places = fmt::format("{}", fmt::join(model.at, ", "));
   std::vector<std::string> warnings = {
@@ -208,10 +208,10 @@ http::Response load_far(const fleet::RemoteModel& model, bool wishes, bool strea
   return response;
 }
 
-// Waits for it: the object lives as long as the task.
+// Waits for the load; the object lives as long as the task.
 async::Task<Result<bool>> run_split(std::shared_ptr<SplitLoad> split) { co_return co_await split->run(); }
 
-// Over several nodes. How each loads its part is up to the one that hosts it.
+// Loads over several nodes. The host decides how each node loads its share.
 async::Task<http::Response> load_split(ApiContext& context, http::Request& request, json::View body,
                                        backends::ModelPtr model, bool wishes) {
   if (wishes) {
@@ -280,7 +280,7 @@ async::Task<http::Response> load(ApiContext& context, http::Request request) {
   co_return co_await std::move(answering);
 }
 
-// What load with this body would take; nothing is loaded.
+// The memory that load with this body needs; nothing is loaded.
 async::Task<http::Response> estimate(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return dialects::error_response(peek.error());
@@ -306,7 +306,7 @@ void write_names(json::Writer& out, std::string_view key, const std::vector<Mode
   out.end_array();
 }
 
-// A body that names no model unloads all of them: a member that means nothing may well be a name that was misspelt.
+// A body without a model name unloads all models, so an unknown member is an error: it may be a misspelt name.
 Result<> means_all(json::View body) {
   Result<> fine;
   body.each_member([&](std::string_view name, json::View) {
@@ -327,8 +327,7 @@ async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   json::Writer out(body);
   out.begin_object().field("status", "success");
   if (!name.empty()) {
-    // A client may use any of a model's names; one that is on no disk any more is still known by the name it was loaded
-    // as.
+    // A client may use any name of a model. A model that is no longer on disk is found by the name of its load.
     if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
     const auto unloaded = co_await context.router.unload(ModelName(name));
     if (!unloaded) co_return dialects::error_response(unloaded.error());
@@ -367,7 +366,7 @@ async::Task<http::Response> pin(ApiContext& context, http::Request request) {
   if (!done) {
     const auto known = co_await find_own_model(context, name);
     auto response = dialects::error_response(known ? done.error() : known.error());
-    // Not loaded is a bad request here, as clients of this endpoint expect.
+    // 400 for a model that isn't loaded, as clients of this endpoint expect.
     if (response.head.status == 404 || known) response.head.status = 400;
     co_return response;
   }

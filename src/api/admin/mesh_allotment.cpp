@@ -1,5 +1,5 @@
-// Who has what for the mesh: GET mesh/plan and mesh/plan/{model...}, POST mesh/assign and mesh/unload. All for admins;
-// what another node is to do it does only if its setting mesh_admin allows it.
+// The allocation: GET mesh/plan and mesh/plan/{model...}, POST mesh/assign and mesh/unload. All for admins. Another
+// node executes an order only if its setting mesh_admin allows it.
 #include <fmt/format.h>
 
 #include "api/admin/allotment_json.h"
@@ -71,7 +71,7 @@ bool flag(json::View body, std::string_view name) {
   return found.found() && !found.is_null() && found.as_bool();
 }
 
-// One of the three is said.
+// The body has one of three members.
 Result<fleet::AllotCommand> wish_of(json::View body) {
   const auto model = body.find("model");
   const bool named = model.found() && !model.is_null(), nothing = flag(body, "nothing"), any = flag(body, "auto");
@@ -104,7 +104,7 @@ async::Task<http::Response> assign(ApiContext& context, http::Request request) {
   co_return answer(std::move(text));
 }
 
-// Nodes that refuse are told of; only where all do is it an error.
+// The answer lists nodes that refuse; it is an error only if all of them do.
 async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kUnloadFields>());
   if (!peek) co_return dialects::error_response(peek.error());

@@ -1,4 +1,4 @@
-// What is saved for a model, and what it would be loaded with: GET, POST and DELETE models/{id}/options.
+// Saved and effective options of a model: GET, POST and DELETE models/{id}/options.
 #include "api/find_model.h"
 #include "api/load_body.h"
 #include "api/routes.h"
@@ -19,7 +19,7 @@ json::Object object_of(const config::LoadOptions& options) {
   return object;
 }
 
-// Where each effective value comes from: the request (of a dry run), what is saved for the model, a place of the
+// The source of each effective value: the request (of a dry run), the saved options of the model, a source of the
 // server's settings, or the default.
 json::Object sources_of(const router::OptionReport& report, const config::LiveSettings* live) {
   json::Object sources;
@@ -44,7 +44,7 @@ json::Array warnings_of(const router::OptionReport& report) {
   return warnings;
 }
 
-// What can be sent to load as it is.
+// A body for load.
 json::Object load_body_of(const models::ModelInfo& model, const config::LoadOptions& options) {
   auto body = object_of(options);
   body["model_name"] = model.name.value();
@@ -91,7 +91,7 @@ const protocol::FieldTable& option_fields() {
   return table;
 }
 
-// Every member is an option to set, or null for one to take back.
+// Every member is an option to set, or null to unset it.
 Result<router::OptionChange> read_change(json::View body) {
   if (body.find("pinned").found())
     return fail(protocol::errc::unsupported_value,

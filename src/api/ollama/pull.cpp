@@ -63,7 +63,7 @@ class PullLines final : public http::BodySource {
   }
 
  private:
-  // Those that are further than they were told to be; the last one where none is, so that something is said.
+  // Files with progress since their last line; the last file if there are none, so that a line is sent.
   void add_files() {
     const auto& files = pull_->row().view.files;
     for (const auto& file : files) {

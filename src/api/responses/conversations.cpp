@@ -1,4 +1,4 @@
-// Conversations: what several responses say one after the other, kept. A key finds its own.
+// Stored conversations: items of several responses in order. A key sees only its own.
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ http::Response shown_row(const Result<store::ConversationRow>& row) {
   return http::Response::json(200, shown_conversation(*row));
 }
 
-// What a body says.
+// The members of a body.
 struct Said {
   std::string metadata = "{}";
   std::vector<store::ItemRow> items = {};
@@ -54,7 +54,7 @@ Result<Said> read_said(const std::string& body, const protocol::FieldTable& tabl
   return said;
 }
 
-// On the loop where it is small, as all that comes in.
+// On the loop if the body is small.
 async::Task<Result<Said>> said_of(ApiContext& context, http::Request& request, const protocol::FieldTable& table) {
   auto reading = request.body.read_all(context.max_body_bytes);
   auto body = co_await std::move(reading);

@@ -30,7 +30,7 @@ async::Task<Result<dialects::Canonical>> read_on(async::ThreadPool* threads, con
   co_return co_await threads->run(std::move(work));
 }
 
-// Which field wants what isn't kept.
+// The field that refers to stored data.
 std::string_view backward_field(const dialects::StorageRequest& wish) {
   return !wish.previous.empty() ? "previous_response_id" : !wish.conversation.empty() ? "conversation" : "input";
 }
@@ -42,7 +42,7 @@ Error about_field(Error error, std::string_view field) {
 
 bool is_under_way(std::string_view status) { return status == store::kQueued || status == store::kInProgress; }
 
-// Passes a stream on, until its last event has what is to be kept.
+// Forwards a stream, and stores the answer at its last event.
 class KeptBody final : public http::BodySource {
  public:
   KeptBody(std::unique_ptr<http::BodySource> body, std::shared_ptr<Keeping> keeping)
@@ -177,7 +177,7 @@ async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& befo
   co_return Result<>();
 }
 
-// An item's id tells of which answer it is.
+// An item's id contains the id of its answer.
 async::Task<Result<>> Keeping::look_for_items(std::uint64_t most, Before& before) const {
   std::set<std::string> answers;
   for (const auto& item : wish_->references) {

@@ -48,7 +48,7 @@ async::Task<http::Response> after_fetch(ApiContext& context, std::unique_ptr<Pul
   co_return co_await std::move(answering);
 }
 
-// Pings until the answer is there, then what it says.
+// Pings until the answer exists, then its body.
 class AnswerToCome final : public http::BodySource {
  public:
   AnswerToCome(async::Timers& timers, Millis ping, std::string_view error_event, std::unique_ptr<Upstream> answering)

@@ -1,4 +1,4 @@
-// POST import: a file of this machine comes into corral's own folder of models, by a hard link or as a copy.
+// POST import: puts a file of this machine into corral's own folder of models, as a hard link or a copy.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -32,7 +32,7 @@ constexpr Field kImportFields[] = {
     {.name = "copy", .kinds = protocol::kBoolean},
 };
 
-// Ends a copy whose client has left.
+// Stops a copy when its client disconnects.
 class LeftGuard {
  public:
   ~LeftGuard() { *left_ = true; }
@@ -44,7 +44,7 @@ class LeftGuard {
   const std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-// Who hasn't shown a key learns of files that are no models only that they are none, so nobody finds out what there is.
+// Without a key, all errors about a file are equal, so that they don't reveal which files exist.
 Error shown_to(const http::Caller& caller, Error error, const std::string& path) {
   const bool about_file = error.code.category() == models::error_category() &&
                           error.code != models::errc::name_in_use && error.param != "name";
@@ -56,12 +56,13 @@ Error shown_to(const http::Caller& caller, Error error, const std::string& path)
       "path");
 }
 
-// A name that finds another model would not be the name of this one.
+// The name must not find another model.
 Result<> check_free(ApiContext& context, const models::ImportRequest& wish) {
   const auto known = wish.name.empty() ? Result<models::Catalog::Model>(nullptr) : context.models.find_known(wish.name);
   if (!known || *known == nullptr || !models::equal_folded((*known)->name.value(), wish.name)) return {};
   const auto& files = (*known)->paths;
-  if (!files.empty() && is_within(files.front(), wish.folder)) return {};  // the import says whether it is the same
+  // the import checks whether it is the same file
+  if (!files.empty() && is_within(files.front(), wish.folder)) return {};
   return fail(errc::name_taken, fmt::format("a model named '{}' already exists: choose another name", wish.name),
               "model_name");
 }

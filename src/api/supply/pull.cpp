@@ -1,5 +1,6 @@
-// POST pull: fetches a model. Told as it goes with "stream" (`plan`, `progress`, then `complete` or `error`), at its
-// end without, at once with "subscribe": false. A client that leaves pauses it, unless somebody else waits for it.
+// POST pull: downloads a model. With "stream" the answer is events (`plan`, `progress`, then `complete` or `error`),
+// else one document at the end, or at once with "subscribe": false. If the client disconnects, the download pauses,
+// unless another client waits for it.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -30,7 +31,7 @@ using protocol::Field;
 constexpr Millis kPullInterval{1'000};
 constexpr std::size_t kMaxLabels = 32;
 
-// Those without a meaning here are what other servers' clients send: what they say the file says itself.
+// Fields without effect here are sent by clients of other servers: the file itself has these facts.
 constexpr Field kModelPullFields[] = {
     {.name = "model_name", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
     {.name = "model", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
@@ -73,14 +74,14 @@ std::string text_said(json::View body, std::string_view name) {
   return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
 }
 
-// "mmproj", or its member of "checkpoints": a file, maybe behind "org/repo:". Empty: none is named.
+// "mmproj", or its member of "checkpoints": a file, maybe after "org/repo:". Empty: absent.
 std::string projector_said(json::View body) {
   auto name = text_said(body, "mmproj");
   if (name.empty()) name = text_said(body.find("checkpoints"), "mmproj");
   return name.substr(name.rfind(':') + 1);
 }
 
-// The projector is chosen with the model, so another one can only be refused.
+// The projector is chosen with the model, so another one is an error.
 Result<> check_projector(const std::string& projector, const downloads::Plan& plan) {
   const auto is_it = [&](const auto& file) { return file.path == projector; };
   if (projector.empty() || std::ranges::any_of(plan.files, is_it)) return {};
@@ -127,7 +128,7 @@ Result<PullRequest> pull_wish_of(const ApiContext& context, json::View body) {
   return wish;
 }
 
-// The end of a stream.
+// The last event of a stream.
 async::Task<std::string> last_event(Pull& pull) {
   const auto name = co_await pull.result();
   if (name) co_return http::sse_event("complete", download_body(pull.row(), *name));
@@ -173,7 +174,7 @@ http::Response at_its_end(const Pull& pull, const std::string& name) {
   return http::Response::json(200, std::move(body));
 }
 
-// Of a model that is here where nothing may go out: it is all that it can be.
+// For a local model without network access: it can't be newer.
 http::Response nothing_to_do(const std::string& name, bool streams) {
   std::string body;
   json::Writer out(body);

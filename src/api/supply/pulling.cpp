@@ -20,7 +20,7 @@ constexpr int kRefusals = 4;
 
 bool is_moving(DownloadState state) { return state == DownloadState::queued || state == DownloadState::running; }
 
-// The name is kept before the model is here: it is found by it as soon as it is.
+// The name is saved before the download, so that it finds the model as soon as it is here.
 Result<> keep_name(ApiContext& context, const PullRequest& wish, const downloads::Plan& plan) {
   const auto known = context.models.find_known(wish.called);
   const auto user = context.supply->names.user_models();
@@ -88,7 +88,7 @@ async::Task<Result<std::string>> Pull::result() {
   const auto problem = std::ranges::find(catalog->problems(), file, &models::Problem::path);
   if (problem != catalog->problems().end()) co_return std::unexpected(problem->cause);
   const auto name = called(wish_, plan_);
-  // An adapter, say; or another revision's file of that name, which counts less than the current one.
+  // For example an adapter; or another revision's file of that name, which the current one overrides.
   const bool no_model =
       std::ranges::find(catalog->not_models(), file, &models::Problem::path) != catalog->not_models().end();
   if (no_model || catalog->find(name)) co_return name;

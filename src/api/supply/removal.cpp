@@ -34,7 +34,7 @@ constexpr Field kRemovalFields[] = {
     {.name = "models_dir", .kinds = protocol::kBoolean},
 };
 
-// What a file takes on the disk that would be free without this name; blocking.
+// Disk space that removing this name frees; blocking.
 std::uint64_t bytes_of(const fs::path& file) {
   struct stat status{};
   if (::stat(file.c_str(), &status) != 0) return 0;
@@ -70,7 +70,7 @@ void add_to(downloads::Removed& all, downloads::Removed some) {
   std::ranges::move(some.files, std::back_inserter(all.files));
 }
 
-// Of a name of user_models.json whose model isn't here there is nothing but the name.
+// A name of user_models.json without its model has only the name to remove.
 async::Task<Result<backends::ModelPtr>> find_for_removal(ApiContext& context, std::string name) {
   auto model = co_await context.models.find(name);
   if (model) co_return model;
@@ -98,14 +98,14 @@ Result<> may_go(const router::Report& report, const ModelName& model) {
   return {};
 }
 
-// Whether it is out of memory now.
+// Succeeds if the model is out of memory now.
 async::Task<Result<>> unload_first(ApiContext& context, ModelName model) {
   const auto report = co_await context.router.report();
   if (auto may = may_go(report, model); !may) co_return may;
   const auto is_it = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model; };
   if (std::ranges::none_of(report.instances, is_it)) co_return Result<>();
   auto unloaded = co_await context.router.unload(model);
-  // It may have left by itself meanwhile.
+  // It may have been unloaded meanwhile.
   if (!unloaded && kind_of(unloaded.error().code) != ErrorKind::not_found) co_return unloaded;
   co_return Result<>();
 }
