@@ -1,4 +1,4 @@
-// For tests of what dialects tell: canonical answers in pieces, and a made-up dialect of lines.
+// For tests of translators: canonical answers in pieces, and a test dialect of lines.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class Pieces final : public http::BodySource {
   int* const reads_;
 };
 
-// A stream of these pieces, told.
+// A translated stream of these pieces.
 inline http::Response told_stream(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> teller,
                                   AtEnd at_end = {}, int* reads = nullptr) {
   return told(http::Response::event_stream(std::make_unique<Pieces>(std::move(pieces), reads)), std::move(teller),

@@ -1,4 +1,4 @@
-// For tests of how causes are told: a row for each, with all that a client sees of it in every dialect.
+// For tests of error formats: a row for each cause, with all that a client sees of it in every dialect.
 #pragma once
 
 #include <cctype>

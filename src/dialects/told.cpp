@@ -11,8 +11,7 @@
 namespace corral::dialects {
 namespace {
 
-// Of hidden thoughts and of calls that are collected nothing is told: after so many pieces the client hears that
-// something happens.
+// Hidden thoughts and collected calls produce no output. After so many pieces the client gets a ping.
 constexpr std::size_t kSilentPieces = 64;
 
 Error broken(std::string_view message) {
@@ -39,7 +38,8 @@ class ToldStream final : public http::BodySource {
 
   async::Task<Result<std::string_view>> read() override {
     out_.clear();
-    // What comes behind the end isn't told, but read: only then has the request ended well, and its connection is free.
+    // Bytes after the end are read and dropped: only then has the request ended successfully, and its connection is
+    // free.
     while (out_.empty() && !drained_) {
       const auto piece = co_await canonical_->read();
       if (!piece && !ended_) co_return std::unexpected(piece.error());
@@ -99,10 +99,10 @@ class ToldStream final : public http::BodySource {
                             if (!ended_) teller_->ping(out_);
                           }};
   std::string out_;
-  std::size_t silent_ = 0;  // pieces in a row of which nothing was told
+  std::size_t silent_ = 0;  // pieces in a row without output
   bool begun_ = false, finished_ = false;
   bool ended_ = false;    // for the client
-  bool drained_ = false;  // nothing more comes
+  bool drained_ = false;  // the upstream has ended
 };
 
 }  // namespace

@@ -23,10 +23,10 @@ namespace {
 using json::View;
 using protocol::Tool;
 
-// Of what an answer repeats each part has no more, or isn't repeated: it stands in several events.
+// Maximum size of a part of the request that an answer repeats: it occurs in several events.
 constexpr std::size_t kMaxEcho = 64 << 10;
 
-// Items and tools are counted otherwise there: some are joined, others left out.
+// Indices of items and tools differ from the client's: some are merged, others left out.
 constexpr auto kRenamed = std::to_array<Renamed>({
     {"messages", "input", false},
     {"tools", "tools", false},
@@ -93,7 +93,7 @@ class Tools {
     end_function(out_);
   }
 
-  // A text instead of an object: models are asked for an object with one text in it.
+  // A custom tool takes a text; the model is asked for an object with one text.
   void custom(View tool, std::string_view name_space) {
     begin({.name_space = std::string(name_space), .name = std::string(tool.find("name").as_string()), .custom = true});
     std::string about(tool.find("description").as_string());
@@ -111,11 +111,10 @@ class Tools {
   OwnNames& names_;
   bool any_ = false;
   std::size_t seen_ = 0;
-  std::string place_;  // of the tool that is added, in the client's body
+  std::string place_;  // place of the current tool in the client's body
 };
 
-// The name that the model knows a tool by, of what a client calls it: one that stands by itself goes before those of
-// namespaces.
+// The model's name for a tool, from the client's name: tools without a namespace take precedence.
 std::string known_name(std::string_view name, const ResponseFacts& facts) {
   if (facts.tools.contains(name)) return std::string(name);
   for (const auto& [full, tool] : facts.tools) {
@@ -172,13 +171,13 @@ void write_format(json::Writer& out, View format) {
 
 void write_effort(json::Writer& out, std::string_view effort) {
   if (effort.empty()) return;
-  // The words of templates lie between these.
+  // Templates know only the levels between these.
   if (effort == "minimal") effort = "low";
   if (effort == "xhigh" || effort == "max") effort = "high";
   out.field("reasoning_effort", effort);
 }
 
-// The thoughts themselves are the summary: many clients read nothing else.
+// The thoughts themselves are the summary, because many clients read nothing else.
 bool wants_summary(View reasoning) {
   for (const auto* name : {"summary", "generate_summary"}) {
     const auto wanted = reasoning.find(name).as_string();
@@ -194,8 +193,8 @@ bool wants_logprobs(View body) {
   return wanted;
 }
 
-// What every answer repeats of its request, in the order of OpenAI's reference. What is too large for that is told as
-// if it hadn't been said.
+// The members of the request that every answer repeats, in the order of OpenAI's reference. Members that are too large
+// are written as if they were absent.
 std::string echo_of(View body, const StorageRequest& wish) {
   std::string text;
   json::Writer out(text);
@@ -247,7 +246,7 @@ std::shared_ptr<StorageRequest> wish_of(View body, const Before& before) {
   return wish;
 }
 
-// What there is of earlier requests, looked into.
+// Parsed data of earlier requests.
 struct Earlier {
   std::vector<json::Peek> texts = {};
   Items::Referred items = {};
@@ -284,7 +283,7 @@ Result<> check_references(View input, const Items::Referred& items) {
   return result;
 }
 
-// What makes the prompt; into an object that `out` is in.
+// Writes the parts of the prompt into the open object of `out`.
 Begun write_prompt(json::Writer& out, View body, const Earlier& earlier, ResponseFacts& facts, OwnNames& names) {
   copy(out, body, "model", "model");
   copy(out, body, "ctx_size", "ctx_size");
@@ -322,8 +321,7 @@ Result<> write_body(Canonical& asked, Write write) {
   return fine ? Result<>() : std::unexpected(std::move(fine.error()));
 }
 
-// The parts of a request that are found without looking back; the rest is up to `write(out, body, earlier, asked,
-// names)`.
+// Sets the parts of a request that need no stored data; write(out, body, earlier, asked, names) does the rest.
 template <typename Write>
 Result<Canonical> read_with(const std::string& text, const Before& before, Write write) {
   const auto peek = json::Peek::open(text);
@@ -349,7 +347,7 @@ Result<Canonical> read_with(const std::string& text, const Before& before, Write
   return asked;
 }
 
-// Of bodies that need somebody who keeps things, where nobody does.
+// Error for bodies that need storage, without storage.
 Result<Canonical> alone(Result<Canonical> asked) {
   if (!asked || !(asked->wish->looks_back() || asked->wish->background)) return asked;
   const auto& wish = *asked->wish;
