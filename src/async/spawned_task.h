@@ -1,5 +1,5 @@
-// A task that runs beside whoever waits for its result, so that the waiting one can do something else now and then
-// (say ": ping" on a stream).
+// A task that runs concurrently with the caller that waits for its result, so that the caller can do other work from
+// time to time (send ": ping" on a stream). Belongs to the loop it was started on. Destroying it cancels the task.
 #pragma once
 
 #include <exception>

@@ -37,7 +37,7 @@ class FunctionHandler final : public Handler {
   }
 };
 
-// Gives pieces one by one; optionally waits for ever behind the last, or fails.
+// Returns pieces one by one; optionally waits forever after the last, or fails.
 class Pieces final : public BodySource {
  public:
   enum class End { finish, hang, fail };
@@ -61,7 +61,7 @@ class Pieces final : public BodySource {
   std::size_t next_ = 0;
 };
 
-// Tells that its scope has ended.
+// Sets the flag at the end of its scope.
 struct AtEnd {
   bool& flag;
   ~AtEnd() { flag = true; }
@@ -100,7 +100,7 @@ class HttpTest : public ::testing::Test {
     serve(options);
   }
   Task<void> turn() { co_await asio::post(async::use_task); }
-  // Time goes by in the steps in which the server looks at it, and not while something is under way between sockets.
+  // Time passes in the steps of the server's timer, and not while bytes are on their way between sockets.
   Task<void> pass(Millis time) {
     constexpr Millis kStep{250};
     co_await settled();

@@ -15,10 +15,10 @@
 namespace corral::store {
 namespace {
 
-// A file that couldn't be used is left alone for so long.
+// Time before an unusable file is tried again.
 constexpr Millis kPause{10'000};
 
-// What has been answered is kept, even if nothing may be asked of that conversation from then on.
+// A finished answer is stored, even if its conversation is then too large to continue.
 constexpr ReadLimits kAppended{.rows = 16'384, .bytes = 256ull << 20};
 
 std::uint64_t size_of(const ResponseRow& row) { return row.doc.size() + row.input.size() + row.id.size(); }
@@ -48,7 +48,7 @@ struct Store::File {
   Journal journal;
 };
 
-// Counts along what waits.
+// Counts waiting jobs and their bytes.
 class Store::Job {
  public:
   Job(Store& store, std::uint64_t bytes) : store_(&store), bytes_(bytes) {
@@ -92,14 +92,14 @@ Error Store::failed(const std::exception& failure, Damage damage) {
   ++failures_;
   Error cause(make_error_code(errc::unavailable),
               fmt::format("storage is not available: {}: {}", options_.file.native(), failure.what()));
-  if (damage == Damage::statement) {  // others aren't concerned
+  if (damage == Damage::statement) {  // only this operation fails
     log::warning("store", "{}", cause.message);
     return cause;
   }
   cause.retry_after = std::chrono::ceil<std::chrono::seconds>(kPause);
   cause_ = cause;
   try_again_ = timers_.now() + kPause;
-  if (damage == Damage::full) {  // what is there can be read
+  if (damage == Damage::full) {  // reads still work
     log::warning("store", "{}", cause.message);
     return cause;
   }
@@ -121,7 +121,7 @@ Error Store::failed(const std::exception& failure, Damage damage) {
 
 Result<Store::File*> Store::file() {
   if (file_) return file_.get();
-  // A second time for one that was put aside.
+  // A second time after a rename.
   for (int times = 0; times < 2; ++times) {
     if (cause_ && timers_.now() < try_again_.load()) return std::unexpected(*cause_);
     try {
@@ -154,7 +154,7 @@ R Store::with_file(Work& work) {
 template <typename R, typename Work>
 async::Task<R> Store::ask(std::uint64_t bytes, Work work) {
   if (!has_room(bytes)) co_return fail(errc::busy, "too many reads and writes wait: retry later");
-  // Counted until it is done, not until its caller has gone on: who waited for it may ask for the room it had.
+  // Counted until the job is destroyed, before its caller resumes: the caller may use its place in the queue at once.
   auto job = [this, counted = Job(*this, bytes), work = std::move(work)]() mutable {
     const Job until_done = std::move(counted);
     return with_file<R>(work);
@@ -189,7 +189,7 @@ void Store::change(const Limits& limits) {
 bool Store::finish_within(Millis limit) {
   auto done = std::make_shared<std::promise<void>>();
   const auto last = done->get_future();
-  // What waits is done before it.
+  // Jobs that wait are done before this one.
   thread_.post([this, done] {
     write_notes();
     file_.reset();
@@ -214,7 +214,7 @@ Result<Store::Place> Store::reserve() {
   return Place(*this);
 }
 
-// The job counts from here on, and its place no more.
+// From here on the job counts instead of its place.
 void Store::put(Place /*place*/, ResponseRow row) {
   const auto bytes = size_of(row);
   post(bytes, [this, row = std::move(row)](File& file) { return file.shelf.put(row, now()); });
@@ -234,7 +234,7 @@ void Store::note(ActivityRow row) {
     return;
   }
   notes_.push_back(std::move(row));
-  // Whoever comes first sees to it that they are written.
+  // The first row schedules the write.
   if (notes_.size() == 1) thread_.post_after(options_.gather, [this] { write_notes(); });
 }
 
@@ -369,7 +369,7 @@ async::Task<Result<std::vector<ActivityRow>>> Store::activity(ActivityFilter fil
   auto work = [this, filter = std::move(filter)](File& file) -> Result<std::vector<ActivityRow>> {
     return file.journal.find(filter, now());
   };
-  // It comes behind them.
+  // This job runs after the write.
   if (has_room(0)) thread_.post([this] { write_notes(); });
   return ask<Result<std::vector<ActivityRow>>>(0, std::move(work));
 }
