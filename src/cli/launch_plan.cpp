@@ -22,7 +22,7 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-// Of one answer: some leave so much of the context free.
+// Maximum length of an answer: some agents reserve this part of the context.
 std::int64_t most_said(const LaunchRequest& wish) { return std::min<std::int64_t>(wish.context / 4, 16384); }
 
 LaunchPlan claude(const LaunchRequest& wish) {
@@ -36,7 +36,7 @@ LaunchPlan claude(const LaunchRequest& wish) {
   return plan;
 }
 
-// Its settings are TOML; a text in JSON's quotes is one there, too.
+// Its settings are TOML; a quoted JSON text is valid TOML, too.
 LaunchPlan codex(const LaunchRequest& wish) {
   LaunchPlan plan{.program = "codex"};
   plan.variables = {{"CORRAL_API_KEY_OF_CODEX", wish.key}};
@@ -50,14 +50,14 @@ LaunchPlan codex(const LaunchRequest& wish) {
   set("model_providers.corral.wire_api", "responses");
   set("model_providers.corral.env_key", "CORRAL_API_KEY_OF_CODEX");
   set("model", wish.model);
-  if (wish.context > 0) {  // it takes models that it doesn't know for much larger ones
+  if (wish.context > 0) {  // it assumes a much larger context for unknown models
     plan.arguments.insert(plan.arguments.end(), {"-c", fmt::format("model_context_window={}", wish.context)});
   }
   add_own(plan, wish);
   return plan;
 }
 
-// Merged over the user's own settings, for this start alone.
+// Merged with the user's own settings, for this start only.
 LaunchPlan opencode(const LaunchRequest& wish) {
   LaunchPlan plan{.program = "opencode"};
   const json::Object limit{{"context", wish.context}, {"output", most_said(wish)}};
@@ -82,7 +82,7 @@ LaunchPlan qwen(const LaunchRequest& wish) {
   return plan;
 }
 
-// It takes providers from extensions, beside whatever else the user has.
+// It loads providers from extensions, in addition to the user's.
 LaunchPlan pi(const LaunchRequest& wish) {
   const auto file = wish.folder + "/pi.js";
   LaunchPlan plan{.program = "pi", .arguments = {"-e", file, "--provider", "corral", "--model", wish.model}};

@@ -8,7 +8,7 @@
 
 namespace corral::proc {
 
-// A started process and our ends of what connects us. All close-on-exec, the pipes' ends don't block.
+// A started process and our ends of its pipes and channel. All are close-on-exec; the pipes' ends don't block.
 struct Launched {
   ProcessHandle process;
   UniqueFd out, err;

@@ -15,10 +15,10 @@ namespace corral::proc {
 // Stands beside the test program.
 inline std::string test_program() { return own_program().parent_path() / "proc_test_program"; }
 
-// Watches any process; -1 when it has gone already.
+// Watches any process; -1: it has already ended.
 inline int pidfd_of(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
-// Waits for its end. Only a failing test waits in vain.
+// Waits for its end. Only a failing test reaches the limit.
 inline bool has_ended(const UniqueFd& pidfd) {
   constexpr int kPatienceMillis = 60'000;
   pollfd poll = {pidfd.get(), POLLIN, 0};

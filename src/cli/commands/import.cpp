@@ -1,6 +1,6 @@
-// A file is taken over by the server: a link or a copy of it in corral's own folder. Models of Ollama and of LM Studio
-// stay where they are: their folders become some of import_folders.
-// A key of the scope admin sets it over HTTP; without one, the user who owns the server sets it in its file.
+// Imports a file as a link or a copy in corral's own folder. Models of Ollama and of LM Studio stay in place: their
+// folders are added to import_folders. A key of the scope admin sets it over HTTP; without a key, the user who owns the
+// server sets it in its file.
 #include <algorithm>
 #include <filesystem>
 #include <memory>

@@ -25,8 +25,7 @@ struct ListRequest {
   }
 };
 
-// What the machine could have: known models that aren't among `here`, and what is being fetched, with what has come of
-// it.
+// Adds known models that aren't among `here`, and running or failed downloads.
 Result<> add_what_is_not_here(Table& table, const ListRequest& wish, std::span<const ListedModel> here, bool mesh,
                               const CommandContext& context) {
   const auto known = known_models(context);
@@ -43,7 +42,7 @@ Result<> add_what_is_not_here(Table& table, const ListRequest& wish, std::span<c
     add({model.name, std::string(name_of(model.type)), std::string(kUnknown), "~" + human_bytes(size),
          std::string(kUnknown), or_unknown(model.quantisation), fits ? "not downloaded" : "not downloaded, too large"});
   }
-  // A server that fetches nothing has no such list.
+  // A server without downloads has no such list.
   const auto text = context.api.call(ApiRequest::get("/api/v1/downloads"));
   if (!text) return std::unexpected(text.error());
   const auto downloads = text->status < 400 ? parse_downloads(text->body) : std::vector<DownloadProgress>();

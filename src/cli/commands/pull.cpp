@@ -24,12 +24,12 @@ PullBody body_of(const PullTarget& target) {
   return {.model_name = target.model_name, .checkpoint = target.checkpoint};
 }
 
-// "org/repo" alone leaves the choice to the server; what else fits this machine is worth knowing before gigabytes come.
+// "org/repo" alone lets the server choose. Shows other variants that fit this machine before the download.
 void say_what_else_fits(const CommandContext& context, const PullTarget& target) {
   const auto& source = target.checkpoint.empty() ? target.model_name : target.checkpoint;
-  if (source.find(':') != std::string::npos) return;  // somebody has chosen
+  if (source.find(':') != std::string::npos) return;  // the user has chosen
   const auto text = context.api.call(ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(source, "/")));
-  if (!text || text->status >= 400) return;  // the pull itself says why
+  if (!text || text->status >= 400) return;  // the pull itself reports the error
   const auto variants = parse_variants(text->body);
   if (!variants) return;
   const auto* usual = variants->find(variants->usual);

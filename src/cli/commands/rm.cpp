@@ -29,7 +29,7 @@ std::string removal_body(const RemovalRequest& wish) {
   return text;
 }
 
-// A model has other names, and a file its owner: neither goes with a name that a client gave.
+// Only the client's name is removed: the model keeps other names, and the file stays with its owner.
 std::string name_text(const RemovalRequest& wish, const std::string& target) {
   const bool file = target.starts_with('/');
   const auto kept = file ? fmt::format("the file {} stays", target)

@@ -27,7 +27,7 @@ std::string small_letters(std::string text) {
   return text;
 }
 
-// Each word is somewhere in its name, its repository, its type or its labels.
+// True: each word occurs in its name, repository, type or labels.
 bool matches(const config::KnownModel& model, const std::vector<std::string>& words) {
   const auto all = small_letters(
       fmt::format("{} {} {} {}", model.name, model.source(), name_of(model.type), fmt::join(model.labels, " ")));
@@ -50,7 +50,7 @@ Result<int> search(const SearchRequest& wish, CommandContext& context) {
     table.add({model.name, "", "", "known: " + model.source()});
     ++rows;
   }
-  // Without a hub there are still those that are known.
+  // Without a hub only known models are listed.
   const auto text = fetch(context.api, ApiRequest::get(query));
   if (!text && (rows == 0 || text.error().code != errc::request_failed)) return std::unexpected(text.error());
   if (text) {

@@ -33,7 +33,7 @@ std::string verify_body(const VerifyRequest& wish, bool stream) {
   return body;
 }
 
-// How the program names what the server says.
+// The program's word for a state of the server.
 std::string state_text(const std::string& state) {
   if (state == "right") return "ok";
   if (state == "first_look") return "first check";
