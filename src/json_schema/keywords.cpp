@@ -37,7 +37,7 @@ struct Keyword {
   Takes takes = Takes::anything;
 };
 constexpr Keyword kKeywords[] = {
-    // What a value may be.
+    // Types and values.
     {"type", Effect::enforced},
     {"enum", Effect::enforced, Takes::list},
     {"const", Effect::enforced},
@@ -82,7 +82,7 @@ constexpr Keyword kKeywords[] = {
     {"maxItems", Effect::enforced, Takes::count},
     {"uniqueItems"},
     {"contains"},
-    {"minContains", Effect::annotation},  // nothing without `contains`
+    {"minContains", Effect::annotation},  // no effect without `contains`
     {"maxContains", Effect::annotation},
     {"unevaluatedItems"},
     // Annotations that have a meaning elsewhere.
@@ -110,7 +110,7 @@ constexpr Keyword kKeywords[] = {
 bool is_schema(const Value& value) { return value.is_object() || value.is_bool(); }
 bool is_text(const Value& value) { return value.is_string(); }
 
-// What is wrong with a keyword's value; empty: nothing.
+// The error of a keyword's value; empty: none.
 std::string_view wrong_type(Takes takes, const Value& value) {
   switch (takes) {
     case Takes::anything:

@@ -82,7 +82,7 @@ class PatternParser {
     auto part = atom(depth);
     std::uint32_t least = 0, most = 0;
     if (!quantifier(least, most)) return part;
-    take(U"?");  // it only says which of several readings counts
+    take(U"?");  // it only selects one of several matches
     PatternPart whole{.kind = Kind::repeat, .least = least, .most = most};
     whole.parts.push_back(std::move(part));
     if (quantifier(least, most)) refuse("repeats a repetition that isn't in parentheses");

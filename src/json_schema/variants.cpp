@@ -17,9 +17,9 @@ using json::Value;
 constexpr std::size_t kMaxVariants = 256;
 constexpr std::size_t kMaxSteps = 20'000;
 constexpr std::size_t kMaxHops = 64;
-constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all that is copied
+constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all copies
 
-// What a copy takes, about.
+// Approximate size of a copy.
 std::size_t size_of(const Value& value) {
   std::size_t bytes = sizeof(Value);
   if (value.is_string()) bytes += value.as_string().size();
@@ -50,7 +50,7 @@ bool requires_property(const Object& schema, std::string_view name) {
   return required && std::ranges::find(required->as_array(), Value(name)) != required->as_array().end();
 }
 
-// A grammar of this schema makes no other properties than it names.
+// Whether a grammar of this schema has only the listed properties.
 bool is_closed(const Object& schema) {
   return schema.contains("properties") && !schema.contains("additionalProperties") &&
          !schema.contains("patternProperties");
@@ -61,7 +61,7 @@ bool objects_only(const Object& schema) {
   return types ? types->as_array() == Array{"object"} : schema.contains("properties");
 }
 
-// Values of `one` have no property that `other` requires.
+// Whether values of `one` lack a property that `other` requires.
 bool lacks_required(const Object& one, const Object& other) {
   const auto* required = other.if_contains("required");
   if (!required || !is_closed(one)) return false;
@@ -164,7 +164,7 @@ Variants::List Variants::alternatives(std::string_view keyword, const Value& lis
   return all;
 }
 
-// Either the property is missing, or what it needs is there.
+// Either the property is missing, or its dependents are present.
 Variants::List Variants::dependents(const std::string& name, const Value& required) {
   auto names = required.is_array() ? required.as_array() : Array();
   names.emplace_back(name);
