@@ -1,7 +1,7 @@
 // The captured bodies of one request and its answer: bounded in size, without headers (so they contain no API key), and
 // without the values of secrets.
 //
-// Removed are the values of members whose names denote secrets (api_key, password, token, secret, …), also in texts
+// Removed are the values of members with names of secrets (api_key, password, token, secret, …), also in texts
 // that are JSON, such as arguments of tools. Removed are pieces of such texts, too, because their members are unknown.
 // A secret in plain text stays.
 #pragma once

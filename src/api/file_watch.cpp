@@ -55,7 +55,7 @@ std::vector<FileChange> changes_of(const std::vector<backends::ModelPtr>& models
   std::vector<FileChange> changes;
   for (const auto& model : models) {
     const auto files = models::files_of(*model);
-    if (files.size() != model->stamps.size()) continue;  // another backend's model, whose files are unknown
+    if (files.size() != model->stamps.size()) continue;  // another backend's model with unknown files
     for (std::size_t i = 0; i < files.size(); ++i) {
       struct stat found{};
       const bool there = ::stat(files[i].c_str(), &found) == 0;

@@ -108,7 +108,7 @@ async::Task<http::Response> forwarded(ApiContext& context, std::string to_fetch,
   co_return note->counted(std::move(answer));
 }
 
-// A request whose body was read and whose model is known.
+// A request with a parsed body and a known model.
 struct ReadRequest {
   http::Request request;
   dialects::Canonical canonical;

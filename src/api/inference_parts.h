@@ -14,7 +14,7 @@ namespace corral::api {
 async::Task<Result<backends::ModelPtr>> model_for(ApiContext& context, const dialects::Endpoint& endpoint,
                                                   std::string name, std::optional<ModelType> type);
 
-// A request whose body is a form with files (dialects/form.h). The form is read to its end before its model is loaded.
+// A request with a form with files (dialects/form.h). The form is read to its end before its model is loaded.
 async::Task<http::Response> infer_form(ApiContext& context, const dialects::Endpoint& endpoint, http::Request request,
                                        NotePtr note);
 

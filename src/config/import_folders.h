@@ -1,4 +1,4 @@
-// The setting import_folders: folders of other programs whose models are listed in place.
+// The setting import_folders: folders of other programs with models to list in place.
 //
 //   ollama lmstudio          where these programs usually have them
 //   ollama=/srv/ollama       somewhere else

@@ -13,7 +13,7 @@
 
 namespace corral::dialects {
 
-// Gives what it was given, one at a time, and counts how often it was asked.
+// Returns its pieces, one at a time, and counts the reads.
 class Pieces final : public http::BodySource {
  public:
   explicit Pieces(std::vector<std::string> pieces, int* reads = nullptr) : pieces_(std::move(pieces)), reads_(reads) {}

@@ -58,7 +58,7 @@ class Client final : public Target {
   // Closes idle connections.
   void close_idle();
 
-  struct Impl;  // public in name only: defined behind the compile firewall
+  struct Impl;  // public in name only: defined in the .cpp
 
  private:
   std::shared_ptr<Impl> impl_;

@@ -47,7 +47,7 @@ struct PeekedText {
   std::string_view at(Span span) const { return {data + span.begin, span.end - span.begin}; }
   // The first non-space character at or after `at`.
   std::uint32_t skip_space(std::uint32_t at) const;
-  // The place after the string whose opening quote is at `at`.
+  // The place after the string with its opening quote at `at`.
   std::uint32_t string_end(std::uint32_t at) const;
   // The place after the value that begins at `at`. `hint`: the number of a long value that begins at or before `at` (0
   // is valid); it becomes the number of the first one that doesn't begin before `at`.

@@ -1,4 +1,4 @@
-// Converts a JSON schema to a grammar (GBNF) whose texts are all JSON and fit the schema. Keywords that a grammar can't
+// Converts a JSON schema to a grammar (GBNF): all its texts are JSON and fit the schema. Keywords that a grammar can't
 // express are listed; keywords.cpp has the table of all. For an open schema the grammar may be narrower: objects with
 // `properties` have no others unless additionalProperties permits them.
 //

@@ -24,7 +24,7 @@ class GrammarText {
 
   // The name of a rule with this body.
   std::string rule(std::string body);
-  // A name whose rule is defined later, so that it can refer to itself.
+  // A name with a rule that is defined later, so that it can refer to itself.
   std::string reserve();
   void define(const std::string& name, std::string_view body);
   // One of space, char, string, number, integer, boolean, null, object, array, value.

@@ -59,7 +59,7 @@ constexpr Keyword kKeywords[] = {
     // Numbers.
     {"minimum", Effect::enforced, Takes::number},
     {"maximum", Effect::enforced, Takes::number},
-    {"exclusiveMinimum", Effect::enforced},  // draft 4 has a boolean beside `minimum`
+    {"exclusiveMinimum", Effect::enforced},  // draft 4 has a boolean next to `minimum`
     {"exclusiveMaximum", Effect::enforced},
     {"multipleOf", Effect::enforced, Takes::number},  // whole numbers up to kMaxMultiple
     // Objects.
@@ -172,7 +172,7 @@ class Walk {
     const auto& keyword = known->second;
     if (const auto wrong = wrong_type(keyword.takes, value); !wrong.empty()) throw SchemaFault{at, std::string(wrong)};
     if (keyword.takes == Takes::count && name.starts_with("min") && value.to_number<double>() > kMaxLeast) {
-      throw SchemaFault{at, fmt::format("is above {}, and no answer gets so long", kMaxLeast)};
+      throw SchemaFault{at, fmt::format("is above {}, the maximum", kMaxLeast)};
     }
     if (keyword.effect == Effect::refused) {
       if (!means_nothing(schema, name, value)) report(name, at, "");

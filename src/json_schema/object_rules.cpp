@@ -169,7 +169,7 @@ class ObjectRule {
     return true;
   }
 
-  // Members whose names aren't listed: those of patterns, and others if the object is open.
+  // Members with unlisted names: those of patterns, and others if the object is open.
   void add_others() {
     const auto* more = schema_.if_contains("additionalProperties");
     const bool open = more ? *more != Value(false)
@@ -187,7 +187,7 @@ class ObjectRule {
     other_ = others.size() == 1 ? others[0] : rules_.grammar().rule(fmt::format("{}", fmt::join(others, " | ")));
   }
 
-  // Members whose names match the patterns of this set and no others.
+  // Members with names that match the patterns of this set and no others.
   Rule other(std::size_t chosen, const Value* more) {
     Array schemas;
     auto at = pointer_to(at_, "additionalProperties");
@@ -233,7 +233,7 @@ class ObjectRule {
     if (most_ != Languages::kNoMost) most_ -= must;
     if (least_ > optional_.size() + (other_ ? 1 : 0)) {
       if (!other_) return std::nullopt;
-      rules_.report("minProperties", at_, "names that differ can't be demanded");
+      rules_.report("minProperties", at_, "distinct names can't be enforced");
       least_ = optional_.size() + 1;
     }
     if (least_ > most_) return std::nullopt;

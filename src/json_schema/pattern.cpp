@@ -80,7 +80,8 @@ class PatternCompiler {
     std::vector<bool> begins;
     bool here = at_begin, may_be_here = at_begin;
     for (const auto& one : part.parts) {
-      if (!here && may_be_here && has_begin(one)) throw UnsupportedPattern{"has a '^' behind what may be empty", false};
+      if (!here && may_be_here && has_begin(one))
+        throw UnsupportedPattern{"has a '^' after a part that may be empty", false};
       begins.push_back(here);
       if (takes_nothing(one)) continue;
       here = false;

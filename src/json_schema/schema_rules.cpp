@@ -136,8 +136,8 @@ SchemaRules::Rule SchemaRules::either(const std::vector<std::string>& rules) {
 }
 
 SchemaRules::Rule SchemaRules::visit(const Value& schema, const std::string& at) {
-  if (++visits_ > kMaxVisits) throw SchemaFault{at, "is one schema too many: make the whole smaller"};
-  if (depth_ > kMaxDepth) throw SchemaFault{at, "is nested too deep: make the whole smaller"};
+  if (++visits_ > kMaxVisits) throw SchemaFault{at, "exceeds the limit of schemas: make the schema smaller"};
+  if (depth_ > kMaxDepth) throw SchemaFault{at, "is nested too deep: make the schema smaller"};
   ++depth_;
   std::vector<std::string> rules;
   for (const auto& variant : variants_.of(schema, at)) {
@@ -240,7 +240,7 @@ bool SchemaRules::fits(const Object& schema, const Value& value, const std::stri
   }
   if (value.is_object() || value.is_array()) {
     for (const auto keyword : topics()[value.is_object() ? 0 : 1].keywords) {
-      if (schema.contains(keyword)) report(keyword, at, "it stands beside enum or const");
+      if (schema.contains(keyword)) report(keyword, at, "it is combined with enum or const");
     }
   }
   return true;

@@ -107,8 +107,8 @@ std::vector<Object> Variants::written_out(const Value& schema) {
 }
 
 Variants::List Variants::expand(const Value& schema, const std::string& at, std::size_t depth) {
-  if (++steps_ > kMaxSteps) throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};
-  if (depth > kMaxHops) throw SchemaFault{at, "leads from one schema to the next without an end"};
+  if (++steps_ > kMaxSteps) throw SchemaFault{at, "has too many alternatives: make the schema smaller"};
+  if (depth > kMaxHops) throw SchemaFault{at, "has references without an end"};
   if (schema.is_bool()) return schema.as_bool() ? List{Object()} : List();
   const auto& object = schema.as_object();
   List all{plain_form(object)};
@@ -158,9 +158,9 @@ Variants::List Variants::alternatives(std::string_view keyword, const Value& lis
       }
     }
     std::ranges::move(some, std::back_inserter(all));
-    if (all.size() > kMaxVariants) throw SchemaFault{here, "comes to too many alternatives: make the schema smaller"};
+    if (all.size() > kMaxVariants) throw SchemaFault{here, "has too many alternatives: make the schema smaller"};
   }
-  if (!exclusive) report(keyword, at, "its schemas overlap, so it counts as anyOf");
+  if (!exclusive) report(keyword, at, "its schemas overlap, so it is treated as anyOf");
   return all;
 }
 
@@ -191,7 +191,7 @@ Variants::List Variants::cross(const List& some, const List& others, const std::
           count(all.back(), at);
           if (inexact) report("allOf", at, "its parts depend on each other");
           if (all.size() > kMaxVariants) {
-            throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};
+            throw SchemaFault{at, "has too many alternatives: make the schema smaller"};
           }
         }
       }

@@ -12,10 +12,9 @@ namespace corral::proc {
 struct Launched {
   ProcessHandle process;
   UniqueFd out, err;
-  UniqueFd in;       // for a spec with pipes
-  UniqueFd control;  // if the spec asked for it
-  UniqueFd
-      exec_status;  // for programs behind the exec mode: gives an errno when exec failed, its end when it went well
+  UniqueFd in;           // for a spec with pipes
+  UniqueFd control;      // if the spec asked for it
+  UniqueFd exec_status;  // for programs in exec mode: returns an errno if exec failed, its end after success
 };
 
 // On the spawner's thread: the child dies with the calling thread.

@@ -1,4 +1,5 @@
-// Real children for tests: a loop, a spawner whose own program is proc_test_program, and ways to wait without sleeping.
+// Real children for tests: a loop, a spawner with proc_test_program as its own program, and ways to wait without
+// sleeping.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 
 namespace corral::proc {
 
-// Stands beside the test program.
+// It is next to the test program.
 inline std::string test_program() { return own_program().parent_path() / "proc_test_program"; }
 
 // Watches any process; -1: it has already ended.

@@ -167,7 +167,7 @@ Trouble bare_root(const SandboxOptions& options) {
     for (const auto& path : *paths)
       if (auto failed = keep(path); !failed.empty()) return failed;
   if (::mount("none", kNewRoot, nullptr, MS_REMOUNT | MS_RDONLY | flags, nullptr) != 0)
-    return trouble("an empty folder that stays so");
+    return trouble("a read-only empty folder");
   if (::chdir(kNewRoot) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return trouble("an empty root");
   if (::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) return trouble("leaving the old root");
   return {};
@@ -317,7 +317,7 @@ Result<Sandboxed> enter_sandbox(const SandboxOptions& options) {
     return made.has(fence);
   };
   const auto refused = [](const Trouble& why) {
-    return fail(errc::sandbox_refused, fmt::format("the kernel doesn't let this process be locked in: {}", why));
+    return fail(errc::sandbox_refused, fmt::format("the kernel does not permit the sandbox: {}", why));
   };
   const auto threads = count_threads();
   if (auto failed = set_limits(options); !failed.empty()) return refused(failed);

@@ -42,7 +42,7 @@ ssize_t write_filtered(void* cookie, const char* bytes, std::size_t size) {
   if (cut == filter.beginnings.end()) {
     fine = write_all(text);
   } else {
-    fine = write_all(*cut) && write_all(" (what a client sent is left out)\n");
+    fine = write_all(*cut) && write_all(" (client's text omitted)\n");
   }
   return fine ? static_cast<ssize_t>(size) : 0;
 }

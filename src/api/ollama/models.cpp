@@ -21,7 +21,7 @@ using dialects::ollama::time_text;
 using ollama::Facts;
 using ollama::facts_of;
 
-// The Ollama version whose API this is like: clients derive supported features from it.
+// The Ollama version with an equivalent API: clients derive supported features from it.
 constexpr std::string_view kLikeOllama = "0.12.6";
 constexpr Millis kTemplatePatience{2'000};
 // Of a model without an idle limit. Clients show "forever" from a certain lifetime on.

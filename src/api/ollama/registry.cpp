@@ -111,7 +111,7 @@ async::Task<http::Response> no_push() {
   co_return refused("pushing models to a registry is not supported", "upload the file yourself");
 }
 
-// "sha256:..." or "sha256-..." of a file whose bytes have been hashed.
+// "sha256:..." or "sha256-..." of a file with a known hash.
 async::Task<http::Response> blob(ApiContext& context, std::string digest) {
   const auto catalog = co_await context.models.catalog();
   for (const auto& model : catalog->models()) {

@@ -102,7 +102,7 @@ class Reader {
     }
     facts_->format = static_cast<TranscriptFormat>(known - kTranscriptFormats.begin());
     send("response_format", *said);
-    // Saves whisper's server an expensive computation whose result no client gets.
+    // Saves whisper's server an expensive computation without use.
     if (facts_->format == TranscriptFormat::verbose_json) send("no_language_probabilities", "true");
     return {};
   }

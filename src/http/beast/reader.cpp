@@ -48,7 +48,7 @@ Error MessageReader<isRequest>::too_slow(std::string_view part, const MinRate& r
   if (rule.bytes_per_second == 0)
     return {make_error_code(errc::timed_out), fmt::format("the {} did not arrive within {} s", part, seconds)};
   return {make_error_code(errc::timed_out),
-          fmt::format("the {} arrived too slowly: less than {} bytes a second, and {} s behind that", part,
+          fmt::format("the {} arrived too slowly: less than {} bytes per second, after a grace of {} s", part,
                       rule.bytes_per_second, seconds)};
 }
 
