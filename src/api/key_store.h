@@ -48,8 +48,7 @@ class KeyStore {
   const std::filesystem::path uses_file_;
   std::function<void(std::shared_ptr<const KeyTable>)> changed_;
 
-  std::mutex
-      replacing_;  // held from reading the file to the call-back: what was read later must not be replaced by older
+  std::mutex replacing_;  // held from reading the file to the callback, so that no older table replaces a newer one
   mutable std::mutex mutex_;
   std::string api_key_;
   std::optional<config::KeyList> keys_;

@@ -11,7 +11,7 @@
 namespace corral::dialects {
 namespace {
 
-// Hidden thoughts and collected calls produce no output. After so many pieces the client gets a ping.
+// Hidden thoughts and collected calls produce no output. After this number of pieces the client gets a ping.
 constexpr std::size_t kSilentPieces = 64;
 
 Error broken(std::string_view message) {

@@ -45,8 +45,8 @@ class Turns {
     end_result(id, in_front, std::move(waiting));
   }
 
-  // After the last turn. Returns the beginning of an answer that is to be continued; empty if the user's turn is last.
-  // An empty beginning is dropped.
+  // After the last turn. Returns the beginning of the answer to continue; empty if the user's turn is last. An empty
+  // beginning is dropped.
   Begun end();
 
  private:

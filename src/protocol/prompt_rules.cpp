@@ -124,7 +124,7 @@ Result<> check_extra(View extra, const Path& path) {
   });
 }
 
-// ---- what they come to
+// ---- values
 
 std::vector<std::int32_t> integers(View array) {
   std::vector<std::int32_t> all;

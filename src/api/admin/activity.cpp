@@ -92,7 +92,7 @@ struct Found {
   std::optional<std::int64_t> next;  // older ones have lower numbers; nothing: no more rows
 };
 
-// Searches at most so many pages; `next` is where to continue.
+// Searches a limited number of pages; `next` is where to continue.
 async::Task<Result<Found>> find(store::Store& store, Wanted wanted) {
   Found found;
   if (wanted.limit == 0) co_return found;

@@ -29,8 +29,8 @@ struct RemovalPlan {
 // The origin of a model's name.
 enum class NamedBy : std::uint8_t {
   files,  // from its files
-  pull,   // an entry of user_models.json that a pull made: files that aren't ours stay, and only the name goes
-  client  // an entry that a client made for a model or a file that was here: only the name goes
+  pull,   // an entry of user_models.json that a pull made: foreign files stay, and only the name is removed
+  client  // an entry that a client made for a local model or file: only the name is removed
 };
 
 // Pure. `models_dir`: delete files there, too. Errors: errc::file_not_ours, which names the owner and the alternative.

@@ -1,4 +1,4 @@
-// For tests of what fetches, names and deletes models: the API's fixture with a hub on the loopback, a cache of its own
+// For tests of downloading, naming and deleting models: the API fixture with a hub on the loopback, its own cache,
 // and downloads on their thread.
 #pragma once
 

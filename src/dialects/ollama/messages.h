@@ -10,8 +10,8 @@
 
 namespace corral::dialects::ollama {
 
-// Writes each of `messages` as an element of the open array. Returns the beginning of an answer that is to be
-// continued, from the last message.
+// Writes each of `messages` as an element of the open array. Returns the beginning of the answer to continue, from the
+// last message.
 Begun write_messages(json::Writer& out, json::View messages);
 // Writes "content" of the open object: a text, or with pictures (in base64) a list of parts.
 void write_content(json::Writer& out, std::string_view text, json::View images);

@@ -275,7 +275,7 @@ async::Task<bool> Connection::write_stream(std::string head, Response response) 
   auto& source = *response.body.source();
   const bool chunked = !source.length() && chunks_known_;
   const bool ends_by_close = !source.length() && !chunks_known_;
-  std::string lead = std::move(head);  // goes out in front of the next piece
+  std::string lead = std::move(head);  // sent with the next piece
   std::string_view piece = source.take_ready();
   while (true) {
     if (!piece.empty() || !lead.empty()) {
