@@ -7,7 +7,7 @@
 
 namespace corral::http {
 
-// Where the body ends must be said in one way only: by Content-Length, or by the one transfer coding "chunked".
+// The end of the body must be given in one way only: by Content-Length, or by the one transfer coding "chunked".
 //   errc::malformed       both, an empty list, chunked twice or not last, any coding in HTTP/1.0
 //   errc::unknown_coding  another coding
 // `version` is 10 or 11; `chunked` is what the parser took it for.

@@ -73,7 +73,7 @@ struct GenerationRequest {
   Sampling sampling;
   std::vector<TokenBias> logit_bias;
   bool ignore_eos = false;
-  bool logprobs = false;             // wanted in the answer
+  bool logprobs = false;             // requested
   std::uint32_t n_probs = 0;         // most likely tokens listed for each token
   bool legacy_logprobs = false;      // requested in the form of completions, with a number in `logprobs`
   bool post_sampling_probs = false;  // probabilities after all sampling options

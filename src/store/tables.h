@@ -1,7 +1,6 @@
 // Responses and conversations in the file. Internal to store/; on its thread.
 //
-// Beyond the limit, the oldest data of the owner with the most data is deleted, so an owner evicts only its own. All
-// functions take the time, `now`. Errors: errc::not_found, and those listed. Throws Failure.
+// Beyond the limit, the oldest data of the owner with the most data is deleted, so an owner evicts only its own.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace corral::store {
 
-// Each takes the time, `now`. Errors: errc::not_found, and those said. Throws Failure.
+// All functions take the time, `now`. Errors: errc::not_found, and those listed. Throws Failure.
 class Tables {
  public:
   // Sets the status of unfinished responses of an ended program to interrupted.

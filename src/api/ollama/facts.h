@@ -20,7 +20,7 @@ struct Facts {
   ModelType type = ModelType::llm;
   std::string architecture = {}, quantisation = {};
   std::uint64_t parameters = 0;       // 0: not known
-  std::uint64_t trained_context = 0;  // tokens; 0: not said
+  std::uint64_t trained_context = 0;  // tokens; 0: unknown
   bool tools = false, thinking = false, vision = false;
   bool infill = false;  // only for a local model
 };

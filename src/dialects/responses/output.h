@@ -10,7 +10,7 @@
 
 namespace corral::dialects::responses {
 
-// `summary`: thoughts of a request that asks for a summary of them.
+// `summary`: thoughts of a request with the option reasoning.summary.
 enum class ItemKind { none, reasoning, summary, message, call };
 
 // The names of an item's one part in events with text.
