@@ -14,7 +14,7 @@
 namespace corral::api {
 namespace {
 
-// Of header values that are told again.
+// Bytes of header values that are echoed.
 constexpr std::size_t kLongestEcho = 1024;
 constexpr std::string_view kMethods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view kPreflightSeconds = "600";
@@ -28,7 +28,7 @@ std::string_view sent_key(const http::Headers& headers) {
   return headers.get("x-api-key");
 }
 
-// For messages: what a stranger sent, cut.
+// For messages: text from an unknown client, cut.
 std::string_view shown(std::string_view text) { return text.substr(0, 200); }
 
 bool is_our_name(std::string_view host, const AccessOptions& options) {
@@ -37,14 +37,14 @@ bool is_our_name(std::string_view host, const AccessOptions& options) {
   if (options.loopback_only) return false;
   if (config::is_address(name)) return true;
   if (!options.allowed_hosts.empty()) return false;
-  // A page under a strange name has no key.
+  // A page with a foreign host name has no key.
   return options.keys->asks() || config::is_listed_host(name, options.own_names);
 }
 
 enum class Page {
-  none,    // no browser, or one that somebody types into
+  none,    // no browser, or a URL that a user typed
   own,     // of this server
-  listed,  // of an origin that is allowed
+  listed,  // of an allowed origin
   stranger,
 };
 
@@ -58,7 +58,7 @@ Page page_of(const http::Request& request, const AccessOptions& options) {
   const auto site = headers.get("Sec-Fetch-Site");
   if (site.empty() || site == "none") return Page::none;
   if (site == "same-origin") return Page::own;
-  // Following a link shows nothing to the page that has it, and GET changes nothing.
+  // The page that has a link can't read its target, and GET changes nothing.
   const bool link = request.head.method == "GET" && headers.get("Sec-Fetch-Mode") == "navigate" &&
                     headers.get("Sec-Fetch-Dest") == "document";
   return link ? Page::none : Page::stranger;
@@ -80,8 +80,8 @@ bool is_json(std::string_view type) {
   return http::same_name(type, "application/json");
 }
 
-// Pages that may use the server send files as forms, where those are taken. Any page may send one without asking first,
-// but not with an origin that is allowed.
+// Allowed pages may send forms with files. Any page can send a form without a preflight, but not with an allowed
+// origin.
 bool is_upload(const http::Request& request, Page page) {
   if (page != Page::listed && (page != Page::own || !request.head.headers.has("Origin"))) return false;
   const auto path = request.head.path();
@@ -117,7 +117,7 @@ std::optional<Error> refusal(const http::Request& request, Page page, const Acce
   return std::nullopt;
 }
 
-// A list of header names, which the page will send; anything else isn't told again.
+// True: the text is a list of header names, which is safe to echo.
 bool is_names(std::string_view text) {
   return text.size() <= kLongestEcho && std::ranges::all_of(text, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
@@ -162,7 +162,7 @@ async::Task<http::Response> AccessFilter::handle(http::Request request) {
   const auto options = current();
   const auto& headers = request.head.headers;
   const Page page = page_of(request, *options);
-  // The request goes on before the answer is there.
+  // `request` is moved before the answer exists.
   const std::string origin(page == Page::listed ? headers.get("Origin") : std::string_view());
   const bool browser = headers.has("Origin") || headers.has("Sec-Fetch-Site");
   const bool varies = headers.has("Origin") || !options->allowed_origins.empty();
@@ -171,7 +171,7 @@ async::Task<http::Response> AccessFilter::handle(http::Request request) {
   http::Response response;
   if (const auto error = refusal(request, page, *options)) {
     response = dialects::error_response(*error);
-    // Nothing is allowed then, which a browser takes for a no, as llama-server says it.
+    // The answer allows nothing, which browsers treat as a rejection; llama-server does the same.
     if (asks_first && error->code == errc::forbidden_origin) response = {http::ResponseHead{200, {}}, {}, {}};
   } else if (page == Page::listed && asks_first) {
     response = preflight(headers);

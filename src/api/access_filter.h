@@ -1,15 +1,15 @@
-// Who may ask: keys, and the headers by which browsers say for whom they ask, which keep other people's pages out.
+// Access control: API keys, and the headers of browsers, which keep foreign web pages out.
 //
-//   Host             a name that isn't ours -> 403 (a page whose name leads to this machine: DNS rebinding)
-//   Origin           this server's own pages and those that are listed may ask; others -> 403, their preflights an
-//                    answer that allows nothing
+//   Host             a foreign name -> 403 (DNS rebinding: a page whose name resolves to this machine)
+//   Origin           only this server's own pages and listed origins are allowed; others -> 403, and their preflights
+//                    get an answer that allows nothing
 //   Sec-Fetch-Site   without an Origin: other sites may only link here; others -> 403
-//   Content-Type     of a browser's body that could change something must be application/json -> 415. What a page can
-//                    send without asking first (a form, text/plain) does nothing
+//   Content-Type     a browser's body with effects must be application/json -> 415. Bodies that a page can send without
+//                    a preflight (a form, text/plain) have no effect
 //   preflights       of listed origins are answered here, without a key
-//   key              decides what the caller may do (api/rights.h); whether that is enough the route says
+//   key              determines the caller's rights (api/rights.h); the route decides whether they suffice
 //
-// Answers to listed origins carry what browsers want to see before they hand them to the page, errors included.
+// Answers to listed origins, errors included, have the CORS headers that browsers need.
 #pragma once
 
 #include <memory>
@@ -26,17 +26,17 @@ struct AccessOptions {
   std::shared_ptr<const KeyTable> keys = std::make_shared<KeyTable>();
   bool loopback_only = true;                      // listening on loopback: only loopback names are valid hosts
   std::vector<std::string> allowed_origins = {};  // config/origins.h
-  std::vector<std::string> allowed_hosts = {};    // beside loopback names
-  std::vector<std::string> own_names = {};  // of this machine: valid hosts beyond loopback where nothing is listed
+  std::vector<std::string> allowed_hosts = {};    // in addition to loopback names
+  std::vector<std::string> own_names = {};        // of this machine: valid hosts beyond loopback if no host is listed
 };
 
 class AccessFilter final : public http::Handler {
  public:
-  // `clock` says when keys were used.
+  // `clock` gives the times of use of keys.
   AccessFilter(http::Handler& inside, const Clock& clock, AccessOptions options) : inside_(inside), clock_(clock) {
     set(std::move(options));
   }
-  // For requests that come from now on. On any thread.
+  // For future requests. On any thread.
   void set(AccessOptions options);
   async::Task<http::Response> handle(http::Request request) override;
 

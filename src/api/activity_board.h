@@ -1,6 +1,6 @@
-// The inference requests under way: what GET requests says of them beside what the router knows.
+// Running inference requests: the fields of GET requests that the router doesn't know.
 //
-// On any loop; a lock guards the list and is held for looking something up only.
+// On any loop; a lock guards the list and is held only for a lookup.
 #pragma once
 
 #include <cstdint>
@@ -29,18 +29,18 @@ class ActivityBoard {
 
   struct Seen {
     std::string dialect, client;
-    std::int64_t pieces = 0;  // of a stream so far: each is a token as a rule, and some are several
+    std::int64_t pieces = 0;  // of a stream so far: usually one token each, sometimes several
     std::optional<std::int64_t> first_token_ms = {};
   };
-  // The request of that identifier and key.
+  // The request with this identifier and key.
   std::optional<Seen> find(std::string_view request, std::string_view owner) const;
 
  private:
   mutable std::mutex mutex_;
-  Notes notes_;  // by identifier, which isn't a request's alone where clients may choose it
+  Notes notes_;  // by identifier, which several requests may have if clients choose it
 };
 
-// With the board that both share; those of routes.h have one of their own.
+// Both share this board; the functions in routes.h create one of their own.
 void add_inference(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
 void add_requests(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
 // admin/activity.cpp; there must be a store.

@@ -8,7 +8,7 @@ namespace corral::api {
 namespace {
 
 constexpr std::size_t kLongestClient = 80, kLongestPath = 128, kLongestId = 128;
-// As others say it of clients that didn't wait; nothing was sent.
+// As in nginx: the client disconnected, and no status was sent.
 constexpr unsigned kClientLeft = 499;
 constexpr std::string_view kOk = "ok", kCancelled = "cancelled", kFailed = "failed";
 
@@ -25,7 +25,7 @@ std::optional<std::int64_t> number(const std::optional<std::uint64_t>& count) {
   return count ? std::optional(static_cast<std::int64_t>(*count)) : std::nullopt;
 }
 
-// Of a stream that says what went wrong; empty: none of these events does.
+// The error code of a failed stream; empty: these events have none.
 std::string_view failure_in(std::string_view events) {
   constexpr std::string_view kFailure = R"(data: {"error":{)", kCode = R"("code":")";
   const auto failure = events.find(kFailure);
@@ -44,7 +44,7 @@ std::string client_name(const http::Headers& headers) {
   return name;
 }
 
-// Passes a stream on and hears what it says.
+// Forwards a stream and counts its tokens.
 class ActivityNote::CountedBody final : public http::BodySource {
  public:
   CountedBody(std::unique_ptr<http::BodySource> body, NotePtr note, bool events)

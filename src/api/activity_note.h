@@ -1,8 +1,8 @@
-// What one inference request comes to, from its arrival to the last byte of its answer: a row of the activity log, and
-// what both said where that is wanted (`capture_bodies`). Both are handed to the store, which never lets a loop wait.
-// While it is under way, ActivityBoard knows it.
+// Record of one inference request, from its arrival to the last byte of its answer: a row of the activity log, and the
+// captured bodies if `capture_bodies` is on. The store takes both without blocking the loop. While the request is
+// running, ActivityBoard lists its note.
 //
-// On the loop of the request's connection; what the board reads is atomic, or stays as it was made.
+// On the loop of the request's connection; the members that the board reads are atomic or constant.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace corral::api {
 class ActivityNote;
 using NotePtr = std::shared_ptr<ActivityNote>;
 
-// Shared by all who work on the request; written when the last of them has done with it.
+// Shared by all parts that work on the request; written when the last of them releases it.
 class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
  public:
   ActivityNote(ApiContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
@@ -31,15 +31,15 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   ActivityNote(const ActivityNote&) = delete;
   ActivityNote& operator=(const ActivityNote&) = delete;
 
-  // The body, as it came.
+  // The unchanged body.
   void said(std::string_view body);
-  // A model's name, as it is asked for or found.
+  // The model's name, requested or found.
   void wants(std::string_view model) { model_ = model.substr(0, kLongestName); }
-  // The node that works on it.
+  // The node that runs it.
   void placed(const router::NodeRef& node) { node_ = node.value().substr(0, kLongestName); }
-  // The same canonical answer; what it tells of itself is counted as it goes by.
+  // Returns the same canonical answer; counts its tokens while it passes.
   http::Response counted(http::Response answer);
-  // The same answer, as the client gets it.
+  // Returns the same answer; records it as the client gets it.
   http::Response answered(http::Response answer);
 
  private:
@@ -57,15 +57,15 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   const std::string request_, owner_, path_, dialect_, client_;
   std::atomic<std::int64_t> pieces_ = 0, first_token_ms_ = -1;
   std::string model_, node_;
-  unsigned status_ = 0;  // 0: the client left before there was one
-  std::string failure_;  // why the answer is no, or a stream ended badly; empty: neither
+  unsigned status_ = 0;  // 0: the client disconnected before the answer
+  std::string failure_;  // code of the error, also of a stream that failed; empty: none
   bool streams_ = false, ended_ = false;
   AnswerCount count_;
-  std::shared_ptr<Capture> capture_;  // none: nothing is
-  ActivityBoard::Place place_;        // the last one: from then on others look
+  std::shared_ptr<Capture> capture_;  // null: no capture
+  ActivityBoard::Place place_;        // last member: once it is set, other threads read this note
 };
 
-// As a client names itself in `User-Agent`: its beginning, in printable ASCII.
+// The client's name in `User-Agent`: the first bytes, in printable ASCII.
 std::string client_name(const http::Headers& headers);
 
 }  // namespace corral::api

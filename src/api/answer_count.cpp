@@ -6,7 +6,7 @@
 namespace corral::api {
 namespace {
 
-// What answers tell of themselves stands at one end of them.
+// Token counts are at the beginning or the end of an answer.
 constexpr std::size_t kEnd = 4'096;
 
 bool has_text(std::string_view event, std::string_view member) {
@@ -17,12 +17,12 @@ bool has_text(std::string_view event, std::string_view member) {
   return false;
 }
 
-// Of reasoning_content as well; and in the calls of tools.
+// True for reasoning_content, too, and for tool calls.
 bool says(std::string_view event) {
   return has_text(event, R"(content":")") || has_text(event, R"("text":")") || has_text(event, R"("arguments":")");
 }
 
-// The number behind the last `member`.
+// The number after the last `member`.
 std::optional<std::uint64_t> number(std::string_view text, std::string_view member) {
   const auto at = text.rfind(member);
   if (at == std::string_view::npos) return std::nullopt;
@@ -65,7 +65,7 @@ void AnswerCount::numbers(std::string_view text) {
     return;
   }
   if (has_usage_ && told_.output.value_or(0) > 0) return;
-  // Each of several answers ends with its own.
+  // Each of several answers ends with its own counts.
   const auto output = number(text, R"("predicted_n":)");
   if (!output) return;
   timed_ = timed_.value_or(0) + *output;

@@ -1,7 +1,7 @@
-// Counts what goes by in a canonical answer, without reading it as a whole: the pieces of a stream that say something,
-// and the numbers of tokens that answers tell of themselves. Plain values; of one thread.
+// Counts tokens in a canonical answer while it passes, without parsing all of it: the pieces of a stream that contain
+// text, and the token counts that the answer reports. Plain values; for one thread.
 //
-// In JSON a quote inside a text is escaped, so `"usage":{` stands nowhere but where it is a member.
+// In JSON a quote inside a text is escaped, so `"usage":{` occurs only as a member.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,28 @@
 
 namespace corral::api {
 
-// Tokens; nothing where the answer doesn't say.
+// Tokens; nothing: the answer doesn't report them.
 struct AnswerTokens {
   std::optional<std::uint64_t> prompt = {}, cached = {}, output = {};
 };
 
 class AnswerCount {
  public:
-  // Whole events. True: the first ones in which the model says something.
+  // Takes whole events. True: the first ones with text of the model.
   bool feed(std::string_view events);
-  // An answer that doesn't stream.
+  // Takes an answer without streaming.
   void whole(std::string_view body);
 
-  // So far: each is a token as a rule, and some are several.
+  // So far: usually one token each, sometimes several.
   std::uint64_t pieces() const { return pieces_; }
-  // Of a stream that doesn't say, its pieces.
+  // For a stream without counts, the number of its pieces.
   AnswerTokens tokens() const;
 
  private:
   void numbers(std::string_view text);
 
   AnswerTokens told_;
-  std::optional<std::uint64_t> timed_;  // what the ends of several answers tell, together
+  std::optional<std::uint64_t> timed_;  // sum of the counts at the ends of several answers
   std::uint64_t pieces_ = 0;
   bool has_usage_ = false;
 };

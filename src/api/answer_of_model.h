@@ -1,11 +1,11 @@
-// The edge between requests and HTTP: behind it an error is an Error, in front of it an answer.
+// Converts errors to HTTP: inner code returns an Error, the caller gets a response.
 #pragma once
 
 #include "api/context.h"
 
 namespace corral::api {
 
-// What the model of this request answers, or why it doesn't.
+// The model's answer to this request, or its error as a response.
 async::Task<http::Response> answer_of_model(ApiContext& context, router::ForwardRequest request);
 
 }  // namespace corral::api

@@ -55,7 +55,7 @@ Result<std::string> anthropic_models(std::span<const AnthropicModel> all, std::s
   if (!limit) return std::unexpected(limit.error());
   auto page = all;
   bool more = false;
-  // One that has gone meanwhile: the list from its beginning, or to its end.
+  // If the named model is gone: the list from its beginning, or to its end.
   const auto place_of = [&](std::string_view name) -> std::optional<std::size_t> {
     const auto id = http::query_value(query, name);
     if (!id) return std::nullopt;

@@ -1,4 +1,4 @@
-// Models as Anthropic's clients list them: those that take part in conversations.
+// Lists of models for Anthropic's clients: models for conversations only.
 #pragma once
 
 #include <span>
@@ -13,14 +13,14 @@ namespace corral::api {
 struct AnthropicModel {
   std::string id;
   WallTime created = {};
-  std::uint64_t context = 0;  // tokens; 0: nobody knows
+  std::uint64_t context = 0;  // tokens; 0: unknown
 };
 
-// One, as GET models/{id} answers.
+// One model, as the body of GET models/{id}.
 std::string anthropic_model(const AnthropicModel& model);
 
-// A page of the list. `query`: limit (1 to 1,000, all that is taken if it isn't said), after_id, before_id.
-// Errors: protocol::errc::bad_value.
+// A page of the list. `query`: limit (1 to 1,000, which is the default), after_id, before_id. Errors:
+// protocol::errc::bad_value.
 Result<std::string> anthropic_models(std::span<const AnthropicModel> all, std::string_view query);
 
 }  // namespace corral::api

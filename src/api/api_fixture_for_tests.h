@@ -1,5 +1,5 @@
-// For tests of the API: the real handler over the real registry (of made-up GGUF files) and the real router, with a
-// played backend below. No socket; the test gives the loop its turns and moves the clock.
+// For tests of the API: the real handler, the real registry (of generated GGUF files), the real router, and a fake
+// backend. No socket; the test runs the loop and moves the clock.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// What a client got.
+// The client's answer.
 struct Answer {
   unsigned status = 0;
   http::Headers headers;
@@ -33,7 +33,7 @@ struct Answer {
     EXPECT_TRUE(parsed) << text;
     return parsed ? *parsed : json::Value();
   }
-  // "error.FIELD" of the envelope.
+  // "error.FIELD" of the body.
   std::string error(std::string_view field) const {
     const auto body = json();
     const auto* error = json::find(body, "error");
@@ -81,7 +81,7 @@ class ApiTest : public testing::Test {
     }
   }
 
-  // Sends a request and doesn't wait. Dropping the result is a client that leaves.
+  // Sends a request and doesn't wait. Destroying the result is a disconnect of the client.
   std::unique_ptr<Pending> send(std::string method, std::string path, std::string body = {}, std::string id = "req-7") {
     http::Request request;
     request.head.method = std::move(method);
@@ -95,7 +95,7 @@ class ApiTest : public testing::Test {
     settle();
     return pending;
   }
-  // The answer, if it is there.
+  // The answer, if available.
   std::optional<Answer> got(Pending& pending) {
     async::SpawnedTask<bool> waiting(loop.executor(), "wait", pending.wait(timers, 0ms));
     settle();
@@ -128,7 +128,7 @@ class ApiTest : public testing::Test {
     settle();
     ASSERT_EQ(got(*loading)->status, 200u);
   }
-  // No request so far has made the router do anything.
+  // No request so far has caused an action of the router.
   void expect_untouched() { EXPECT_THAT(backend.servers(), IsEmpty()); }
 
  private:

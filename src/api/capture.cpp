@@ -11,10 +11,10 @@ namespace corral::api {
 namespace {
 
 constexpr std::string_view kStruck = "[struck out]";
-// Texts that are JSON, in texts that are JSON.
+// Depth of JSON texts within JSON texts.
 constexpr int kDeepest = 4;
 
-// Anywhere in a name, and at its end. Lower case, without '-' and '_'.
+// Matched anywhere in a name, and at its end. Lower case, without '-' and '_'.
 constexpr std::array<std::string_view, 9> kSecret{"apikey",     "accesskey",     "privatekey", "password",  "passwd",
                                                   "passphrase", "authorization", "secret",     "credential"};
 constexpr std::array<std::string_view, 3> kSecretEnd{"token", "cookie", "bearer"};
@@ -28,10 +28,10 @@ bool is_secret(std::string_view name) {
          std::ranges::any_of(kSecretEnd, [&](auto word) { return plain.ends_with(word); });
 }
 
-// Of the probability of a token, which is no secret.
+// The probability of a token, whose member `token` is no secret.
 bool is_logprob(const json::Object& object) { return object.contains("logprob") || object.contains("prob"); }
 
-// Members that hold JSON as text, of which streams have pieces.
+// Members that contain JSON as text; streams have pieces of them.
 bool holds_arguments(const json::Object& object, std::string_view name) {
   if (name == "arguments" || name == "partial_json") return true;
   const auto* type = object.if_contains("type");
@@ -41,7 +41,7 @@ bool holds_arguments(const json::Object& object, std::string_view name) {
 
 void strike(json::Value& value, int depth);
 
-// True: it is JSON, and done.
+// True: the text is JSON and was handled.
 bool strike_text(json::String& text, int depth) {
   const std::string_view all(text.data(), text.size());
   const auto first = all.find_first_not_of(" \t\r\n");

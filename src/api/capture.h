@@ -1,9 +1,9 @@
-// What one request and its answer said, for whoever has switched captures on: bounded, without heads (so no key is in
-// it), and with the values of secrets struck out.
+// The captured bodies of one request and its answer: bounded in size, without headers (so they contain no API key), and
+// without the values of secrets.
 //
-// What is struck: values of members whose names say that they are secrets (api_key, password, token, secret, …), also
-// in texts that are JSON themselves, such as arguments of tools; and pieces of such texts, of which nobody knows what
-// they are. A secret in plain text, which nothing names, stays.
+// Removed are the values of members with names of secrets (api_key, password, token, secret, …), also in texts
+// that are JSON, such as arguments of tools. Removed are pieces of such texts, too, because their members are unknown.
+// A secret in plain text stays.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace corral::api {
 
-// Of one body; of a longer one only its length is kept, as half a document can't be searched.
+// Of one body. Of a longer body only the length is kept, because half a document can't be searched for secrets.
 inline constexpr std::size_t kLongestCapture = 1 << 20;
 
 class CapturedText {
@@ -30,22 +30,22 @@ class CapturedText {
   std::uint64_t bytes_ = 0;
 };
 
-// Written on the loop of its connection, and read after that.
+// Written on the loop of its connection, read afterwards.
 struct Capture {
   CapturedText request, answer;
   std::string answer_type;
 
-  // For the memory that it takes.
+  // Memory of the captured bodies.
   std::uint64_t bytes() const { return request.text().size() + answer.text().size(); }
-  // {"request","request_bytes","answer","answer_bytes","answer_type"}: each a value, a list of a stream's values, or
-  // null where it is too long or none of what is known. Takes its time.
+  // {"request","request_bytes","answer","answer_bytes","answer_type"}: each body is a value, a list of a stream's
+  // values, or null if it is too long or has an unknown format. Slow for large bodies.
   std::string document() const;
 };
 
-// The same answer; what goes out of it is copied. `note` goes with its last byte.
+// The same answer; its bytes are copied. `note` is released after its last byte.
 http::Response captured(http::Response answer, std::shared_ptr<Capture> into, std::shared_ptr<const void> note);
 
-// A JSON text without secrets.
+// The JSON text without secrets.
 std::string without_secrets(std::string_view text);
 
 }  // namespace corral::api

@@ -1,4 +1,4 @@
-// What every resource of the API works with. Made by the composition root; outlives all handlers.
+// Objects that every resource of the API uses. Made by the composition root; outlives all handlers.
 #pragma once
 
 #include <atomic>
@@ -37,38 +37,38 @@ struct ApiContext {
   async::Timers& timers;
   std::string version;
   std::uint64_t max_body_bytes = 32ull << 20;
-  config::LiveSettings* settings = nullptr;  // none: the server can't be configured over HTTP
+  config::LiveSettings* settings = nullptr;  // null: the server can't be configured over HTTP
   std::size_t max_event_readers = 256;
-  FileGate* files = nullptr;  // none: requests may name any file
-  KeyStore* keys = nullptr;   // none: keys can't be listed or changed over HTTP
-  // For large bodies (body_check.h); none: they are looked at on the loop.
+  FileGate* files = nullptr;  // null: requests may name any file
+  KeyStore* keys = nullptr;   // null: keys can't be listed or changed over HTTP
+  // For large bodies (body_check.h); null: they are checked on the loop.
   async::ThreadPool* body_threads = nullptr;
-  fleet::Node* node = nullptr;                     // none: this server knows nothing of meshes
-  const fleet::RemoteModels* elsewhere = nullptr;  // models of other nodes; none: they are nobody's business here
-  const models::ContentHashes* hashes = nullptr;   // of files; none: nobody computes any
-  // Requests that a key may have under way, unless it says so itself; 0: any number.
+  fleet::Node* node = nullptr;                     // null: this server has no mesh
+  const fleet::RemoteModels* elsewhere = nullptr;  // models of other nodes; null: none
+  const models::ContentHashes* hashes = nullptr;   // of files; null: no hashes are computed
+  // Running requests of a key, unless the key has its own limit; 0: no limit.
   std::uint32_t max_in_flight_per_key = 0;
-  int ollama_port = 0;            // where Ollama's clients look for it; 0: nowhere
-  store::Store* store = nullptr;  // of what outlives requests; none: nothing does
-  // There is one model, which was given at the start: whatever name a request says means it.
+  int ollama_port = 0;            // port for Ollama's clients; 0: none
+  store::Store* store = nullptr;  // storage for data that outlives requests; null: none
+  // The server was started with one model, which every name in a request means.
   bool one_model = false;
   std::string request_defaults = {};          // a JSON object (config/request_defaults.h); empty: none
-  FileVerifier* verifier = nullptr;           // none: files can't be verified over HTTP
-  const FileWatch* file_watch = nullptr;      // none: nobody notices files that change
-  Supply* supply = nullptr;                   // none: nothing is fetched, named or deleted over HTTP
-  BackgroundResponses* background = nullptr;  // none: there are no responses in the background
-  // Of the one model: it hasn't been loaded yet.
+  FileVerifier* verifier = nullptr;           // null: files can't be verified over HTTP
+  const FileWatch* file_watch = nullptr;      // null: changes of files are not detected
+  Supply* supply = nullptr;                   // null: nothing is downloaded, named or deleted over HTTP
+  BackgroundResponses* background = nullptr;  // null: no background responses
+  // The one model hasn't been loaded yet.
   std::atomic<bool> given_is_loading{one_model};
-  // What clients may speak; they live as long as this.
+  // Dialects of the clients; they outlive this object.
   std::span<const dialects::Dialect* const> dialects = dialects::all();
-  std::string build_info = {};   // of the program and its engine, as llama-server writes it: "b…"
-  std::uint32_t max_models = 0;  // what GET /props tells of a server of several models; 0: any number
+  std::string build_info = {};   // of the program and its engine, in llama-server's format: "b…"
+  std::uint32_t max_models = 0;  // in GET /props of a server with several models; 0: no limit
   KeyPlaces key_places{timers};
-  // Where files that requests bring are kept until they are passed on.
+  // Spools uploaded files until they are forwarded.
   std::shared_ptr<http::SpoolRoom> uploads =
       std::make_shared<http::SpoolRoom>(std::filesystem::temp_directory_path(), 0, nullptr);
-  backends::Voices* voices = nullptr;          // none: no program speaks
-  backends::SoundConverter* sounds = nullptr;  // none: sound is taken only as backends read it
+  backends::Voices* voices = nullptr;          // null: no speech
+  backends::SoundConverter* sounds = nullptr;  // null: only sound formats that backends read
   KeptStreams kept_streams{timers};
   KeptProps kept_props = {};
 };

@@ -96,10 +96,10 @@ TEST_F(ElsewhereTest, LoadingWhatOthersHaveSaysWhereItIs) {
   EXPECT_THAT(loaded.text, HasSubstr(R"("context_length":null,"max_context_length":4096)"));
   EXPECT_THAT(loaded.text, HasSubstr("'far' is at box, attic, which loads it at the first request"));
   EXPECT_THAT(loaded.text, testing::Not(HasSubstr("no effect")));
-  for (const auto* wish : {R"("ctx_size":512)", R"("pinned":true)", R"("save_options":true)"}) {
-    const auto told = post("/v1/load", std::string(R"({"model_name":"far",)") + wish + "}");
+  for (const auto* wanted : {R"("ctx_size":512)", R"("pinned":true)", R"("save_options":true)"}) {
+    const auto told = post("/v1/load", std::string(R"({"model_name":"far",)") + wanted + "}");
     EXPECT_EQ(told.status, 200u);
-    EXPECT_THAT(told.text, HasSubstr("no effect")) << wish;
+    EXPECT_THAT(told.text, HasSubstr("no effect")) << wanted;
   }
   const auto streamed = post("/v1/load", R"({"model_name":"far","stream":true})");
   EXPECT_EQ(streamed.status, 200u);
@@ -137,8 +137,8 @@ TEST_F(ElsewhereTest, AnotherTypeOfModelEndsHere) {
 
 TEST_F(ElsewhereTest, ModelsOfOthersAreLentWithTheirConversation) {
   elsewhere.add("far");
-  TestLender lender(router);
-  router::Forwarder lending(lender, timers);
+  TestLender provider(router);
+  router::Forwarder lending(provider, timers);
   ApiContext with{.router = router, .forwarder = lending, .models = finder, .timers = timers, .version = "1.2.3"};
   with.elsewhere = &elsewhere;
   handler = make_api(with);
@@ -146,9 +146,9 @@ TEST_F(ElsewhereTest, ModelsOfOthersAreLentWithTheirConversation) {
   EXPECT_EQ(answer.status, 503u);
   EXPECT_EQ(answer.error("code"), "no_capacity");
   EXPECT_EQ(chat("far").status, 503u);
-  ASSERT_EQ(lender.conversations.size(), 2u);
-  EXPECT_NE(lender.conversations[0], 0u);
-  EXPECT_EQ(lender.conversations[0], lender.conversations[1]);
+  ASSERT_EQ(provider.conversations.size(), 2u);
+  EXPECT_NE(provider.conversations[0], 0u);
+  EXPECT_EQ(provider.conversations[0], provider.conversations[1]);
   // What the client says of it goes before what its messages say, however long that is.
   const auto in = [&](std::string session, const std::string& text, const std::string& peer = "1.2.3.4") {
     http::Request request;
@@ -157,7 +157,7 @@ TEST_F(ElsewhereTest, ModelsOfOthersAreLentWithTheirConversation) {
     request.body = http::Body(R"({"model":"far","messages":[{"role":"user","content":")" + text + R"("}]})");
     request.peer = peer;
     EXPECT_EQ(finish(*start(std::move(request))).status, 503u);
-    return lender.conversations.back();
+    return provider.conversations.back();
   };
   const auto first = in("s", "Hi");
   EXPECT_EQ(in("s", "Something else"), first);

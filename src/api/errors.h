@@ -1,4 +1,4 @@
-// Why the API refuses a request before any model is asked.
+// Errors of the API before a model gets the request.
 #pragma once
 
 #include "base/error.h"
@@ -12,26 +12,26 @@ enum class errc {
   unknown_view,  // of events
   request_not_found,
   too_many_readers,    // of events
-  insufficient_scope,  // a valid key that may not do this
-  not_json,            // a browser sent a body that isn't said to be JSON
-  too_many_requests,   // of one key at a time; retry_after
-  verification_runs,   // of files, for somebody else
+  insufficient_scope,  // a valid key without the required scope
+  not_json,            // a browser's body has no JSON content type
+  too_many_requests,   // of one key in parallel; retry_after
+  verification_runs,   // of files, for another client
   download_not_found,
-  download_paused,     // by somebody else, while one waited for its end
+  download_paused,     // by another client, while this one waited for its end
   download_cancelled,  // likewise
-  unknown_model,       // to be deleted
-  model_busy,          // works on requests, or is being loaded
-  file_not_ours,       // whoever put it there may delete it
+  unknown_model,       // for a delete
+  model_busy,          // has running requests, or is being loaded
+  file_not_ours,       // only its owner may delete it
   name_taken,          // by a model
   alias_not_found,
   stream_not_found,  // of a conversation
   stream_not_begun,  // its model is still being loaded; retry_after
-  stream_lost,       // its bytes are gone
-  stream_stopped,    // by somebody
+  stream_lost,       // its bytes were dropped
+  stream_stopped,    // by a client
   previous_response_not_found,
-  response_not_in_background,  // so there is nothing to cancel
-  response_events_gone,        // of a response whose stream was to be gone on with
-  nothing_kept,                // the server is told not to
+  response_not_in_background,  // so it can't be cancelled
+  response_events_gone,        // of a response whose stream a client wants to resume
+  nothing_kept,                // storage is off (`store_responses`)
   server_stopping,
 };
 

@@ -7,7 +7,7 @@ namespace corral::api {
 
 async::Task<Result<>> FileGate::check(const http::Caller& caller, const config::LoadOptions& requested) {
   auto named = backends::named_files(requested);
-  // Flags that say nothing now may count once the options beside them are taken back.
+  // Flags that an option overrides now may take effect when that option is unset.
   if (requested.llamacpp_args) {
     const auto flags = config::parse_llama_args(*requested.llamacpp_args).value_or(config::LoadOptions());
     for (auto& file : backends::named_files(flags)) named.push_back(std::move(file));
@@ -25,7 +25,7 @@ async::Task<Result<>> FileGate::check_file(const http::Caller& caller, std::stri
 }
 
 async::Task<Result<>> FileGate::check_here(std::vector<backends::NamedFile> named) {
-  backends::Files files(home_, timers_, options_);  // nothing of what requests name is remembered
+  backends::Files files(home_, timers_, options_);  // results for requested files aren't cached
   auto folders = folders_();
   co_return co_await files.check_places(std::move(named), std::move(folders));
 }

@@ -1,4 +1,4 @@
-// Which files of the machine a request may name.
+// Decides which files of the machine a request may name.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,20 @@
 
 namespace corral::api {
 
-// On any loop; no disk is asked on it.
+// On any loop; disk access happens elsewhere.
 class FileGate {
  public:
-  // `folders`: of models, as they are at that moment; called on the home loop. `timers` and what `options` use must
+  // `folders`: the current folders of models; called on the home loop. `timers` and the objects that `options` use must
   // outlive the gate's requests.
   FileGate(async::Executor home, async::Timers& timers, backends::FilesOptions options,
            std::function<std::vector<std::filesystem::path>()> folders)
       : home_(home), timers_(timers), options_(std::move(options)), folders_(std::move(folders)) {}
 
-  // An owner may name any file, everybody else those of Files::check_places(), also in llamacpp_args. Errors: of that.
+  // An owner may name any file, other callers only those of Files::check_places(), also in llamacpp_args. Errors: those
+  // of check_places().
   async::Task<Result<>> check(const http::Caller& caller, const config::LoadOptions& requested);
 
-  // The same of one file that the field `option` names.
+  // The same for one file in the field `option`.
   async::Task<Result<>> check_file(const http::Caller& caller, std::string_view option, std::string path);
 
  private:

@@ -14,9 +14,9 @@
 namespace corral::api {
 namespace {
 
-constexpr std::uint64_t kPiece = 1 << 20;  // as often as hash_file() asks
+constexpr std::uint64_t kPiece = 1 << 20;  // hash_file() checks for cancellation at this interval
 
-// What the thread leaves for the one who waits.
+// Result of the thread for the waiter.
 struct Outcome {
   std::optional<Result<std::vector<VerifiedModel>>> result;
   std::exception_ptr failure;
@@ -50,9 +50,9 @@ async::Task<Result<std::vector<VerifiedModel>>> FileVerifier::run(std::vector<mo
                                                                   std::shared_ptr<VerifyProgress> progress) {
   if (taken_.exchange(true))
     co_return fail(errc::verification_runs, "a verification for another caller is running: retry when it has finished");
-  // Given back by the last one who needs it: the thread may work on when its caller has left.
+  // Released by the last user: the thread may still work after its caller was cancelled.
   const std::shared_ptr<void> turn(nullptr, [this](void*) { taken_ = false; });
-  // Whoever leaves ends the work.
+  // Cancelling the caller stops the work.
   const std::shared_ptr<void> until_left(nullptr, [progress](void*) { progress->stop(); });
   const auto executor = co_await async::asio::this_coro::executor;
   const auto done = std::make_shared<async::Event>(executor);
@@ -64,7 +64,7 @@ async::Task<Result<std::vector<VerifiedModel>>> FileVerifier::run(std::vector<mo
       outcome->failure = std::current_exception();
     }
     held.reset();
-    // Nothing of the event stays here: its loop may end as soon as it is set.
+    // Keep no reference to the event here: its loop may end as soon as it is set.
     async::asio::post(executor, [wake = std::move(done)] { wake->set(); });
   });
   co_await done->wait();
@@ -88,7 +88,7 @@ FileVerifier::Verified FileVerifier::work(const std::vector<models::Catalog::Mod
         progress.add(kPiece);
         return !progress.stopped();
       });
-      if (!check) return verified;  // nobody is there to read it
+      if (!check) return verified;  // cancelled: no caller reads the result
       if (check->verdict == models::Verdict::damaged) {
         log::warning("models", "'{}' of '{}' is damaged", file.native(), model->name.value());
         if (quarantine) {

@@ -1,4 +1,4 @@
-// Verifies files of models on a thread of its own, for one caller at a time.
+// Verifies files of models on a separate thread, for one caller at a time.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace corral::api {
 
-// How far a verification is. On any thread.
+// Progress of a verification. On any thread.
 class VerifyProgress {
  public:
   struct View {
@@ -43,19 +43,19 @@ struct VerifiedModel {
   std::vector<models::FileCheck> files;
 };
 
-// On any loop; loops must outlive what runs. The pool, of one thread that nobody else needs, must be told to finish()
-// before the desk goes.
+// On any loop; loops must outlive the verification. The pool needs one thread of its own, and finish() must be called
+// on it before the verifier is destroyed.
 class FileVerifier {
  public:
   FileVerifier(std::filesystem::path record, async::ThreadPool& pool)
       : record_(record), verifier_(std::move(record), models::hash_file), pool_(pool) {}
 
-  // The file that keeps what was seen (models/kept_hashes.h).
+  // The file with the recorded hashes (models/kept_hashes.h).
   const std::filesystem::path& record() const { return record_; }
 
-  // Looks at each file of the models once; files that several models have count for the first. Cancelling ends it
-  // within a MiB. With `quarantine` damaged files are moved out of the way. Errors: errc::verification_runs; the
-  // system's own, where there are no threads or what was seen can't be kept.
+  // Hashes each file of the models once; a file that several models share is reported for the first one. Cancelling
+  // stops it within a MiB. With `quarantine` damaged files are renamed. Errors: errc::verification_runs; system errors
+  // if there is no thread or the record can't be written.
   async::Task<Result<std::vector<VerifiedModel>>> run(std::vector<models::Catalog::Model> models, bool quarantine,
                                                       std::shared_ptr<VerifyProgress> progress);
 
@@ -65,7 +65,7 @@ class FileVerifier {
   Verified work(const std::vector<models::Catalog::Model>& models, bool quarantine, VerifyProgress& progress);
 
   const std::filesystem::path record_;
-  models::Verifier verifier_;  // of whoever has the turn
+  models::Verifier verifier_;  // used by the caller that set `taken_`
   async::ThreadPool& pool_;
   std::atomic<bool> taken_ = false;
 };

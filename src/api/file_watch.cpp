@@ -55,11 +55,11 @@ std::vector<FileChange> changes_of(const std::vector<backends::ModelPtr>& models
   std::vector<FileChange> changes;
   for (const auto& model : models) {
     const auto files = models::files_of(*model);
-    if (files.size() != model->stamps.size()) continue;  // another back end's, of which no files are known
+    if (files.size() != model->stamps.size()) continue;  // another backend's model with unknown files
     for (std::size_t i = 0; i < files.size(); ++i) {
       struct stat found{};
       const bool there = ::stat(files[i].c_str(), &found) == 0;
-      // A disk that can't be asked says nothing.
+      // A failing disk doesn't mean a removed file.
       const bool gone = !there && (errno == ENOENT || errno == ENOTDIR);
       if (gone || (there && models::stamp_of(found) != model->stamps[i]))
         changes.push_back({model->name, files[i], gone});

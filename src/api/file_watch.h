@@ -1,6 +1,6 @@
-// Notices that a file of a model in memory isn't the one any more that was loaded: somebody wrote to it, replaced it or
-// removed it. What is in memory goes on as it is (a file that was written to may make its model answer nonsense), so
-// somebody should know: readers of events get a "files" event, snapshots and health a member `files`.
+// Detects that a file of a model in memory was written, replaced or removed after the load. The model in memory stays
+// as it is, but a file that was written may make it answer nonsense. Therefore readers of events get a "files" event,
+// and snapshots and health have a member `files`.
 #pragma once
 
 #include <filesystem>
@@ -20,21 +20,21 @@ namespace corral::api {
 struct FileChange {
   ModelName model;
   std::filesystem::path file;
-  bool gone = false;  // no file of that name is there; else it is another one, or was written to
+  bool gone = false;  // the file is missing; else it was replaced or written
   friend bool operator==(const FileChange&, const FileChange&) = default;
 };
 
-// Lives on the router's home loop, but for what says otherwise. The pool must be told to finish() before it goes.
+// On the router's home loop, unless noted. finish() must be called on the pool before this is destroyed.
 class FileWatch final : public router::EventSource {
  public:
   FileWatch(router::ModelRouter& router, async::ThreadPool& pool, async::Timers& timers)
       : router_(router), pool_(pool), timers_(timers) {}
 
-  // Looks every ten seconds, until it is cancelled. A disk that hangs holds it up, and nobody else.
+  // Checks every ten seconds, until it is cancelled. A hanging disk blocks only this task.
   async::Task<void> run();
   async::Task<void> look();
 
-  // Of models in memory, as of the last look. On any loop.
+  // Changes of models in memory at the last check. On any loop.
   std::vector<FileChange> changes() const;
   router::NoticePtr state() const override;
 
@@ -44,10 +44,10 @@ class FileWatch final : public router::EventSource {
   async::Timers& timers_;
   mutable std::mutex mutex_;
   std::vector<FileChange> changes_;
-  std::shared_ptr<void> tells_;  // since there was a change to tell of
+  std::shared_ptr<void> tells_;  // registered as an event source since the first change
 };
 
-// The member `files`, where there is anything to say.
+// The member `files`, if there are changes.
 void write_changed_files(json::Writer& out, const std::vector<FileChange>& changes);
 
 }  // namespace corral::api

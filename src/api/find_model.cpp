@@ -8,13 +8,13 @@
 namespace corral::api {
 namespace {
 
-// One that this machine's disk hadn't when it was looked at last: another node's, or there since. Only for what no node
-// knows the disk is looked at again before the answer: who asks for a model of another node doesn't wait for it.
+// A name that the last scan of this disk didn't find: a model of another node, or a new file. The disk is scanned
+// before the answer only if no node has the name, so requests for models of other nodes wait for no disk.
 async::Task<Result<backends::ModelPtr>> find_unknown(ApiContext& context, std::string name) {
   if (context.elsewhere == nullptr) co_return co_await context.models.find(std::move(name));
   auto elsewhere = context.elsewhere->find(name);
   if (elsewhere) {
-    co_await context.models.catalog();  // has the disk looked at, and doesn't wait
+    co_await context.models.catalog();  // starts a scan if necessary, without a wait
     const auto* far = fleet::as_remote_model(**elsewhere);
     if (far == nullptr || far->here_as.empty()) co_return elsewhere;
     auto here = context.models.find_known(far->here_as);
@@ -22,7 +22,7 @@ async::Task<Result<backends::ModelPtr>> find_unknown(ApiContext& context, std::s
   }
   auto here = co_await context.models.find(std::move(name));
   if (here || here.error().code != models::errc::model_not_found) co_return here;
-  // What others know of the name says more than that nobody has it.
+  // Errors of other nodes about the name are more specific than "not found".
   co_return elsewhere.error().code == models::errc::model_not_found ? here : elsewhere;
 }
 

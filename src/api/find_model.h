@@ -1,16 +1,16 @@
-// The model that a name means, on this machine's disk or in its mesh.
+// Finds the model of a name, on this machine's disk or in its mesh.
 #pragma once
 
 #include "api/context.h"
 
 namespace corral::api {
 
-// What requests of that name go to: a model of this disk, else one that other nodes have (fleet::as_remote_model).
-// Errors: those of ModelFinder::find() and fleet::RemoteModels::find().
+// The model for requests with this name: one of this disk, else one of other nodes (fleet::as_remote_model). Errors:
+// those of ModelFinder::find() and fleet::RemoteModels::find().
 async::Task<Result<backends::ModelPtr>> find_model(ApiContext& context, std::string name);
 
-// One of this disk, for what no other node can be asked. Errors: the same; of what only others have,
-// models::errc::model_not_found, which says who.
+// A model of this disk, for operations that only this node can do. Errors: the same; for models that only other nodes
+// have, models::errc::model_not_found, which names the nodes.
 async::Task<Result<backends::ModelPtr>> find_own_model(ApiContext& context, std::string name);
 
 }  // namespace corral::api

@@ -1,4 +1,4 @@
-// Transcripts for clients that want events, of backends that answer all at once: pings while it takes, then the text.
+// Transcripts as events, for backends that answer all at once: pings while the backend works, then the text.
 #pragma once
 
 #include "async/timer.h"
@@ -8,8 +8,8 @@ namespace corral::api {
 
 bool is_events(const http::Response& answer);
 
-// `answering` ends with a transcript that was told (dialects/audio/transcription.h), with events of the backend's own,
-// or with a no: that has its status if it comes within a second, else it is one event.
+// `answering` returns a translated transcript (dialects/audio/transcription.h), the backend's own events, or an error.
+// An error within a second has its own status; later it is one event.
 async::Task<http::Response> heard_as_events(async::Timers& timers, async::Task<http::Response> answering);
 
 }  // namespace corral::api

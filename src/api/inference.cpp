@@ -1,5 +1,5 @@
-// Inference endpoints: read the body in its dialect, find the model, hand the request to the forwarder, tell the answer
-// in the dialect. Nothing here depends on which dialect or endpoint it is.
+// Inference endpoints: read the body in its dialect, find the model, forward the request, translate the answer. This
+// code is the same for all dialects and endpoints.
 #include <algorithm>
 #include <optional>
 
@@ -31,12 +31,12 @@ namespace {
 
 using dialects::Endpoint;
 
-// For messages: the path as it stands in the documentation.
+// For messages: the path as in the documentation.
 std::string_view shown_path(const Endpoint& endpoint) {
   return endpoint.path.starts_with('/') ? endpoint.path.substr(1) : endpoint.path;
 }
 
-// So that the turns of a conversation go to one node. Of this machine's own models nobody asks.
+// Keeps the turns of a conversation at one node. Unused for this machine's own models.
 std::uint64_t conversation_of(const models::ModelInfo& model, const http::Headers& headers, std::string_view body,
                               std::string_view client) {
   if (!fleet::is_remote(model)) return 0;
@@ -44,13 +44,13 @@ std::uint64_t conversation_of(const models::ModelInfo& model, const http::Header
   return session.empty() ? fleet::conversation_of(body, client) : fleet::session_number(session, client);
 }
 
-// Whether a request may have its model loaded, unless it says itself that it mustn't.
+// Whether a request may load its model, unless its header forbids it.
 bool may_load(const http::Request& request) {
   const auto said = http::query_value(request.head.query(), "autoload").value_or("true");
   return said == "true" || said == "1";
 }
 
-// Where it may not: the model is in memory already, or about to be. Errors: bad_value.
+// For a request that may not load: the model must be in memory, or be loading. Errors: bad_value.
 async::Task<Result<>> in_memory(ApiContext& context, const models::ModelInfo& model) {
   const auto report = co_await context.router.report();
   const auto named = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model.name; };
@@ -62,13 +62,13 @@ async::Task<Result<>> in_memory(ApiContext& context, const models::ModelInfo& mo
                  "model");
 }
 
-// What a request may say of the context: what its model can't have, a modest client doesn't get.
+// The requested context, at most what the model supports.
 std::uint64_t context_of(const dialects::Canonical& asked, const models::ModelInfo& model) {
   const auto trained = model.traits.context_length;
   return asked.modest_context && trained > 0 ? std::min(asked.about.context, trained) : asked.about.context;
 }
 
-// Large answers are told beside the loop: of embeddings they may have many megabytes.
+// Large answers are translated off the loop: embeddings may have many megabytes.
 async::Task<http::Response> tell(ApiContext& context, http::Response answer,
                                  std::unique_ptr<dialects::ResponseTranslator> teller, dialects::AtEnd at_end,
                                  dialects::Begun begun, std::shared_ptr<const dialects::OwnNames> names) {
@@ -82,7 +82,7 @@ async::Task<http::Response> tell(ApiContext& context, http::Response answer,
   co_return co_await context.body_threads->run(std::move(work));
 }
 
-// With what the server was told of requests that say nothing. Large bodies beside the loop, too.
+// Adds the default values of request fields. Large bodies off the loop, too.
 async::Task<std::string> completed(ApiContext& context, std::string body, protocol::Ask ask) {
   if (body.size() <= kSmallBody || context.body_threads == nullptr)
     co_return with_defaults(std::move(body), context.request_defaults, ask);
@@ -92,13 +92,13 @@ async::Task<std::string> completed(ApiContext& context, std::string body, protoc
   co_return co_await context.body_threads->run(std::move(work));
 }
 
-// The name under which a stream goes on when its client is away; empty: it doesn't.
+// The name of a stream that continues after its client disconnects; empty: it doesn't.
 KeptStreams::Name kept_name(const http::Request& request) {
   const auto id = request.head.headers.get(kConversationId);
   return {request.caller.key, id.size() <= kLongestConversationId ? std::string(id) : std::string()};
 }
 
-// A model that isn't here is fetched first.
+// Downloads a missing model first.
 async::Task<http::Response> forwarded(ApiContext& context, std::string to_fetch, std::optional<ModelType> type,
                                       std::string path, router::ForwardRequest forward, NotePtr note) {
   auto answering = to_fetch.empty()
@@ -108,7 +108,7 @@ async::Task<http::Response> forwarded(ApiContext& context, std::string to_fetch,
   co_return note->counted(std::move(answer));
 }
 
-// A request whose body was read and whose model is known.
+// A request with a parsed body and a known model.
 struct ReadRequest {
   http::Request request;
   dialects::Canonical canonical;
@@ -117,9 +117,9 @@ struct ReadRequest {
   NotePtr note;
   MonoTime began;
   protocol::Ask ask = protocol::Ask::chat;
-  bool background = false;             // others go first
-  std::string to_fetch = {};           // the name of a model that comes first; empty: it is here
-  std::optional<ModelType> type = {};  // what the model has to be
+  bool background = false;             // runs after others
+  std::string to_fetch = {};           // the name of a model to download first; empty: it is on this disk
+  std::optional<ModelType> type = {};  // required type of the model
   // Called when a model works on it.
   std::function<void()> started = {};
 };
@@ -127,7 +127,7 @@ struct ReadRequest {
 async::Task<http::Response> carry_out(ApiContext& context, const Endpoint& endpoint, ReadRequest work) {
   auto& [request, asked, model, place, note, began, ask, background, to_fetch, type, started] = work;
   auto teller = endpoint.tell != nullptr ? endpoint.tell(asked) : nullptr;
-  // Where it is kept for less, it mustn't leave before it has answered.
+  // If the requested time is short, the model must stay until it has answered.
   const auto keep = asked.only_keeps ? std::nullopt : keep_of(asked, request.caller, *model);
   dialects::AtEnd at_end;
   if (teller) {
@@ -144,7 +144,7 @@ async::Task<http::Response> carry_out(ApiContext& context, const Endpoint& endpo
   const auto answers_as = !teller && lm_studio::is_path(request.head.path()) ? model : nullptr;
   const auto& about = asked.about;
   const auto wanted = context_of(asked, *model);
-  // What is told in another dialect would come back in the canonical one.
+  // An answer in another dialect isn't kept, because a later reader would get the canonical form.
   const bool keeps = about.stream && endpoint.streams && !teller && endpoint.tell_sound == nullptr;
   auto kept = keeps ? kept_name(request) : KeptStreams::Name();
   router::ForwardRequest forward{.model = std::move(model),
@@ -178,7 +178,7 @@ async::Task<http::Response> carry_out(ApiContext& context, const Endpoint& endpo
   co_return co_await std::move(telling);
 }
 
-// An answer that nobody waits for is its note's last owner.
+// A background answer is the last owner of its note.
 async::Task<http::Response> noted_answer(ApiContext& context, const Endpoint& endpoint, ReadRequest work) {
   const auto note = work.note;
   auto answering = carry_out(context, endpoint, std::move(work));
@@ -186,7 +186,7 @@ async::Task<http::Response> noted_answer(ApiContext& context, const Endpoint& en
   co_return note->answered(std::move(response));
 }
 
-// `note` goes away with an answer that isn't made here.
+// `note` is moved away if the answer is made elsewhere.
 async::Task<http::Response> infer(ApiContext& context, const Endpoint& endpoint, http::Request request, NotePtr& note) {
   const auto began = context.timers.now();
   auto place = place_of(context, request.caller);
@@ -239,7 +239,7 @@ async::Task<http::Response> infer(ApiContext& context, const Endpoint& endpoint,
   if (keeping && keeping->in_background()) {
     note.reset();
     const auto& canonical = work.canonical;
-    const auto bytes = canonical.body.size() + keeping->wish().input.size();
+    const auto bytes = canonical.body.size() + keeping->storage().input.size();
     auto shown = shown_in_background(canonical);
     auto begin = [&context, &endpoint, work = std::move(work)](std::function<void()> started) mutable {
       work.started = std::move(started);

@@ -1,4 +1,4 @@
-// Requests that bring files: sound to be written down, pictures to be changed.
+// Requests with files: sound to transcribe, pictures to change.
 #include "api/answer_of_model.h"
 #include "api/heard_stream.h"
 #include "api/inference_parts.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kLargestHeld = 64ull << 20;  // of an answer
 
-// Asks, and tells what is answered.
+// Forwards the request and translates the whole answer.
 async::Task<http::Response> asked_whole(ApiContext& context, const dialects::Endpoint& endpoint,
                                         dialects::Canonical asked, router::ForwardRequest forward, NotePtr note) {
   auto answer = co_await answer_of_model(context, std::move(forward));

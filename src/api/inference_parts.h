@@ -1,4 +1,4 @@
-// What requests with bodies of JSON and requests with forms have in common.
+// Shared code for requests with JSON bodies and requests with forms.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace corral::api {
 
-// Of that type, where one is needed. Errors: those of model_of_request(), wrong_model_type.
+// Finds the model; it has this type if one is given. Errors: those of model_of_request(), wrong_model_type.
 async::Task<Result<backends::ModelPtr>> model_for(ApiContext& context, const dialects::Endpoint& endpoint,
                                                   std::string name, std::optional<ModelType> type);
 
-// A request whose body is a form with files (dialects/form.h): read to its end before a model is loaded for it.
+// A request with a form with files (dialects/form.h). The form is read to its end before its model is loaded.
 async::Task<http::Response> infer_form(ApiContext& context, const dialects::Endpoint& endpoint, http::Request request,
                                        NotePtr note);
 

@@ -31,7 +31,7 @@ async::Task<http::Response> unload(ApiContext& context, const http::Caller& call
     co_return dialects::error_response(error);
   }
   const auto unloaded = co_await context.router.unload(model->name);
-  // One that isn't there is what the client wanted.
+  // If the model isn't loaded, the client's goal is reached.
   if (!unloaded && unloaded.error().code != residency::errc::not_loaded)
     co_return dialects::error_response(unloaded.error());
   if (unloaded && context.node != nullptr) {
@@ -57,7 +57,7 @@ std::optional<Millis> keep_of(const dialects::Canonical& asked, const http::Call
 
 async::Task<http::Response> keep_alone(ApiContext& context, http::Request& request, const dialects::Canonical& asked,
                                        backends::ModelPtr model) {
-  // Another node loads its model with the first request.
+  // Another node loads its model for the first request.
   if (fleet::is_remote(*model)) co_return done(asked.keep == Millis(0) ? "unload" : "load");
   if (asked.keep == Millis(0)) {
     auto unloading = unload(context, request.caller, std::move(model));

@@ -1,7 +1,7 @@
-// The keys of a running server: what the file says and the settings' own key, as one table that is replaced as a whole.
-// When keys were last used is kept in memory and written now and then.
+// The keys of a running server: the key file and the settings' own key, as one table that is replaced as a whole. Times
+// of use are kept in memory and written from time to time.
 //
-// On any thread; the mutex that guards the table is never held while a disk is asked.
+// On any thread; the mutex of the table is never held during disk access.
 #pragma once
 
 #include <filesystem>
@@ -16,27 +16,27 @@ namespace corral::api {
 
 class KeyStore {
  public:
-  // Errors: those of config::read_key_file(). A server whose keys can't be read must not start as if there were none.
+  // Errors: those of config::read_key_file(). A server with an unreadable key file must not start without keys.
   static Result<std::unique_ptr<KeyStore>> open(std::filesystem::path file, std::filesystem::path uses_file,
                                                 std::string api_key);
 
   std::shared_ptr<const KeyTable> table() const;
-  // Another key of the settings.
+  // Sets the key of the settings.
   void set_api_key(std::string api_key);
-  // Somebody has written the file. What can't be read leaves the keys as they are, and the log says so; a file that is
-  // gone does, too: only a server that is started without one asks nobody.
+  // Reads the changed file. If the file is unreadable or missing, the keys stay and a warning is logged: only a server
+  // that starts without a key file needs no key.
   void reread();
 
-  // The file, changed. These block for a few system calls. Errors: those of config/key_file.h.
+  // Change the file, and block for a few system calls. Errors: those of config/key_file.h.
   Result<config::NewKey> create(std::string name, config::Scopes scopes, config::KeyTerms terms, WallTime now);
   Result<config::RevokedKey> revoke(std::string_view which);
   Result<config::KeyList> list() const;
 
-  // Writes when keys were last used, if any was since the last time. Blocks for a few system calls.
+  // Writes the times of use, if any changed. Blocks for a few system calls.
   void save_uses();
 
-  // Called with every new table, in order, on the thread that made it; it may not change them. Set it before anybody
-  // else may call.
+  // Called with every new table, in order, on the thread that made it. The callback may not change keys. Set it before
+  // other threads use the store.
   void on_change(std::function<void(std::shared_ptr<const KeyTable>)> changed) { changed_ = std::move(changed); }
 
  private:
@@ -48,8 +48,7 @@ class KeyStore {
   const std::filesystem::path uses_file_;
   std::function<void(std::shared_ptr<const KeyTable>)> changed_;
 
-  std::mutex
-      replacing_;  // held from reading the file to the call-back: what was read later must not be replaced by older
+  std::mutex replacing_;  // held from reading the file to the callback, so that no older table replaces a newer one
   mutable std::mutex mutex_;
   std::string api_key_;
   std::optional<config::KeyList> keys_;

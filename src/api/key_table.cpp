@@ -24,7 +24,7 @@ std::optional<KeyTable::Found> KeyTable::find(std::string_view sent, WallTime no
   const auto id = config::id_in(sent);
   if (!id) return std::nullopt;
   const auto entry = entries_.find(*id);
-  // Hashed in any case: how long it takes doesn't tell whether there is such an identifier.
+  // Hashed in any case, so that the time doesn't reveal whether the identifier exists.
   const auto digest = config::digest_of(salt_, sent);
   if (entry == entries_.end() || !same_secret(digest, entry->second.digest)) return std::nullopt;
   entry->second.used.store(epoch_millis(now), std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// The keys that count at one moment, made for looking them up: one hash and one comparison for a key of the file,
-// whatever is sent. Immutable but for the times of use; safe on every loop.
+// An immutable table of keys with fast lookup: one hash and one comparison for a key of the file, for any input. Only
+// the times of use change; safe on every loop.
 #pragma once
 
 #include <atomic>
@@ -14,28 +14,27 @@
 
 namespace corral::api {
 
-// How the key of the settings is called where keys have identifiers.
+// Identifier of the settings' key.
 inline constexpr std::string_view kSettingsKey = "api_key";
 
 class KeyTable {
  public:
-  // Nobody is asked for a key.
+  // No key is required.
   KeyTable() = default;
-  // `api_key` has all rights; empty: there is none. No list: there is no file of keys. `uses`: as far as they are
-  // known.
+  // `api_key` has all rights; empty: none. No list: there is no key file. `uses`: known times of use.
   KeyTable(std::string api_key, const std::optional<config::KeyList>& keys, const config::KeyUses& uses);
 
-  // Nobody comes in without a key. False: everybody is known.
+  // True: every request needs a key. False: no key is required.
   bool asks() const { return asks_; }
   struct Found {
-    std::string_view id;  // valid as long as the table
+    std::string_view id;  // valid while the table lives
     std::uint32_t rights = 0;
   };
-  // What the key with this identifier was made with; nothing special for one that isn't there any more.
+  // The terms of this key; defaults for an unknown key.
   config::KeyTerms terms(std::string_view id) const;
-  // Notes that the key was used. Takes the same time for each wrong key of the right form.
+  // Records the time of use. Takes the same time for each wrong key of the right form.
   std::optional<Found> find(std::string_view sent, WallTime now) const;
-  // By identifier; keys that were never used are left out.
+  // By identifier, without keys that were never used.
   config::KeyUses uses() const;
 
  private:

@@ -68,7 +68,7 @@ async::Task<Result<json::Peek>> checked_body(ApiContext& context, http::Request&
 
 namespace {
 
-constexpr std::size_t kShownName = 64;  // bytes of a name that a client made up
+constexpr std::size_t kShownName = 64;  // bytes of an unknown name in messages
 
 }  // namespace
 
@@ -87,28 +87,28 @@ Result<> check_members(json::View body, const protocol::FieldTable& fields) {
   return fine;
 }
 
-Result<router::OptionPatch> option_wish_of(json::View body) {
+Result<router::OptionPatch> option_patch_of(json::View body) {
   const auto object = json::parse(body.text());
   if (!object) return std::unexpected(object.error());
-  router::OptionPatch wish(config::read_load_options(*object));
+  router::OptionPatch wanted(config::read_load_options(*object));
   body.each_member([&](std::string_view name, json::View value) {
     const auto* option = config::find_load_option(name);
-    if (option && !option->internal && value.is_null()) wish.unset.push_back(option);
+    if (option && !option->internal && value.is_null()) wanted.unset.push_back(option);
     return true;
   });
-  if (!wish.set.llamacpp_args) return wish;
-  const auto said = config::parse_llama_args(*wish.set.llamacpp_args);
+  if (!wanted.set.llamacpp_args) return wanted;
+  const auto said = config::parse_llama_args(*wanted.set.llamacpp_args);
   if (!said) return std::unexpected(said.error());
-  return wish;
+  return wanted;
 }
 
-async::Task<Result<router::OptionPatch>> allowed_wish_of(ApiContext& context, const http::Caller& caller,
-                                                         json::View body) {
-  auto wish = option_wish_of(body);
-  if (!wish || context.files == nullptr) co_return wish;
-  const auto allowed = co_await context.files->check(caller, wish->set);
+async::Task<Result<router::OptionPatch>> allowed_patch_of(ApiContext& context, const http::Caller& caller,
+                                                          json::View body) {
+  auto wanted = option_patch_of(body);
+  if (!wanted || context.files == nullptr) co_return wanted;
+  const auto allowed = co_await context.files->check(caller, wanted->set);
   if (!allowed) co_return std::unexpected(allowed.error());
-  co_return wish;
+  co_return wanted;
 }
 
 }  // namespace corral::api

@@ -1,5 +1,4 @@
-// The body of a `load`, and of everything else that names load options: the fields of the table in
-// config/load_options.h, checked and read.
+// Checks and reads bodies with load options (`load` and others): the fields of the table in config/load_options.h.
 #pragma once
 
 #include "api/context.h"
@@ -11,22 +10,22 @@
 
 namespace corral::api {
 
-// Of POST load: model_name (or model, as elsewhere), the load options, pinned, save_options, stream.
+// Of POST load: model_name (or model), the load options, pinned, save_options, stream.
 const protocol::FieldTable& load_fields();
 
-// The body of a request, if it fits the table. An empty one may pass for {}.
+// The body of a request, if it fits the table. `may_be_empty`: an empty body counts as {}.
 async::Task<Result<json::Peek>> checked_body(ApiContext& context, http::Request& request,
                                              const protocol::FieldTable& fields, bool may_be_empty = false);
 
-// Refuses a member that `fields` don't have, and names the nearest one that they do: what nobody knows would be without
-// effect, and may well have been misspelt. Error: protocol::errc::unsupported_value.
+// Rejects a member that `fields` don't have, and names the nearest valid one: an unknown member has no effect and is
+// probably misspelt. Error: protocol::errc::unsupported_value.
 Result<> check_members(json::View body, const protocol::FieldTable& fields);
 
-// What a checked body says of load options: values, and null for those where what is saved shall not count. Errors:
+// The load options of a checked body: values, and null for options whose saved value is ignored. Errors:
 // config::errc::invalid_value, for llamacpp_args.
-Result<router::OptionPatch> option_wish_of(json::View body);
-// The same, and whether this caller may name the files that are in it. Errors: those of FileGate::check() too.
-async::Task<Result<router::OptionPatch>> allowed_wish_of(ApiContext& context, const http::Caller& caller,
-                                                         json::View body);
+Result<router::OptionPatch> option_patch_of(json::View body);
+// The same, and checks that the caller may name the files in it. Errors: those of FileGate::check() too.
+async::Task<Result<router::OptionPatch>> allowed_patch_of(ApiContext& context, const http::Caller& caller,
+                                                          json::View body);
 
 }  // namespace corral::api

@@ -61,14 +61,14 @@ async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, st
     auto finding = name.empty() ? unnamed_model_now(context, type) : find_model(context, std::move(name));
     co_return co_await std::move(finding);
   }
-  // Without a look at the disk for each foreign name.
+  // Avoids a scan of the disk for each remote name.
   if (!name.empty() && context.elsewhere != nullptr && !context.models.find_known(name)) {
     auto elsewhere = context.elsewhere->find(name);
     if (elsewhere) co_return elsewhere;
   }
   const auto catalog = co_await context.models.catalog();
   if (!catalog->models().empty()) co_return catalog->models().front();
-  co_return co_await find_model(context, std::move(name));  // which says why
+  co_return co_await find_model(context, std::move(name));  // which returns the error
 }
 
 }  // namespace corral::api

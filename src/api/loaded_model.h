@@ -1,4 +1,4 @@
-// Which model a request means that names none.
+// Chooses the model for a request that names none.
 #pragma once
 
 #include <optional>
@@ -7,16 +7,15 @@
 
 namespace corral::api {
 
-// Of the models of this type, or of all: the only one in memory, else the only one there is, loaded or not. One that is
-// on its way out of memory doesn't count as loaded. Pure. Errors: protocol::errc::missing_field, which lists names to
-// choose from.
+// Among the models of this type, or of all types: the only one in memory, else the only one in the catalog. An instance
+// that is being stopped isn't in memory. Pure. Errors: protocol::errc::missing_field, which lists names to choose from.
 Result<backends::ModelPtr> unnamed_model(const router::Report& report, const models::Catalog& catalog,
                                          std::optional<ModelType> type);
-// The same of how things stand now.
+// The same with the current report and catalog.
 async::Task<Result<backends::ModelPtr>> unnamed_model_now(ApiContext& context, std::optional<ModelType> type);
 
-// The model that requests of that name go to; "": they name none. Where the server was given one model it is that one
-// for every name that isn't another's. Errors: those of find_model() and unnamed_model().
+// The model for requests with this name; "": no name. If the server was started with one model, it is that model for
+// every name that no other model has. Errors: those of find_model() and unnamed_model().
 async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, std::string name,
                                                          std::optional<ModelType> type);
 

@@ -43,7 +43,7 @@ void ModelFinder::scan() {
       done = std::exchange(running_, std::move(next_));
       more = running_ != nullptr;
     }
-    // Nothing of the event stays here: its loop may end as soon as it is set.
+    // Keep no reference to the event here: its loop may end as soon as it is set.
     for (auto& [executor, event] : done->waiting)
       async::asio::post(executor, [wake = std::move(event)] { wake->set(); });
   }
@@ -67,12 +67,12 @@ async::Task<Result<models::Catalog::Model>> ModelFinder::find(std::string name) 
   auto known = find_known(name);
   if (known) co_return known;
   if (is_stale(timers_.now())) co_await await_scan(false);
-  // Also when there was nothing to do: a scan may have ended since the first look.
+  // Even without a scan here: another one may have ended since the first lookup.
   co_return find_known(name);
 }
 
 async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::catalog() {
-  // Before the first scan there is nothing to answer with.
+  // Before the first scan there is no catalog.
   if (last_scan_.load() == MonoTime::min()) co_return co_await fresh_catalog();
   if (is_stale(timers_.now())) {
     const std::scoped_lock lock(mutex_);

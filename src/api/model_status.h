@@ -1,4 +1,4 @@
-// "status.value" of a model: what its server's state means to a client. Pure.
+// "status.value" of a model: the instance state in the clients' terms. Pure.
 #pragma once
 
 #include <string_view>

@@ -23,7 +23,7 @@ constexpr std::string_view kAbout =
     "under /api/v0 have LM Studio's format). Unknown fields are ignored. A key is required only if the server has "
     "keys.";
 
-// What bodies are checked by, beside what is in protocol/docs.h.
+// Field tables of bodies that protocol/docs.h doesn't list.
 const protocol::FieldTable* more_bodies(std::string_view path) {
   namespace ollama = dialects::ollama;
   if (path == "/api/chat") return &ollama::chat_fields();
@@ -43,7 +43,7 @@ const protocol::FieldTable* more_bodies(std::string_view path) {
   return nullptr;
 }
 
-// Paths that mean the same as one of the tables' have its name.
+// The table's name for a path with the same meaning.
 std::string_view table_name(std::string_view path) {
   if (path == "/completions") return "completion";  // llama-server's, which isn't OpenAI's
   if (path == "/embeddings") return "embedding";
@@ -120,7 +120,7 @@ std::string needs_text(std::uint32_t needs) {
 constexpr std::string_view kAdapterSchema =
     R"({"type":"object","required":["id"],"properties":{"id":{"type":"integer"},"scale":{"type":"number"}}})";
 
-// What may stand behind the path. A route reads what it has here with http::query_value().
+// Query parameters. A route reads them with http::query_value().
 struct QueryRow {
   std::string_view method, path, name, schema, what;
 };
@@ -298,7 +298,7 @@ class Description {
   std::string text_;
   json::Writer out_;
   std::map<std::string, std::vector<const http::Route*>> paths_;
-  std::map<const protocol::FieldTable*, std::string> schemas_;  // those that bodies have referred to
+  std::map<const protocol::FieldTable*, std::string> schemas_;  // referenced by bodies
 };
 
 }  // namespace

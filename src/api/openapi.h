@@ -1,5 +1,5 @@
-// GET /openapi.json: the API as an OpenAPI 3.1 description, made once of the routes, the rights they need and the
-// tables of fields that bodies are checked by. Pure.
+// GET /openapi.json: the API as an OpenAPI 3.1 description, made once from the routes, their rights and the field
+// tables that check bodies. Pure.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@
 
 namespace corral::api {
 
-// `routes` with their rights. Of a path under several core prefixes the one under /v1 stands for all.
+// `routes` with their rights. If a path exists under several core prefixes, only the one under /v1 is listed.
 std::string openapi_description(std::span<const http::Route> routes, std::string_view version);
 
-// A table of fields as a JSON schema. What the rules between fields say isn't in it.
+// A table of fields as a JSON schema, without the rules between fields.
 void write_schema(json::Writer& out, const protocol::FieldTable& table);
 
 }  // namespace corral::api

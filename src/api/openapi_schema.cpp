@@ -21,7 +21,7 @@ constexpr auto kNames = std::to_array<std::pair<Kinds, std::string_view>>({
 
 bool is(const Field& field, unsigned kind) { return (field.kinds & kind) != 0; }
 
-// "type"; nothing where anything goes.
+// "type"; nothing if any type is valid.
 void write_types(json::Writer& out, unsigned kinds, bool or_null) {
   if (kinds == protocol::kAny) return;
   out.key("type").begin_array();
@@ -43,7 +43,7 @@ void write_range(json::Writer& out, const Field& field) {
 }
 
 void write_lengths(json::Writer& out, const Field& field) {
-  // There it counts bytes, here characters: never more of these.
+  // The table counts bytes, the schema characters, which are never more.
   if (is(field, protocol::kString)) {
     if (field.min_size > 0) out.field("minLength", 1);
     if (field.max_bytes != protocol::kNoLimit) out.field("maxLength", field.max_bytes);

@@ -1,4 +1,4 @@
-// Sound in forms that backends don't read is converted first, where there is a program for it.
+// Converts sound in formats that backends don't read, if a converter is available.
 #pragma once
 
 #include "api/context.h"
@@ -6,8 +6,8 @@
 
 namespace corral::api {
 
-// Files of sound in `form` that backends can't read as they are become wav. Errors: unsupported_value where nothing
-// converts them, bad_value where that didn't work: they are no sound.
+// Converts files of sound in `form` that backends can't read to wav. Errors: unsupported_value if there is no
+// converter, bad_value if the conversion failed: the file isn't sound.
 async::Task<Result<>> make_plain(ApiContext& context, dialects::Form& form);
 
 }  // namespace corral::api

@@ -1,4 +1,4 @@
-// What stands behind a path, read. Pure functions.
+// Reads query strings. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace corral::api {
 // "'name' must be WHAT, not 'value'"
 std::unexpected<Error> wrong_query(std::string_view name, std::string_view what, std::string_view value);
 
-// A whole number from `least` to `most`; none: it isn't said. Errors: protocol::errc::bad_value.
+// A whole number from `least` to `most`; nothing: absent. Errors: protocol::errc::bad_value.
 Result<std::optional<std::int64_t>> query_number(std::string_view query, std::string_view name, std::int64_t least,
                                                  std::int64_t most);
-// true or false, the latter where it isn't said. Errors: the same.
+// true or false (default). Errors: the same.
 Result<bool> query_flag(std::string_view query, std::string_view name);
 
 }  // namespace corral::api

@@ -1,4 +1,5 @@
-// Places for clients that stay and read what happens: each costs little, but what happens is written for each of them.
+// Limits clients that stay connected and read events: each costs little memory, but each event is written for each of
+// them.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@ class ReaderPlaces {
  public:
   explicit ReaderPlaces(std::size_t limit) : limit_(limit) {}
 
-  // To be held as long as somebody reads. `places` lives as long as any of them. Errors: too_many_readers.
+  // Hold it while the client reads. `places` lives as long as any place. Errors: too_many_readers.
   static Result<std::shared_ptr<void>> take(const std::shared_ptr<ReaderPlaces>& places) {
     if (places->taken_.fetch_add(1) >= places->limit_) {
       places->taken_.fetch_sub(1);

@@ -34,7 +34,7 @@ const protocol::FieldTable* fields_of(Ask ask) {
   }
 }
 
-// Who says one of these says something of the others.
+// A body with one of these fields sets the others, too.
 constexpr std::array<std::array<std::string_view, 4>, 4> kTogether = {{
     {"n_predict", "max_tokens", "max_completion_tokens", ""},
     {"grammar", "json_schema", "response_format", "tools"},
@@ -58,7 +58,7 @@ std::string with_defaults(std::string body, const std::string& defaults, Ask ask
   const auto given = json::Peek::open(body);
   const auto wanted = json::Peek::open(defaults);
   if (fields == nullptr || !given || !wanted || !given->root().is_object()) return body;
-  // At the end, where a member counts that stands there twice: of a null nothing is left.
+  // At the end: the last of equal members is used, so a null there is replaced.
   std::string added;
   wanted->root().each_member([&](std::string_view name, json::View value) {
     if (fields->find(name) == nullptr || says(given->root(), name)) return;

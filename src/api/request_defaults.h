@@ -1,4 +1,4 @@
-// What the server was told that requests mean where they say nothing. Pure.
+// Default values of request fields, from the settings. Pure.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace corral::api {
 
-// `body`, a canonical one that was checked, with those members of `defaults` (a JSON object that was checked) that are
-// fields of what is asked and that the body says nothing of. Two fields that mean the same are one.
+// Adds to `body`, a checked canonical body, the members of `defaults` (a checked JSON object) that are fields of the
+// operation and absent in the body. Two names of the same field count as one.
 std::string with_defaults(std::string body, const std::string& defaults, protocol::Ask ask);
 
 }  // namespace corral::api

@@ -38,7 +38,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "detokenize", kInference},
     {"POST", "responses", kInference},
     {"POST", "responses/input_tokens", kInference},
-    // Of what others' keys have made, nobody finds anything.
+    // Each key finds only its own.
     {"GET", "responses/{id}", kInference},
     {"DELETE", "responses/{id}", kInference},
     {"POST", "responses/{id}/cancel", kInference},
@@ -81,7 +81,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "props", kEither},
     {"POST", "props", kAdmin},
     {"GET", "lora-adapters", kEither},
-    {"POST", "lora-adapters", kAdmin},  // answers to others change
+    {"POST", "lora-adapters", kAdmin},  // changes the answers to other clients
     {"GET", "openapi.json", kEither},
     {"GET", "health", kEither},
     {"GET", "stats", kEither},
@@ -92,17 +92,17 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"DELETE", "stream", kInference},
     {"POST", "streams/lookup", kInference},
     {"POST", "slots/{id}", kInference},
-    // Of others' requests these show, and end, none to who isn't an admin.
+    // Callers without admin rights see and cancel only their own requests.
     {"GET", "requests", kEither},
     {"POST", "requests/{id}/cancel", kEither},
     {"GET", "activity", kEither},
     {"GET", "activity/{id}/capture", kAdmin},
 
     {"POST", "load", kAdmin},
-    {"POST", "estimate", kAdmin},  // it may start a process, for which loads wait
+    {"POST", "estimate", kAdmin},  // it may start a process, which delays loads
     {"POST", "unload", kAdmin},
-    {"POST", "verify", kAdmin},  // it reads all there is, and may rename files
-    // They go out, fill the disk or empty it, or say what is called how.
+    {"POST", "verify", kAdmin},  // it reads all files, and may rename them
+    // They use the network, fill or empty the disk, or change names.
     {"POST", "pull", kAdmin},
     {"GET", "pull/variants", kAdmin},
     {"GET", "registry/search", kAdmin},
@@ -122,7 +122,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "internal/config/defaults", kAdmin},
     {"POST", "internal/set", kAdmin},
 
-    // Addresses, names and memory of machines, and who is let in.
+    // Addresses, names and memory of machines, and membership.
     {"GET", "mesh", kAdmin},
     {"POST", "mesh/create", kAdmin},
     {"POST", "mesh/join", kAdmin},
@@ -173,7 +173,7 @@ void protect(std::vector<http::Route>& routes) {
 
 http::Response refuse_caller(const http::Request& request) {
   if (request.caller.rights != 0) {
-    // A path that isn't there lacks none; only admins may know that.
+    // An unknown path needs no right; only admins learn that it is unknown.
     const auto lacks = request.caller.lacks;
     const auto scope = config::name_of(lacks == kInference ? config::Scope::inference : config::Scope::admin);
     const Error error(

@@ -1,4 +1,4 @@
-// What a caller may do, and what each route asks for.
+// The rights of callers, and the right that each route needs.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@ namespace corral::api {
 
 // Bits of http::Caller::rights and http::Route::needs.
 enum Right : std::uint32_t {
-  kInference = 1,  // to use models, and to see what there is and how it does
-  kAdmin = 2,      // to decide what is in memory and how, to see and end others' requests
-  kOwner = 4,      // an admin who has shown a key: to decide who may come in, and to name any file of the machine
+  kInference = 1,  // use models, list them and their state
+  kAdmin = 2,      // load and unload models, see and cancel requests of others
+  kOwner = 4,      // an admin with a key: manage keys, and name any file of the machine
 };
 
-// Where no key is asked for, everybody on this machine has these.
+// Rights of every caller if the server requires no key.
 inline constexpr std::uint32_t kOpenRights = kInference | kAdmin;
 
 inline bool has(const http::Caller& caller, Right right) { return (caller.rights & right) != 0; }
 
-// The rights of which a route wants one; nothing for a route that isn't in the table. `pattern` as in the list of
-// routes; the core prefixes mean the same everywhere.
+// The rights of a route, of which the caller needs one; nothing for a route that isn't in the table. `pattern` as in
+// the list of routes; all core prefixes are equal.
 struct RouteRights {
   std::string_view method, path;
   std::uint32_t needs;  // 0: none
 };
 const RouteRights* find_rights(std::string_view method, std::string_view pattern);
 
-// Puts the table's rights into routes; one that isn't in it is for admins.
+// Sets the table's rights in the routes; a route that isn't in the table is for admins.
 void protect(std::vector<http::Route>& routes);
 
-// 401 for a caller whom nobody knows, 403 for one who lacks the right that the path needs.
+// 401 for an unknown caller, 403 for one without the right that the path needs.
 http::Response refuse_caller(const http::Request& request);
 
 }  // namespace corral::api

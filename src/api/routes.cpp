@@ -56,7 +56,7 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   }
   if (context.node) add_mesh(routes, context);
   if (context.node) add_mesh_allotment(routes, context);
-  // It describes all of them, itself included.
+  // The description contains all routes, its own included.
   const auto description = std::make_shared<std::string>();
   routes.push_back(
       {"GET", "/openapi.json", [description](http::Request, http::PathParams) { return described(description); }});

@@ -1,5 +1,4 @@
-// The API as one handler: every resource contributes its routes; what a caller must have the right to for each of them
-// is a row in rights.cpp.
+// The API as one handler. Every resource contributes its routes; rights.cpp has a row with the rights of each route.
 #pragma once
 
 #include <memory>
@@ -15,7 +14,7 @@ namespace corral::api {
 void add_core(std::vector<http::Route>& routes, const char* method, std::string_view path,
               const http::RouteHandler& handler);
 
-// One function per resource, each in a file of its own. `context` must outlive the routes.
+// One function per resource, each in its own file. `context` must outlive the routes.
 void add_inference(std::vector<http::Route>& routes, ApiContext& context);        // inference.cpp
 void add_models(std::vector<http::Route>& routes, ApiContext& context);           // openai/models.cpp
 void add_voices(std::vector<http::Route>& routes, ApiContext& context);           // openai/voices.cpp

@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Members of a structured dictionary, of which the last one of a name counts.
+// Members of a structured dictionary; the last one of a name is used.
 bool says_background(std::string_view priority) {
   bool background = false;
   while (!priority.empty()) {

@@ -1,5 +1,5 @@
-// What a key and a request's head say of how requests share a server: how many at once, who may wait, and which of them
-// belong together.
+// How requests share a server, by their keys and headers: how many run in parallel, which have low priority, and which
+// belong to one session.
 #pragma once
 
 #include <string_view>
@@ -9,16 +9,16 @@
 
 namespace corral::api {
 
-// Others go first: where the key says so (config::KeyTerms), or the request, by the standard header "Priority: u=7"
-// (RFC 9218: the least urgent of eight). No request is more than its key.
+// Low priority: set by the key (config::KeyTerms), or by the request's standard header "Priority: u=7" (RFC 9218: the
+// least urgent of eight). A request can't have a higher priority than its key.
 bool in_background(const ApiContext& context, const http::Request& request);
 
-// A place among its key's requests, to be held to the end of the answer; nullptr: nobody counts them. Errors:
+// A place among its key's running requests, to be held to the end of the answer; nullptr: not limited. Errors:
 // too_many_requests.
 Result<std::shared_ptr<const void>> place_of(ApiContext& context, const http::Caller& caller);
 
-// What agents send to say which requests are of one conversation: the first of x-session-affinity, x-session-id,
-// session-id, session_id, x-conversation-id that has a value. Empty: none does.
+// The session that an agent names: the first of x-session-affinity, x-session-id, session-id, session_id,
+// x-conversation-id that has a value. Empty: none.
 std::string_view session_of(const http::Headers& headers);
 
 }  // namespace corral::api

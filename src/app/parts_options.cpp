@@ -125,8 +125,8 @@ std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
   return models;
 }
 
-downloads::DeskOptions desk_options(const config::ServeSettings& settings) {
-  downloads::DeskOptions options;
+downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings) {
+  downloads::DownloadManagerOptions options;
   options.hub = downloads::hub_settings([](std::string_view name) { return environment(std::string(name).c_str()); });
   options.downloads.at_once = static_cast<std::size_t>(settings.downloads_at_once);
   options.downloads.each.parts.at_once = static_cast<std::size_t>(settings.download_ranges);

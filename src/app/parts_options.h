@@ -35,7 +35,7 @@ Result<router::RouterOptions> router_options(const config::ServeSettings& settin
 // The descriptors as rows for the table of recipes.
 std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known);
 backends::FilesOptions file_options(async::ThreadPool& threads);
-downloads::DeskOptions desk_options(const config::ServeSettings& settings);
+downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings);
 api::ModelPlaces model_places(const config::ServeSettings& settings);
 // Folders in which requests may name files.
 std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options);

@@ -139,7 +139,7 @@ class Application {
             gateway_options(settings)),
         allotment_(loops_.home(), node_.loop().executor(), timers_, router_,
                    [this](std::string_view name) { return shelf_.find(name); }),
-        forwarder_(gateway_.lender(), timers_),
+        forwarder_(gateway_.provider(), timers_),
         models_(registry_, scan_threads_, timers_),
         gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
         verifier_(settings.state_dir / "verified-hashes.json", verify_thread_),
@@ -192,7 +192,7 @@ class Application {
       options.log_file = settings_.log_dir() / "serf.log";
       return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
     });
-    node_.use_hands({.hands = &allotment_, .disk = &holder_thread_});
+    node_.use_allotment({.actions = &allotment_, .disk = &holder_thread_});
     node_.use_copies(
         {.writes = &copy_writes_,
          .reads = &copy_reads_,
@@ -202,7 +202,7 @@ class Application {
          .inspector = &inspector_,
          .hashes = [this](const models::ModelInfo& model) { return announcer_.hashes().files_of(model); }});
     node_.use_groups(
-        {.hands = &groups_,
+        {.processes = &groups_,
          .report_to = [this](fleet::GroupReports* reports) { groups_.listen(node_.loop().executor(), reports); },
          .disk = &holder_thread_,
          .tell_requests = [this](std::vector<fleet::SplitNews> news) { gateway_.splits().tell(std::move(news)); }});

@@ -1,4 +1,4 @@
-// A way to end a task from beside it that costs nothing while nobody does: no second task waits for the order.
+// Cancels a task from outside, at no cost while no cancellation happens: no second task waits for it.
 #pragma once
 
 #include <memory>
@@ -9,20 +9,20 @@
 
 namespace corral::async {
 
-// One order to stop, given once; for the tasks of one request. On one loop; the copies are the same order.
+// One cancellation, for the tasks of one request. On one loop; copies share their state.
 class CancelSource {
  public:
   bool stopped() const { return state_->stopped; }
 
-  // Cancels the task that runs, if one does; later ones don't begin.
+  // Cancels the running task, if any; later ones don't begin.
   void stop() const {
-    const auto state = state_;  // the task may end the owner of this object
+    const auto state = state_;  // the task may destroy the owner of this object
     state->stopped = true;
     state->signal.emit(asio::cancellation_type::terminal);
   }
 
-  // The result of `task`, or nullopt when the order came first (the task is cancelled and has unwound by then). An
-  // exception of the task passes on, and cancelling the caller cancels the task. One task at a time.
+  // The result of `task`, or nullopt if stop() came first (the task is cancelled and has unwound by then). An exception
+  // of the task propagates, and cancelling the caller cancels the task. One task at a time.
   template <typename T>
   Task<std::optional<T>> run(Task<T> task) const {
     return run_under(state_, std::move(task));
@@ -42,7 +42,7 @@ class CancelSource {
     if (!ended) result.reset();
     co_return result;
   }
-  // Whether `task` came to its end; false: it was stopped.
+  // Whether `task` ended; false: it was stopped.
   static Task<bool> run_stoppable(std::shared_ptr<State> state, Task<void> task);
 
   std::shared_ptr<State> state_ = std::make_shared<State>();

@@ -1,4 +1,4 @@
-// Waiting for something to happen, on one loop.
+// Waits for events on one loop.
 #pragma once
 
 #include <deque>
@@ -35,7 +35,7 @@ class Event {
   Timer wake_;
 };
 
-// A queue between tasks of one loop. receive() ends with nullopt once closed and empty.
+// A queue between tasks of one loop. receive() returns nullopt once it is closed and empty.
 template <typename T>
 class Channel {
  public:

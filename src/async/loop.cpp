@@ -8,7 +8,7 @@ namespace corral::async {
 // Concurrency hint 1: one thread runs the loop, so its queue needs no contention handling.
 Loop::Loop() : context_(1), keep_alive_(context_.get_executor()) {}
 
-// The restart stands behind the run, so that a stop() that comes before run() isn't lost.
+// restart() comes after run(), so that an earlier stop() isn't lost.
 void Loop::run() {
   context_.run();
   context_.restart();

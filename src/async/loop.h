@@ -1,5 +1,5 @@
-// Event loops: one io_context, one thread, one queue each. What lives on a loop is only touched from that loop, so it
-// needs no lock.
+// Event loops: one io_context, one thread, one queue each. Objects of a loop are used only on that loop, so they need
+// no lock.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class Loop {
 
   // Runs until stop(). Called by exactly one thread.
   void run();
-  // Runs until nothing is left to do. For tests and programs without long-lived servers.
+  // Runs until no work is left. For tests and programs without long-lived servers.
   void drain();
   // From any thread. Work that is still queued stays queued.
   void stop();
@@ -59,7 +59,7 @@ class LoopPool {
   std::vector<std::jthread> threads_;
 };
 
-// Runs `task` to its end on a loop of its own and returns its result. For tests and for short programs.
+// Runs `task` to its end on its own loop and returns its result. For tests and for short programs.
 template <typename T>
 T run_blocking(Loop& loop, Task<T> task) {
   if constexpr (std::is_void_v<T>) {

@@ -1,6 +1,6 @@
-// What is under way between the TCP sockets of this process. A write to a socket on loopback returns before the other
-// end can read it: the kernel may deliver it later, in a thread of its own, and on a busy machine much later. So tests
-// ask the kernel what each end has sent and received.
+// Bytes in flight between the TCP sockets of this process. A write to a socket on loopback returns before the other end
+// can read it: the kernel may deliver it later, in a thread of its own, and on a busy machine much later. So tests ask
+// the kernel what each end has sent and received.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,15 @@
 
 namespace corral::async {
 
-// As struct tcp_info of linux/tcp.h, up to the last field of use here. That header can't stand beside netinet/tcp.h,
-// whose own structure ends before these fields.
+// Like struct tcp_info of linux/tcp.h, up to the last field that is used here. That header can't be included together
+// with netinet/tcp.h, which has a shorter structure.
 struct KernelTcpInfo {
   std::uint8_t state;
   std::uint8_t unused_1[7];
   std::uint32_t unused_2[2];
   std::uint32_t send_segment;
   std::uint32_t unused_3;
-  std::uint32_t unacknowledged;  // of a listener: connections that nobody has accepted
+  std::uint32_t unacknowledged;  // of a listener: connections that are not accepted yet
   std::uint32_t unused_4[19];
   std::uint64_t unused_5[3];
   std::uint64_t bytes_received;
@@ -48,7 +48,7 @@ static_assert(offsetof(KernelTcpInfo, send_segment) == 16 && offsetof(KernelTcpI
               offsetof(KernelTcpInfo, not_sent) == 144 && offsetof(KernelTcpInfo, bytes_sent) == 200 &&
               offsetof(KernelTcpInfo, send_window) == 228);
 
-// The TCP sockets that this process has open, at one moment. All peers must be in this process, too.
+// The open TCP sockets of this process, at one moment. All peers must be in this process, too.
 class LoopbackSockets {
  public:
   LoopbackSockets() {
@@ -62,7 +62,7 @@ class LoopbackSockets {
     ::closedir(folder);
   }
 
-  // What the kernel still has to deliver, in words; "" when no socket will change before somebody uses one.
+  // Pending deliveries of the kernel, in words; "": no socket will change before it is used.
   std::string in_flight() const {
     for (const auto& [ends, socket] : open_)
       if (const auto* what = what_comes(ends, socket)) return fmt::format("{} of socket {}", what, socket.fd);
@@ -70,7 +70,7 @@ class LoopbackSockets {
   }
 
  private:
-  // Of the kernel's net/tcp_states.h.
+  // From the kernel's net/tcp_states.h.
   enum State : std::uint8_t {
     established = 1,
     syn_sent,
@@ -91,7 +91,7 @@ class LoopbackSockets {
   using Ends = std::pair<std::string, std::string>;  // its own address, and the peer's
 
   using AskName = int (*)(int, sockaddr*, socklen_t*);
-  // Empty where there is none. An address of IPv4 reads the same in sockets of both kinds.
+  // Empty if there is none. An IPv4 address is the same text for sockets of both kinds.
   static std::string name(int fd, AskName ask) {
     sockaddr_storage at{};
     socklen_t size = sizeof at;
@@ -158,7 +158,7 @@ class LoopbackSockets {
     if (found == open_.end()) return what_comes_alone(ends, socket, kept);
     const auto& peer = found->second;
     if (peer.info.bytes_received < info.bytes_sent - info.bytes_sent_again) return "bytes";
-    // An acknowledgement, or news of room at the peer, will let more bytes go or this end write again.
+    // An acknowledgement, or free buffer space at the peer, will let more bytes go or this end write again.
     if (kept > 0 && (info.not_sent > 0 || !is_writable(socket.fd))) {
       const bool can_send = info.not_sent > 0 && info.send_window >= info.send_segment;
       if (kept > info.not_sent || can_send || ask(peer.fd, FIONREAD) == 0) return "bytes";
@@ -170,19 +170,19 @@ class LoopbackSockets {
     if (has_ended && peer_waits && info.not_sent == 0) return "the end";
     return nullptr;
   }
-  // The peer is closed, so this end will hear of it; or nobody has accepted the connection, which is up to the test.
+  // The peer is closed, so this end will get the event; or the connection isn't accepted yet, which is up to the test.
   const char* what_comes_alone(const Ends& ends, const Socket& socket, std::uint32_t kept) const {
     const auto listener = waiting_.find(port_of(ends.second));
     if (listener != waiting_.end() && listener->second > 0) return nullptr;
     if (kept > 0) return "bytes to a closed socket";
     const auto state = socket.info.state;
     if (state != established && state != fin_wait_1 && state != fin_wait_2) return nullptr;
-    // What the peer wrote last may be more than there is room for: its end comes when somebody has read it.
+    // The peer's last bytes may exceed the buffer: its end arrives after a read.
     return ask(socket.fd, FIONREAD) > 0 ? nullptr : "the end of a closed peer";
   }
 
   std::map<Ends, Socket> open_;
-  std::map<std::string, std::uint32_t> waiting_;  // connections that nobody has accepted, of each port
+  std::map<std::string, std::uint32_t> waiting_;  // connections that are not accepted yet, of each port
   std::string connecting_;
 };
 

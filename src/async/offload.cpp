@@ -43,7 +43,7 @@ Task<void> ThreadPool::run_job(std::move_only_function<void()> job) {
       } catch (...) {
         failure = std::current_exception();
       }
-      work = nullptr;  // what it owns goes here, not on the caller's loop
+      work = nullptr;  // destroys its data here, not on the caller's loop
       auto deliver = [handler = std::move(handler), skipped, failure]() mutable {
         asio::get_associated_cancellation_slot(handler).clear();
         if (skipped) failure = std::make_exception_ptr(boost::system::system_error(asio::error::operation_aborted));

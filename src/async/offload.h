@@ -1,4 +1,4 @@
-// Work that would block a loop (parsing megabytes, scanning a disk) goes to a few threads of their own.
+// Threads for work that would block a loop (parsing megabytes, scanning a disk).
 #pragma once
 
 #include <chrono>
@@ -21,27 +21,27 @@ class ThreadPool {
   explicit ThreadPool(std::size_t threads) : pool_(threads) {}
   ~ThreadPool() { finish(); }
 
-  // Lets running jobs end and starts no others: for owners of what jobs use, before that goes.
+  // Lets running jobs end and starts no others. Call it before objects that jobs use are destroyed.
   void finish() {
     pool_.stop();
     pool_.join();
   }
 
-  // The same, but waits for so long only. False: a job still runs. For those who end the whole process then.
+  // The same, but waits at most for `limit`. False: a job still runs. For callers that end the whole process then.
   bool finish_within(std::chrono::milliseconds limit) {
     pool_.stop();
     std::unique_lock lock(mutex_);
     return none_runs_.wait_for(lock, limit, [this] { return running_ == 0; });
   }
 
-  // Runs `work` on a thread of the pool; nobody waits for it. What it uses must outlive finish().
+  // Runs `work` on a thread of the pool, without a result. Objects that it uses must outlive finish().
   void post(std::move_only_function<void()> work);
 
-  // The same, after `delay`. Not at all if the pool finishes before.
+  // The same, after `delay`. Not at all if the pool finishes first.
   void post_after(std::chrono::milliseconds delay, std::move_only_function<void()> work);
 
-  // Runs `work` on a thread of the pool and returns its result on the caller's loop. A caller that is cancelled before
-  // the turn of its work has come gets it skipped. Once started the work runs to its end, so it must own what it uses.
+  // Runs `work` on a thread of the pool and returns its result on the caller's loop. If the caller is cancelled before
+  // the work starts, the work is skipped. Once started, the work runs to its end, so it must own the data that it uses.
   template <typename Work, typename R = std::invoke_result_t<Work>>
   Task<R> run(Work work) {
     auto result = std::make_shared<std::optional<R>>();
@@ -53,7 +53,7 @@ class ThreadPool {
  private:
   Task<void> run_job(std::move_only_function<void()> job);
 
-  // Counts along what runs.
+  // Counts running jobs.
   struct Job {
     explicit Job(ThreadPool& owner) : pool(owner) {
       const std::scoped_lock lock(pool.mutex_);

@@ -1,5 +1,5 @@
-// An object that belongs to one loop, for callers on any loop: a call goes to the object's loop, and its result comes
-// back to the caller's. Cancelling the caller cancels the call.
+// An object of one loop, for callers on any loop: the call runs on the object's loop, and its result returns to the
+// caller's loop. Cancelling the caller cancels the call.
 #pragma once
 
 #include <type_traits>

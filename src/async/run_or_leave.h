@@ -1,4 +1,4 @@
-// Long work on a thread, for callers that mustn't wait for its end when they are cancelled.
+// Long work on a thread, for callers that must not wait for its end after a cancellation.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace corral::async {
 
-// As ThreadPool::run(), but a caller that is cancelled goes at once, though the work may still run: it must own what it
-// uses, and look now and then whether it is still wanted.
+// Like ThreadPool::run(), but a cancelled caller returns at once, even while the work still runs. The work must own its
+// data, and should check for cancellation itself.
 template <typename Work, typename R = std::invoke_result_t<Work>>
 Task<R> run_or_leave(ThreadPool& pool, Timers& timers, Work work) {
   const auto executor = co_await asio::this_coro::executor;

@@ -1,5 +1,5 @@
-// Tests that move the clock by hand must know when nothing is left to happen without it. A pause on the loop proves
-// nothing: on a busy machine a thread or the kernel may only be late. These functions wait until no work is left.
+// Tests with a manual clock must know when no event is left that needs no time. A pause on the loop proves nothing: on
+// a busy machine a thread or the kernel may only be late. These functions wait until no work is left.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,14 @@
 
 namespace corral::async {
 
-// Waits until `pool` has done all jobs that it was given before. `pool` has one thread, which does them in order, and
-// isn't finished.
+// Waits until `pool` has done all earlier jobs. `pool` has one thread, which runs them in order, and isn't finished.
 inline void finish_jobs(ThreadPool& pool) {
   const auto reached = std::make_shared<std::promise<void>>();
   pool.post([reached] { reached->set_value(); });
   reached->get_future().wait();
 }
 
-// Runs the loop until it has nothing to do and the pools have no job. Ends early when `done` says so: it is asked
+// Runs the loop until it has nothing to do and the pools have no job. Ends early if `done` returns true; it is called
 // before each step.
 inline bool settle(Loop& loop, std::span<ThreadPool* const> pools, const std::function<bool()>& done) {
   auto& context = loop.context();
@@ -41,8 +40,8 @@ inline void settle(Loop& loop, std::span<ThreadPool* const> pools) {
   settle(loop, pools, [] { return false; });
 }
 
-// Runs the loop until nothing can happen any more without time passing: it has nothing to do, and no socket of this
-// process will change by itself. False: it didn't come to that.
+// Runs the loop until only time can cause events: it has nothing to do, and no socket of this process will change
+// automatically. False: it didn't reach that state.
 inline bool settle_sockets(Loop& loop) {
   auto& context = loop.context();
   constexpr int kWaits = 20'000;
@@ -53,7 +52,7 @@ inline bool settle_sockets(Loop& loop) {
     if (!what.empty()) {
       ++waits;
       context.run_one_for(std::chrono::milliseconds(1));
-    } else if (context.poll() == 0) {  // what came before the look
+    } else if (context.poll() == 0) {  // events before the check
       return true;
     }
   }
@@ -61,8 +60,8 @@ inline bool settle_sockets(Loop& loop) {
   return false;
 }
 
-// Gives each of these loops a turn, `rounds` times: then a chain of so many posts from loop to loop has run to its end.
-// For a task on one of them.
+// Gives each of these loops a turn, `rounds` times: then a chain of that many posts from loop to loop has ended. For a
+// task on one of them.
 inline Task<void> give_turns(std::vector<Executor> loops, int rounds = 20) {
   auto turn = []() -> Task<void> { co_await asio::post(use_task); };
   for (int round = 0; round < rounds; ++round) {

@@ -1,5 +1,5 @@
-// A task that runs beside whoever waits for its result, so that the waiting one can do something else now and then
-// (say ": ping" on a stream).
+// A task that runs concurrently with the caller that waits for its result, so that the caller can do other work from
+// time to time (send ": ping" on a stream).
 #pragma once
 
 #include <exception>
@@ -12,7 +12,7 @@
 
 namespace corral::async {
 
-// Belongs to the loop it was started on. Dropping it cancels the task.
+// Belongs to the loop it was started on. Its destructor cancels the task.
 template <typename T>
 class SpawnedTask {
  public:

@@ -8,9 +8,8 @@
 namespace corral::async {
 namespace {
 
-// What a task ended with, for its caller on another loop. Cancellations, which are everyday, get an exception of their
-// own, so that no two threads count references to one: the counting is the runtime's, where race detectors can't see
-// it.
+// The exception of a task, for its caller on another loop. Cancellations are frequent and get a new exception, so that
+// no two threads share a reference count: race detectors can't see the runtime's counting.
 std::exception_ptr take_across(const std::exception_ptr& failure) {
   if (!failure) return nullptr;
   try {
@@ -23,9 +22,9 @@ std::exception_ptr take_across(const std::exception_ptr& failure) {
   return std::make_exception_ptr(boost::system::system_error(asio::error::operation_aborted));
 }
 
-// Spawns on `target` and completes on `home`. Asio's own co_spawn across loops keeps the signal that cancels the task
-// in the caller's memory, which a cancellation that comes as the task ends reaches after the caller has gone on. Here
-// it belongs to both sides and is touched on `target` only.
+// Spawns on `target` and completes on `home`. Asio's own co_spawn across loops keeps the cancellation signal in the
+// caller's memory. A cancellation at the task's end can reach that memory after the caller has resumed. Here both sides
+// own the signal, and only `target` uses it.
 template <typename Handler>
 void spawn_across(Executor target, Executor home, Task<void> task, Handler handler) {
   auto signal = std::make_shared<asio::cancellation_signal>();

@@ -1,8 +1,8 @@
-// The coroutine type of the house. A Task<T> starts when it is awaited, runs on the loop it was spawned on, and is
+// The coroutine type of this program. A Task<T> starts when it is awaited, runs on the loop it was spawned on, and is
 // cancelled from outside: from then on every await inside throws, so the stack unwinds and owners clean up.
 //
-// House rule: inside a `co_await` expression only names, moves and constructor calls; build arguments in the statement
-// before (some compilers destroy temporaries of that expression twice).
+// Rule: inside a `co_await` expression only names, moves and constructor calls; build arguments in the statement before
+// (some compilers destroy temporaries of that expression twice).
 #pragma once
 
 #include <exception>
@@ -36,13 +36,13 @@ inline constexpr asio::as_tuple_t<asio::use_awaitable_t<Executor>> as_value{use_
 
 namespace detail {
 
-// Puts the result of `task` into `result`, which outlives it. With this the functions below need code for each type of
-// result only here: Asio's operations are costly to compile.
+// Stores the result of `task` in `result`, which outlives it. So only this function is compiled for each type of
+// result: Asio's operations are costly to compile.
 template <typename T>
 Task<void> store_result(Task<T> task, std::optional<T>* result) {
   result->emplace(co_await std::move(task));
 }
-// The same for a `result` that several threads or owners keep.
+// The same for a `result` with several owners or threads.
 template <typename T>
 Task<void> store_shared(Task<T> task, std::shared_ptr<std::optional<T>> result) {
   result->emplace(co_await std::move(task));

@@ -20,9 +20,9 @@ struct TaskGroup::State {
     asio::cancellation_signal signal;
   };
 
-  // Cancels the tasks up to that number. To be called by the loop.
+  // Cancels the tasks up to this number. Called on the loop.
   void cancel_until(std::uint64_t last) {
-    // Emitting may end a task at once and take its entry along: step past it first.
+    // Emitting may end a task at once and remove its entry, so advance first.
     for (auto it = tasks.begin(); it != tasks.end() && it->number <= last;) {
       (it++)->signal.emit(asio::cancellation_type::terminal);
     }
@@ -68,8 +68,8 @@ void TaskGroup::spawn(const char* name, Task<void> task) {
 
 void TaskGroup::cancel() {
   if (state_->tasks.empty()) return;
-  // While the loop isn't running, a signal would be passed on by the loop's next turn, when its task may have ended and
-  // taken the signal along: so it is the next turn that emits it.
+  // While the loop isn't running, its next turn would deliver the signal, but the task and its signal may be destroyed
+  // by then. So the next turn itself emits it.
   auto emit = [state = state_, last = state_->started] { state->cancel_until(last); };
   asio::dispatch(state_->executor, std::move(emit));
 }

@@ -1,4 +1,4 @@
-// Owns tasks that run beside their creator: nothing is detached. Only for use on its loop.
+// Owns tasks that run concurrently with their creator: none is detached. Use it only on its loop.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,16 @@ namespace corral::async {
 class TaskGroup {
  public:
   explicit TaskGroup(Executor executor);
-  // Cancels what still runs. The tasks unwind on the loop soon after, so what they refer to must outlive join().
+  // Cancels the running tasks. They unwind on the loop soon after, so objects that they refer to must outlive join().
   ~TaskGroup();
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
 
-  // Starts `task` now. An exception that leaves it is logged with `name` (cancellation isn't).
+  // Starts `task` now. An exception of the task is logged with `name` (a cancellation isn't).
   void spawn(const char* name, Task<void> task);
   // Cancels every running task.
   void cancel();
-  // Waits until no task runs. Cancelling the waiter leaves the tasks alone.
+  // Waits until no task runs. Cancelling the waiter doesn't affect the tasks.
   Task<void> join();
   std::size_t running() const;
 

@@ -1,4 +1,4 @@
-// Waiting for time to pass, through an object, so that tests turn the clock by hand.
+// Timers behind an interface, so that tests can control the clock.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 
 namespace corral::async {
 
-// A clock that tasks can also wait on. Owned by the composition root.
+// A clock on which tasks can wait. Owned by the composition root.
 class Timers : public Clock {
  public:
   // Returns at `when` or later. Cancellable.
@@ -26,7 +26,7 @@ class SystemTimers final : public Timers {
   Task<void> sleep_until(MonoTime when) override;
 };
 
-// Time that moves only when told to. All calls on one loop.
+// A clock that only advance() moves. All calls on one loop.
 class ManualTimers final : public Timers {
  public:
   explicit ManualTimers(Executor executor) : executor_(executor) {}
@@ -36,7 +36,7 @@ class ManualTimers final : public Timers {
     return WallTime(std::chrono::duration_cast<WallTime::duration>(now_.time_since_epoch()));
   }
   Task<void> sleep_until(MonoTime when) override;
-  // Moves the clock; every sleeper that is due wakes on the next turn of the loop.
+  // Moves the clock; every due sleeper wakes on the next turn of the loop.
   void advance(MonoClock::duration duration);
   std::size_t sleepers() const { return sleepers_.size(); }
 
@@ -49,7 +49,7 @@ class ManualTimers final : public Timers {
 
 namespace detail {
 
-// How a race ended: what `task` threw, and whether `other` was first.
+// The end of a race: the exception of `task`, and whether `other` was first.
 struct RaceEnd {
   std::exception_ptr failure;
   bool other_was_first = false;
@@ -59,8 +59,8 @@ Task<RaceEnd> race_tasks(Task<void> task, Task<void> other);
 
 }  // namespace detail
 
-// The result of `task`, or nullopt when `other` ended first (the task is cancelled and has unwound by then).
-// An exception of the task passes on.
+// The result of `task`, or nullopt if `other` ended first (the task is cancelled and has unwound by then). An exception
+// of the task propagates.
 template <typename T>
 Task<std::optional<T>> race(Task<T> task, Task<void> other) {
   std::optional<T> value;
@@ -72,7 +72,7 @@ Task<std::optional<T>> race(Task<T> task, Task<void> other) {
   co_return value;
 }
 
-// The same when `limit` passed first.
+// The same, with nullopt after `limit`.
 template <typename T>
 Task<std::optional<T>> with_timeout(Timers& timers, MonoClock::duration limit, Task<T> task) {
   return race(std::move(task), timers.sleep_for(limit));

@@ -1,5 +1,5 @@
-// Time as an object that is passed in, so that tests drive it by hand. Durations for decisions come from the monotonic
-// clock; the wall clock is for display only.
+// Time as an object that is passed in, so that tests control it. Durations for decisions come from the monotonic clock;
+// the wall clock is for display only.
 #pragma once
 
 #include <chrono>

@@ -7,10 +7,10 @@ namespace corral {
 namespace {
 
 constexpr std::uint64_t kMax = 1u << 30;
-// libllama rounds a pool up to a multiple of this.
+// libllama rounds the number of KV cells up to a multiple of this.
 constexpr std::uint64_t kMultiple = 256;
 
-// Tokens for which numerator / denominator of the free memory is enough, the tightest memory deciding.
+// Tokens for which numerator / denominator of the free memory suffices, in the tightest memory pool.
 std::uint64_t room(std::span<const ContextMemory> memory, std::uint64_t numerator, std::uint64_t denominator) {
   std::uint64_t tokens = kMax;
   for (const ContextMemory& one : memory) {
@@ -19,7 +19,7 @@ std::uint64_t room(std::span<const ContextMemory> memory, std::uint64_t numerato
   return tokens;
 }
 
-// The largest power of two, or one and a half of one, that isn't more.
+// The largest number up to `tokens` that is a power of two or 1.5 times one.
 std::uint64_t step_below(std::uint64_t tokens) {
   std::uint64_t power = kFirstContext;
   while (power * 2 <= tokens) power *= 2;

@@ -1,11 +1,11 @@
-// A count of what is under way, right however that ends.
+// Counts running operations, correct however they end.
 #pragma once
 
 #include <cstddef>
 
 namespace corral {
 
-// Adds one for as long as it lives. The count outlives it; both belong to one loop.
+// Adds one to the count while it lives. The count outlives it; both belong to one loop.
 class Counted {
  public:
   explicit Counted(std::size_t& count) : count_(count) { ++count_; }

@@ -1,6 +1,6 @@
 // Expected failures are values: Result<T> is a T or an Error. Each folder has its own `errc` enum, wrapped in a
-// std::error_code, so that a caller asks for the cause and never parses a text. One table in protocol/ maps causes to
-// HTTP statuses. Surprises (bugs, out of memory) are exceptions.
+// std::error_code, so that callers check the cause and never parse a text. One table in protocol/ maps causes to HTTP
+// statuses. Unexpected failures (bugs, out of memory) are exceptions.
 #pragma once
 
 #include <any>
@@ -15,16 +15,16 @@
 
 namespace corral {
 
-// What a failure means to whoever asked, across all folders. protocol/ maps kinds to HTTP statuses.
+// The kind of a failure, common to all folders. protocol/ maps kinds to HTTP statuses.
 enum class ErrorKind {
   internal,         // a bug or a broken dependency
-  invalid_request,  // the request can never succeed as it is
+  invalid_request,  // the request can never succeed unchanged
   unauthorized,
   forbidden,
   not_found,
-  conflict,       // the state of something else is in the way
+  conflict,       // conflicts with another state
   too_large,      // more bytes than allowed
-  unprocessable,  // understood, but can't be done on this machine
+  unprocessable,  // valid, but impossible on this machine
   rate_limited,
   unavailable,  // try again later
   upstream,     // a backend failed or died
@@ -35,7 +35,7 @@ enum class ErrorKind {
 // The kind of a cause, from the table of its folder; `internal` for causes without a table.
 ErrorKind kind_of(const std::error_code& code);
 
-// Memory that was asked for and found on one device, in bytes ("cpu", "cuda0", ...).
+// Required and available memory of one device, in bytes ("cpu", "cuda0", ...).
 struct MemoryNeed {
   std::string device;
   std::uint64_t need = 0;
@@ -44,9 +44,9 @@ struct MemoryNeed {
 
 struct Error {
   std::error_code code;                             // the cause
-  std::string message;                              // one sentence for a person: what, which value, the way out
-  std::string param;                                // the request field at fault, if one is
-  std::optional<std::chrono::seconds> retry_after;  // when trying again makes sense, if it does
+  std::string message;                              // one sentence for people: the problem, the value, the remedy
+  std::string param;                                // the invalid request field, if any
+  std::optional<std::chrono::seconds> retry_after;  // when a retry makes sense, if ever
   std::vector<MemoryNeed> memory;                   // for causes of too little memory
   std::any facts;                                   // see fact()
 
@@ -54,8 +54,8 @@ struct Error {
   Error(std::error_code cause, std::string text, std::string field)
       : code(cause), message(std::move(text)), param(std::move(field)) {}
 
-  // What a program may want to know of a cause, as the type that the folder of the cause declares beside its errc
-  // (engine::ContextFull). nullptr if the error carries none of this type.
+  // Further facts about a cause, in a type that its folder declares next to its errc (engine::ContextFull). nullptr: no
+  // facts of this type.
   template <typename Fact>
   const Fact* fact() const {
     return std::any_cast<Fact>(&facts);
@@ -73,8 +73,8 @@ std::unexpected<Error> fail(Code code, Args&&... args) {
 
 }  // namespace corral
 
-// Declares `errc` of the current namespace as an error code of its own category; the names stand in a table in a .cpp:
-//   CORRAL_DECLARE_ERRC(corral::models, "models")       in the header, at global scope, behind the enum
+// Declares `errc` of namespace `ns` as an error code of its own category; a table in a .cpp has the names:
+// CORRAL_DECLARE_ERRC(corral::models) in the header, at global scope, after the enum.
 #define CORRAL_DECLARE_ERRC(ns)                                                                            \
   namespace ns {                                                                                           \
   const std::error_category& error_category();                                                             \

@@ -1,4 +1,4 @@
-// Texts of others in messages to people. Pure.
+// Texts of clients in messages. Pure.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace corral {
 
-// The most that a message repeats of a client's text, in bytes.
+// Maximum bytes of a client's text in a message.
 inline constexpr std::size_t kMaxExcerpt = 300;
 
-// The beginning of a text, whole characters of it; "…" stands for the rest, if there is one.
+// The beginning of a text, in whole characters; "…" replaces the rest, if any.
 std::string excerpt(std::string_view text, std::size_t most = kMaxExcerpt);
 
 }  // namespace corral

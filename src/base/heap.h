@@ -3,7 +3,7 @@
 
 namespace corral::heap {
 
-// Gives what was freed back to the system now. Takes milliseconds for each gigabyte; on any thread.
+// Returns freed memory to the system now. Takes milliseconds for each gigabyte; on any thread.
 void give_back();
 
 }  // namespace corral::heap

@@ -1,5 +1,5 @@
-// Observations counted in fixed buckets, as Prometheus means them: a bucket holds what is at most its bound, a last one
-// without a bound everything. A plain value: copying it is the snapshot.
+// Observations counted in fixed buckets, as in Prometheus: a bucket has the values up to its bound, the last one has
+// all values. A plain value: a copy is a snapshot.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How long places are held: when one is likely to be free again. A plain value; times are the caller's.
+// Durations for which places are held, to predict when one is free again. A plain value; the caller provides times.
 #pragma once
 
 #include <algorithm>
@@ -11,18 +11,18 @@ namespace corral {
 
 class HoldTimes {
  public:
-  // Another place was given back, that was held so long. The last dozen or so count.
+  // Records the duration of a released place. The last dozen or so determine the mean.
   void ended(MonoClock::duration held) {
     constexpr double kWeight = 1.0 / 8;
     const double seconds = std::chrono::duration<double>(held).count();
     mean_ = known_ ? mean_ + (seconds - mean_) * kWeight : seconds;
     known_ = true;
   }
-  // Until `wanted` of `held` places are given back, the oldest of which is held since `oldest`. Between a second and
-  // ten minutes; a second where nothing is known yet.
+  // Predicted time until `wanted` of `held` places are released, the oldest of which is held since `oldest`. Between a
+  // second and ten minutes; a second without records.
   std::chrono::seconds until_free(std::size_t wanted, std::size_t held, MonoClock::duration oldest) const {
     const double age = std::chrono::duration<double>(oldest).count();
-    // Who is late already is as likely to end now as at any time.
+    // A place that is held longer than the mean may be released at any time.
     const double first =
         known_ && mean_ > age ? mean_ - age : mean_ / static_cast<double>(std::max<std::size_t>(held, 1));
     const double more =

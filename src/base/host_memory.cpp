@@ -9,7 +9,7 @@
 namespace corral {
 namespace {
 
-// The number of a file that holds just that; nothing for "max" and for files that aren't there.
+// The number in a file; nothing for "max" and for missing files.
 std::optional<std::uint64_t> number_in(const std::filesystem::path& path) {
   std::ifstream file(path);
   std::uint64_t number = 0;
@@ -46,13 +46,13 @@ void apply(const std::filesystem::path& group, const Layout& layout, std::uint64
   if (!limit || *limit >= machine) return;  // "no limit" is a huge number in the legacy layout
   std::uint64_t used = number_in(group / layout.used).value_or(0);
   for (const char* key : layout.file_pages) used -= std::min(used, value_of(group / "memory.stat", key));
-  // A wider limit above a narrow one may be used up by others.
+  // Other groups may use up a wider limit above a narrow one.
   memory.total = std::min(memory.total, *limit);
   memory.available = std::min(memory.available, *limit - std::min(used, *limit));
 }
 
-// A limit may stand at any level above ours. In a container our own group is often the mount itself, whatever its name
-// says: then there is nothing below it.
+// Any level above ours may have a limit. In a container our own group is often the mount itself, whatever its name:
+// then there is no level below it.
 void apply_all(const std::filesystem::path& root, std::string_view name, const Layout& layout, HostMemory& memory) {
   const std::uint64_t machine = memory.total;
   const std::filesystem::path mount = root / layout.mount;

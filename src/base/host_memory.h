@@ -1,6 +1,5 @@
-// How much memory there is for us: the machine's, or what a control group (a container, a service's limit) leaves of
-// it. Reads files of /proc and /sys, microseconds; safe on every thread. Swap counts as nothing: a model that swaps is
-// no use.
+// The memory for this program: the machine's, or the rest of a control group's limit (a container, a service). Reads
+// files of /proc and /sys in microseconds; safe on every thread. Swap isn't counted: a model that swaps is useless.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +8,11 @@
 namespace corral {
 
 struct HostMemory {
-  std::uint64_t total = 0;      // bytes; 0: not known
-  std::uint64_t available = 0;  // without pushing anybody out; file pages that can be dropped count
+  std::uint64_t total = 0;      // bytes; 0: unknown
+  std::uint64_t available = 0;  // without swapping; includes file pages that can be dropped
 };
 
-// `root` holds proc/ and sys/; another one for tests.
+// `root` contains proc/ and sys/; tests pass another one.
 HostMemory read_host_memory(const std::filesystem::path& root = "/");
 
 }  // namespace corral

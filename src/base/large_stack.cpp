@@ -28,7 +28,7 @@ class Stack {
  public:
   explicit Stack(std::size_t bytes) {
     const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    size_ = (bytes + kOrdinaryStack + page - 1) / page * page;  // the thread's own start needs some, too
+    size_ = (bytes + kOrdinaryStack + page - 1) / page * page;  // includes the thread's own start
     constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK;
     memory_ = ::mmap(nullptr, size_ + page, PROT_READ | PROT_WRITE, kFlags, -1, 0);
     if (memory_ == MAP_FAILED) return;
@@ -54,7 +54,7 @@ class Stack {
  private:
   std::size_t size_ = 0, mapped_ = 0;
   void* memory_ = nullptr;
-  char* begin_ = nullptr;  // behind the guard page
+  char* begin_ = nullptr;  // after the guard page
 };
 
 }  // namespace

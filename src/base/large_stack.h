@@ -13,7 +13,7 @@ namespace corral {
 // Stack that work may use on every thread.
 inline constexpr std::size_t kOrdinaryStack = 1 << 20;
 
-// Runs `work` on a thread of its own with at least `bytes` of stack, and waits for its end. Throws what `work` throws.
+// Runs `work` on its own thread with at least `bytes` of stack, and waits for its end. Throws exceptions of `work`.
 // False: there is no address space or thread for that, and `work` didn't run. Takes about 50 µs; on any thread.
 [[nodiscard]] bool run_with_stack(std::size_t bytes, const std::function<void()>& work);
 

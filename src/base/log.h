@@ -1,5 +1,5 @@
-// The logging facade: log::info("router", "loading {} ({} bytes)", name, size). Writes to stderr; the library behind it
-// is seen by log.cpp only. Safe on every thread; a disabled level costs one atomic load and formats nothing.
+// The logging facade: log::info("router", "loading {} ({} bytes)", name, size). Writes to stderr; only log.cpp uses the
+// library behind it. Safe on every thread; a disabled level costs one atomic load and formats nothing.
 #pragma once
 
 #include <optional>

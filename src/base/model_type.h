@@ -1,5 +1,5 @@
-// What a model is for (ModelType) and what it runs on (Device), with their names. Both the registry of models and the
-// decision core speak of them, so they stand below both. Plain values; safe on every thread.
+// The type of a model (ModelType) and its devices (Device), with their names. The registry of models and the decision
+// core both use them, so they are below both. Plain values; safe on every thread.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace corral {
 
-// Each type has slots and an LRU order of its own.
+// Each type has its own slots and LRU order.
 enum class ModelType : std::uint8_t { llm, embedding, reranking, transcription, image, tts };
 
 inline constexpr std::array kModelTypes{ModelType::llm,           ModelType::embedding, ModelType::reranking,
@@ -26,9 +26,9 @@ std::string_view name_of(ModelType type);
 // The type with exactly this name, if there is one.
 std::optional<ModelType> parse_model_type(std::string_view name);
 
-// The type that a label stands for ("rerank" and "reranking" alike), or nothing for labels that say nothing of it.
+// The type of a label ("rerank" and "reranking" alike); nothing for labels without a type.
 std::optional<ModelType> type_of_label(std::string_view label);
-// The type of a model with these labels: the first that stands for a type decides; none does -> llm.
+// The type of a model with these labels: of the first label with a type; none: llm.
 ModelType type_of_labels(std::span<const std::string> labels);
 
 // A set of devices. As values of one bit they name one device, or'ed together the devices a model uses.

@@ -1,5 +1,5 @@
-// Strong types for identifiers and quantities: a ModelName never passes for a RequestId, Bytes never for Tokens.
-// Plain values; safe on every thread.
+// Strong types for identifiers and quantities: a ModelName is never a RequestId, Bytes are never Tokens. Plain values;
+// safe on every thread.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@
 
 namespace corral {
 
-// A value of type T that only converts explicitly. Tag makes each use a type of its own.
+// A value of type T that only converts explicitly. Each Tag makes a separate type.
 template <typename T, typename Tag>
 class Named {
  public:

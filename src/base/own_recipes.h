@@ -1,4 +1,4 @@
-// Recipes that aren't in the table of recipe.h: those that a user has described.
+// Recipes of the user, in addition to the table of recipe.h.
 #pragma once
 
 #include <string>
@@ -18,11 +18,11 @@ struct OwnRecipe {
   std::string program;
 };
 
-// find_recipe() knows them from now on, in place of those of the same name. Once, at the start, before other threads
-// ask.
+// find_recipe() finds them from now on, instead of those of the same name. Call it once, at the start, before other
+// threads call find_recipe().
 void add_recipes(std::vector<OwnRecipe> own);
 
-// The models of these recipes are GGUF files: those that were found are known to them, too.
+// The models of these recipes are GGUF files, including files that a scan finds.
 bool takes_gguf(std::string_view recipe);
 
 }  // namespace corral

@@ -49,7 +49,7 @@ Result<> ensure_private_folder(const fs::path& folder) {
     if (::stat(above.c_str(), &status) != 0) return system_refused(above, "can't be looked at");
     const bool open = (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0;
     const bool root = above == above.parent_path();
-    // Whoever owns the root (nobody, as some sandboxes show it) is beyond any check.
+    // The owner of the root (uid 65534 in some sandboxes) isn't checked.
     if (open || (!root && status.st_uid != ::geteuid() && status.st_uid != 0)) {
       return unsafe(
           folder, fmt::format("lies in '{}', where another user can replace it; choose one elsewhere", above.native()));
@@ -64,7 +64,7 @@ Result<> close_to_others(const fs::path& folder) {
   if (::stat(folder.c_str(), &status) != 0) return system_refused(folder, "can't be looked at");
   constexpr mode_t kOthers = S_IWGRP | S_IWOTH;
   if ((status.st_mode & kOthers) == 0 || ::chmod(folder.c_str(), status.st_mode & 07777 & ~kOthers) == 0) return {};
-  if ((status.st_mode & S_IWOTH) == 0) return {};  // a group that its owner chose
+  if ((status.st_mode & S_IWOTH) == 0) return {};  // writable by a group that its owner chose
   return unsafe(folder, "can be written by other users; run chmod o-w on it, or choose another");
 }
 

@@ -1,4 +1,4 @@
-// Folders in which nobody else may put, replace or remove anything: for sockets and keys.
+// Folders in which no other user may create, replace or remove anything: for sockets and keys.
 #pragma once
 
 #include <filesystem>
@@ -7,13 +7,13 @@
 
 namespace corral {
 
-// Makes the folder with mode 0700 if it isn't there (folders above it as well). One that is there must be this user's,
-// and nobody else may write to it; the folders above it must be this user's or root's, and be closed to others or
-// sticky (as /tmp is). Blocks for a few system calls. Errors: the system's own; the message says what is wrong and what
-// would be right.
+// Creates the folder with mode 0700 if it is missing (folders above it as well). An existing one must belong to this
+// user and be unwritable for others. The folders above it must belong to this user or root, and be unwritable for
+// others or sticky (as /tmp is). Blocks for a few system calls. Errors: system errors; the message has the problem and
+// the expected state.
 Result<> ensure_private_folder(const std::filesystem::path& folder);
 
-// Makes the folder likewise, or removes the write permission of group and others. Refuses a folder that all others can
+// Creates the folder likewise, or removes the write permission of group and others. Rejects a folder that all users can
 // write to and whose mode can't be changed.
 Result<> close_to_others(const std::filesystem::path& folder);
 

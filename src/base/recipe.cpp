@@ -63,7 +63,7 @@ void add_recipes(std::vector<OwnRecipe> own) {
 }
 
 const Recipe* find_recipe(std::string_view name) {
-  // The latest one counts.
+  // The latest one is used.
   for (auto entry = kept().rbegin(); entry != kept().rend(); ++entry) {
     if (entry->row.name == name) return &entry->row;
   }

@@ -12,7 +12,7 @@ struct Row {
   SamplerKind kind;
   char letter;
   std::string_view name;
-  std::string_view other = {};  // a name that isn't a way to spell the first
+  std::string_view other = {};  // a second name that isn't a spelling of the first
 };
 constexpr Row kRows[] = {
     {SamplerKind::penalties, 'e', "penalties"},
@@ -34,7 +34,7 @@ constexpr SamplerKind kDefault[] = {
     SamplerKind::min_p,     SamplerKind::xtc,       SamplerKind::temperature,
 };
 
-// Small letters without what stands between words.
+// Lower case without separators.
 std::string plain(std::string_view name) {
   std::string text;
   for (const char c : name) {
@@ -65,7 +65,7 @@ std::optional<SamplerKind> sampler_lettered(char letter) {
 std::string sampler_list() {
   std::string text;
   for (const Row& row : kRows) {
-    if (row.name == "typical_p") continue;  // the same one again
+    if (row.name == "typical_p") continue;  // a duplicate
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", row.name, row.letter);
   }
   return text;

@@ -1,6 +1,6 @@
-// The steps a sampling chain can be made of, with the names and letters that llama-server 0.5.0 knows them by: requests
-// and model files spell an order with them. Its "infill" isn't here: it belongs to an endpoint there isn't, and it
-// compares every token with every other. Immutable; safe on every thread.
+// The steps of a sampling chain, with the names and letters of llama-server 0.5.0: requests and model files define an
+// order with them. Its "infill" is missing: it belongs to an endpoint that doesn't exist here, and it compares every
+// token with every other. Immutable; safe on every thread.
 #pragma once
 
 #include <optional>
@@ -23,13 +23,13 @@ enum class SamplerKind {
   adaptive_p,
 };
 
-// The order of a request that gives none.
+// The default order.
 std::span<const SamplerKind> default_samplers();
 
 // "top_k".
 std::string_view name_of(SamplerKind kind);
 
-// By its name ("top_k") or another spelling of it ("top-k", "TopK", "nucleus"); nothing for other texts.
+// Finds a step by its name ("top_k") or another spelling ("top-k", "TopK", "nucleus"); nothing for other texts.
 std::optional<SamplerKind> sampler_named(std::string_view name);
 // By its letter: 'k' is top_k.
 std::optional<SamplerKind> sampler_lettered(char letter);

@@ -1,4 +1,4 @@
-// Texts that nobody may guess: making them, comparing them, writing digests down.
+// Secret texts: creation, comparison, digests as text.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace corral {
 
-// Random letters and digits (a-z, 2-7), five bits each, from the system's generator. Throws std::system_error when that
-// gives nothing.
+// Random letters and digits (a-z, 2-7), five bits each, from the system's generator. Throws std::system_error if that
+// fails.
 std::string random_text(std::size_t characters);
 
 // Takes the same time wherever two texts of one length differ.
@@ -22,7 +22,7 @@ inline bool same_secret(const Sha256& a, const Sha256& b) {
 }
 
 std::string to_hex(const Sha256& digest);
-// None unless it is 64 hexadecimal digits.
+// Nothing unless it has 64 hexadecimal digits.
 std::optional<Sha256> parse_sha256(std::string_view hex);
 
 }  // namespace corral

@@ -1,5 +1,5 @@
-// SHA-256 after FIPS 180-4, for small texts. A library for it would be loaded by every engine's process at its start;
-// this costs half a microsecond for a key, and large files are hashed elsewhere.
+// SHA-256 after FIPS 180-4, for small texts. A library would be loaded by every engine process at its start. This code
+// takes half a microsecond for a key; large files are hashed elsewhere.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace corral {
 
 using Sha256 = std::array<std::uint8_t, 32>;
 
-// Of the parts, one behind the other.
+// The digest of the concatenated parts.
 Sha256 sha256(std::initializer_list<std::string_view> parts);
 
 }  // namespace corral

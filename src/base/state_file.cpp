@@ -19,14 +19,14 @@ std::unexpected<Error> refused(std::string_view what, const fs::path& path, int 
   return std::unexpected<Error>(std::in_place, code, fmt::format("{} {}: {}", what, path.native(), code.message()));
 }
 
-// A folder's names are on the disk only when the folder itself is.
+// A folder's names are on the disk only after a sync of the folder itself.
 bool sync_folder(const fs::path& folder) {
   const UniqueFd handle(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   return handle && ::fsync(handle.get()) == 0;
 }
 
-// The folders above may be as new as the file, made now or by somebody who didn't wait for the disk. Those that can't
-// be opened aren't ours, so they are older than that.
+// The folders above may be as new as the file, created now or by a process that didn't wait for the disk. Folders that
+// can't be opened aren't ours, so they are older.
 void sync_folders_above(fs::path folder) {
   for (folder = fs::absolute(folder).lexically_normal(); folder.has_relative_path(); sync_folder(folder))
     folder = folder.parent_path();
@@ -50,7 +50,7 @@ Result<std::optional<std::string>> read_state_file(const fs::path& path) {
 }
 
 Result<> write_state_file(const fs::path& path, std::string_view text, Durability what) {
-  std::error_code ignored;  // the open that follows says it better
+  std::error_code ignored;  // the following open reports a better error
   fs::create_directories(path.parent_path(), ignored);
   const fs::path fresh = path.native() + ".new";
   {

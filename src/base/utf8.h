@@ -1,5 +1,5 @@
-// UTF-8 that may be none: what comes out of a tokenizer (characters split over tokens), of files, of other programs.
-// Pure functions.
+// Possibly invalid UTF-8: texts of a tokenizer (characters split over tokens), of files, of other programs. Pure
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace corral {
 
-// What stands at the front of a text.
+// The first character of a text.
 struct Utf8Step {
-  std::size_t length;  // bytes that belong together, at least 1
+  std::size_t length;  // bytes of the character or invalid run, at least 1
   bool valid;          // they are a whole character
-  bool open;           // they are the start of one, cut off by the end of the text
+  bool open;           // they are the start of a character, cut off by the end of the text
 };
 
-// `bytes` must not be empty. The well-formed sequences of table 3-7 of the Unicode standard: no overlong forms, no
-// surrogates, nothing above U+10FFFF. Of what is none the longest part that could have begun one ("substitution of
-// maximal subparts").
+// `bytes` must not be empty. Accepts the well-formed sequences of table 3-7 of the Unicode standard: no overlong forms,
+// no surrogates, nothing above U+10FFFF. An invalid run is the longest part that could begin a sequence ("substitution
+// of maximal subparts").
 constexpr Utf8Step utf8_step(std::string_view bytes) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
   const std::uint8_t lead = byte(0);
@@ -41,12 +41,11 @@ constexpr Utf8Step utf8_step(std::string_view bytes) {
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
 
-// Length of the longest prefix that doesn't end inside a character: what follows it is the beginning of a character
-// that later bytes can complete. Bytes that can't be part of any character count as complete.
+// Length of the longest prefix that doesn't end inside a character: later bytes can complete the rest. Bytes that can't
+// be part of any character count as complete.
 std::size_t complete_utf8_length(std::string_view bytes);
 
-// The text with each maximal run that can't be (the start of) a character replaced by U+FFFD. Valid text comes back
-// unchanged.
+// The text with each maximal invalid run replaced by U+FFFD. Valid text stays unchanged.
 std::string valid_utf8(std::string_view bytes);
 
 }  // namespace corral

@@ -5,7 +5,7 @@
 namespace corral::cli {
 
 namespace {
-constexpr std::size_t kNodeDigits = 12;  // tell nodes apart, as elsewhere where people read
+constexpr std::size_t kNodeDigits = 12;  // enough to distinguish nodes, as in other output for people
 }
 
 Result<Activity> parse_activity(std::string_view text) {

@@ -1,4 +1,4 @@
-// Members of the server's answers, read as far as they are what they should be. Pure.
+// Reads members of the server's answers, and tolerates missing or wrong ones. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace corral::cli {
 // Errors: bad_answer.
 Result<json::Value> parse_answer(std::string_view text);
 
-// What `read` makes of the parsed text. Errors: bad_answer.
+// Converts the parsed text with `read`. Errors: bad_answer.
 template <typename Read>
 auto parse_as(std::string_view text, const Read& read) -> Result<std::invoke_result_t<Read, const json::Value&>> {
   const auto value = parse_answer(text);
@@ -23,7 +23,7 @@ auto parse_as(std::string_view text, const Read& read) -> Result<std::invoke_res
   return read(*value);
 }
 
-// Empty, false or nothing where there is no such member, or one of another kind.
+// Empty, false or nothing if the member is missing or has another kind.
 std::string text_of(const json::Value& object, std::string_view name);
 bool flag_of(const json::Value& object, std::string_view name);
 std::optional<double> number_of(const json::Value& object, std::string_view name);
@@ -31,7 +31,7 @@ std::optional<std::int64_t> integer_of(const json::Value& object, std::string_vi
 std::optional<std::uint64_t> bytes_of(const json::Value& object, std::string_view name);
 // The texts of a list.
 std::vector<std::string> names_of(const json::Value& object, std::string_view name);
-// use(item) for each of a list; one that is missing is empty.
+// Calls use(item) for each item of a list; a missing list is empty.
 void each(const json::Value& object, std::string_view name, const auto& use) {
   const auto* value = json::find(object, name);
   const auto* array = value != nullptr ? value->if_array() : nullptr;

@@ -13,7 +13,7 @@ struct Chat::Answer {
   std::string text;
   std::string finish_reason;
   std::optional<std::string> failure;
-  bool thinking = false;      // what is on the screen now is reasoning
+  bool thinking = false;      // the current output is reasoning
   bool at_line_start = true;  // nothing printed since the last line end
   bool done = false;
 };
@@ -31,11 +31,11 @@ void Chat::clear() {
 void Chat::show(Answer& answer, const protocol::ChoicePiece& piece) const {
   std::ostream& out = terminal_.out;
   const auto print = [&](const std::string& text) {
-    // A pipe gets exactly what the model said.
+    // A pipe gets the model's exact text.
     out << (terminal_.out_tty ? printable(text) : text);
     answer.at_line_start = text.ends_with('\n');
   };
-  // Reasoning is for a person to watch, not part of the result.
+  // Reasoning is shown only on terminals; it isn't part of the result.
   if (!piece.reasoning.empty() && terminal_.out_tty) {
     if (terminal_.colour && !answer.thinking) out << "\x1b[2m";
     answer.thinking = true;
@@ -65,7 +65,7 @@ Result<> Chat::ask(const std::string& prompt) {
   };
   const std::string body = chat_body(options_, messages_, true);
   auto reply = api_.stream(ApiRequest::post("/api/v1/chat/completions", body), on_event);
-  if (reply && reply->status < 400 && !reply->body.empty()) {  // answered in one piece
+  if (reply && reply->status < 400 && !reply->body.empty()) {  // answered without streaming
     answer.done = true;
     const auto piece = protocol::read_answer(reply->body);
     if (piece && !piece->choices.empty()) show(answer, piece->choices.front());
@@ -84,7 +84,7 @@ Result<> Chat::ask(const std::string& prompt) {
   } else if (!answer.done) {
     outcome = fail(errc::bad_answer, fmt::format("{} closed the connection during the response", api_.url()));
   }
-  // An empty answer is one, too, if nothing went wrong.
+  // An empty answer is kept, too, if there was no error.
   if (outcome || !answer.text.empty()) {
     messages_.push_back({"assistant", answer.text});
   } else {

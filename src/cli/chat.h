@@ -1,4 +1,4 @@
-// A conversation with one model: keeps what was said, streams the answer to the terminal.
+// A conversation with one model: keeps its messages, streams the answers to the terminal.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ class Chat {
  public:
   Chat(ServerApi& api, const Terminal& terminal, ChatOptions options, std::string system);
 
-  // Prints the answer as it comes and remembers both sides. What was said before an interrupt is remembered too; a
-  // prompt without any answer is forgotten. Errors: those of ServerApi, and request_failed.
+  // Prints the answer as it arrives and keeps both messages. After an interrupt the partial answer is kept; a prompt
+  // without any answer is dropped. Errors: those of ServerApi, and request_failed.
   Result<> ask(const std::string& prompt);
   // Forgets everything but the system text.
   void clear();

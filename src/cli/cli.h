@@ -1,6 +1,6 @@
-// The program as the user sees it: sub-commands, flags, help, exit codes. main() is one call of main_entry().
+// The program's user interface: sub-commands, flags, help, exit codes. main() is one call of main_entry().
 //
-// Commands other than serve talk HTTP to a running server and link nothing of it.
+// Commands other than serve use HTTP to a running server and link none of its code.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,14 @@ namespace corral::cli {
 // Runs the server to its end; returns the exit code of the process.
 using ServeFunction = std::function<int(config::LiveSettings&)>;
 
-// A mode for the program's own children (e.g. "engine"); not in the help. Gets all arguments, argv[1] is its name.
+// A mode for the program's own child processes (e.g. "engine"); not in the help. Gets all arguments, argv[1] is its
+// name.
 struct HiddenCommand {
   std::string name;
   std::function<int(int argc, char** argv)> run;
 };
 
-// What the composition root brings in.
+// Provided by the composition root.
 struct Hooks {
   std::string version;                                          // "0.1.0"
   std::vector<std::pair<std::string, std::string>> components;  // {"llama.cpp", "0.5.0"}: printed by `version`
@@ -29,7 +30,7 @@ struct Hooks {
   std::vector<HiddenCommand> hidden;
 };
 
-// Parses the command line and does what it says. Returns the exit code (errors.h).
+// Parses and executes the command line. Returns the exit code (errors.h).
 int main_entry(int argc, char** argv, const Hooks& hooks);
 
 }  // namespace corral::cli

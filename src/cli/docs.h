@@ -1,4 +1,4 @@
-// docs/cli.md, written from the commands and the table of exit codes.
+// docs/cli.md, generated from the commands and the table of exit codes.
 #pragma once
 
 #include <string>

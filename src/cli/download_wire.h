@@ -1,4 +1,4 @@
-// What the server says of models that are fetched, removed, or only known. Pure; docs/downloads.md has the wire.
+// Parses the server's answers about downloads, removals and known models. Pure; docs/downloads.md describes the format.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace corral::cli {
 
-// What a download would take, told before its first byte.
+// Size and files of a download, before its first byte.
 struct PullPlan {
   struct File {
     std::string path = {};
     std::uint64_t size = 0;
-    bool here = false;  // in the cache already
+    bool here = false;  // already in the cache
   };
   std::string model_name = {};
   std::string licence = {};
@@ -27,12 +27,12 @@ struct PullPlan {
   std::uint64_t bytes_to_fetch = 0;
   std::string disk_path = {};
   std::optional<std::uint64_t> free_disk = {};
-  std::uint64_t needs_disk = 0, keep_free = 0;  // bytes; those that no download takes
+  std::uint64_t needs_disk = 0, keep_free = 0;  // bytes; keep_free: bytes that no download uses
   bool fits_disk = true;
-  std::optional<std::uint64_t> memory = {};  // bytes that it takes when it is loaded
+  std::optional<std::uint64_t> memory = {};  // bytes of the loaded model
   std::optional<std::uint64_t> have_memory = {};
   bool fits_memory = true;
-  bool memory_by_size = false;  // a guess by the sizes of its files
+  bool memory_by_size = false;  // estimated from the sizes of its files
 };
 
 struct FileProgress {
@@ -40,14 +40,14 @@ struct FileProgress {
   std::uint64_t size = 0;
   std::uint64_t done = 0;
   bool whole = false;
-  bool waiting = false;  // another program fetches it
+  bool waiting = false;  // another program downloads it
 };
 
 struct DownloadProgress {
   std::string id = {};
   std::string model_name = {};
   std::string status = {};
-  std::vector<FileProgress> files = {};  // empty until it is known which
+  std::vector<FileProgress> files = {};  // empty until known
   std::uint64_t done = 0;                // bytes of all files
   std::uint64_t total = 0;
   std::optional<std::uint64_t> rate = {};  // bytes a second
@@ -57,7 +57,7 @@ struct DownloadProgress {
   double share() const { return total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0; }
 };
 
-// What there is to choose from in a repository.
+// The variants in a repository.
 struct Variants {
   struct Row {
     std::string name = {};
@@ -68,7 +68,7 @@ struct Variants {
   };
   std::string checkpoint = {};
   std::string suggested = {};  // the largest that fits the machine's memory
-  std::string usual = {};      // what the name alone fetches
+  std::string usual = {};      // the variant that the name alone downloads
   std::string licence = {};
   bool gated = false;
   std::vector<Row> rows = {};
@@ -82,11 +82,11 @@ struct FoundRepo {
   bool gated = false;
 };
 
-// What removing a model frees, or has freed.
+// The result of removing a model, or its prediction.
 struct Removal {
   std::string message = {};
   std::string model_name = {};  // its own name
-  std::string name_of = {};     // only a name went: of this model or file, which stays
+  std::string name_of = {};     // only a name was removed: of this model or file, which stays
   std::uint64_t freed = 0;
   std::vector<std::string> files = {};
   std::vector<std::pair<std::string, std::vector<std::string>>> kept = {};  // a file, and the models that need it
@@ -117,10 +117,10 @@ Result<Imported> parse_imported(std::string_view text);
 
 struct PullBody {
   std::string model_name = {};
-  std::string checkpoint = {};  // where the name is another one
+  std::string checkpoint = {};  // if the name differs from it
   bool dry_run = false;
   bool stream = false;
-  bool subscribe = true;  // false: it goes on by itself
+  bool subscribe = true;  // false: the download continues without this request
 };
 std::string pull_body(const PullBody& body);
 

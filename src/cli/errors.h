@@ -1,4 +1,4 @@
-// Why a command failed, and the exit code that says so to scripts.
+// Errors of commands, and their exit codes for scripts.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@ namespace corral::cli {
 
 enum class errc {
   usage = 1,       // the command line, a variable or the configuration file is wrong
-  no_server,       // nobody listens at the address
-  request_failed,  // the server refused, or failed at what was asked
-  bad_answer,      // what came back can't be understood, or ended too early
+  no_server,       // no listener at the address
+  request_failed,  // the server returned an error
+  bad_answer,      // the answer is invalid, or ended too early
   interrupted,     // Ctrl-C
 };
 
-// One row for each exit code of the program; docs/cli.md prints the same table.
+// One row for each exit code of the program; docs/cli.md has the same table.
 struct ExitCode {
   int code;
   std::string_view meaning;

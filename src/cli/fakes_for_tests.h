@@ -104,7 +104,7 @@ class HandClock final : public Clock {
   WallTime wall_now() const override { return WallTime(time); }
 };
 
-// Runs command lines against the scripted server, at a terminal unless told otherwise.
+// Runs command lines against the scripted server, at a terminal unless set otherwise.
 class ProgramTest : public ::testing::Test {
  protected:
   ProgramTest() {

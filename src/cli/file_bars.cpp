@@ -17,7 +17,7 @@ constexpr std::size_t kBarCells = 20;
 constexpr std::size_t kWidestName = 34;
 constexpr std::size_t kNarrowestName = 12;
 
-// The end of a path tells files of a set apart, and quantisations.
+// The end of a path distinguishes files of a set, and quantisations.
 std::string tail_of(std::string_view path, std::size_t width) {
   std::string name = printable(path.substr(path.rfind('/') + 1));
   if (display_width(name) <= width) return name;
@@ -39,7 +39,7 @@ double share_of(std::uint64_t done, std::uint64_t total) {
 
 // One row of the display: a file, or all of them.
 struct Row {
-  std::string name = {};  // the path of the file, or what stands for all
+  std::string name = {};  // the path of the file, or the label for all files
   std::uint64_t done = 0, total = 0;
   std::string pace = {};
 };
@@ -84,7 +84,7 @@ std::optional<double> as_number(const auto& count) {
 }  // namespace
 
 void Rate::add(MonoTime now, std::uint64_t count) {
-  if (!samples_.empty() && count < samples_.back().count) samples_.clear();  // it begins again
+  if (!samples_.empty() && count < samples_.back().count) samples_.clear();  // the count was reset
   samples_.push_back({now, count});
   while (samples_.size() > 2 && now - samples_[1].at >= kRateWindow) samples_.pop_front();
 }
@@ -162,7 +162,7 @@ void FileBars::show(const DownloadProgress& download) {
 }
 
 void FileBars::clear() {
-  // Up to the first of its lines, and away with all that follows.
+  // Moves to the first of its lines, and clears everything below.
   if (drawn_ > 0) terminal_.err << fmt::format("\r\x1b[{}A\x1b[J", drawn_) << std::flush;
   drawn_ = 0;
   shown_.clear();

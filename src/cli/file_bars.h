@@ -1,5 +1,5 @@
-// A download as it goes on, on standard error: on a terminal a bar for each file that moves and one for all of them,
-// elsewhere a line for each tenth of the way.
+// The progress of a download, on standard error: on a terminal a bar for each active file and one for all files,
+// elsewhere a line for each tenth.
 #pragma once
 
 #include <deque>
@@ -13,11 +13,11 @@
 
 namespace corral::cli {
 
-// How fast a count grows, by what it was in the last seconds.
+// The growth rate of a count over the last seconds.
 class Rate {
  public:
   void add(MonoTime now, std::uint64_t count);
-  // A second; nothing while too little is known.
+  // Per second; nothing while unknown.
   std::optional<double> per_second() const;
 
  private:
@@ -36,7 +36,7 @@ class FileBars {
   FileBars& operator=(const FileBars&) = delete;
 
   void show(const DownloadProgress& download);
-  // Takes the bars off the screen.
+  // Removes the bars from the screen.
   void clear();
 
  private:
@@ -46,12 +46,12 @@ class FileBars {
   const Terminal& terminal_;
   const Clock& clock_;
   std::map<std::string, Rate, std::less<>> rates_;  // by path
-  std::size_t drawn_ = 0;                           // lines that stand on the screen
+  std::size_t drawn_ = 0;                           // lines on the screen
   std::vector<std::string> shown_;
   int tenths_ = -1;  // printed last
 };
 
-// "35 MiB/s, 80 s left"; as much of it as is known.
+// "35 MiB/s, 80 s left"; only known parts.
 std::string pace_text(std::optional<double> bytes_per_second, std::optional<double> seconds_left);
 
 }  // namespace corral::cli

@@ -1,4 +1,4 @@
-// Quantities as people read them.
+// Quantities in human-readable form.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ std::string human_bytes(std::uint64_t bytes);  // "730 KiB", "4.1 GiB"
 std::string human_duration(Millis duration);   // "250 ms", "1.2 s", "3 min", "2 h", "5 d"
 std::string percent(double share);             // 0.4 -> "40 %"
 
-// What a table shows where the server doesn't say.
+// Shown in tables for unknown values.
 inline constexpr std::string_view kUnknown = "-";
 std::string or_unknown(const std::string& text);
 std::string or_unknown(const std::optional<std::int64_t>& number);
-// Tokens of context: "32768/131072" where the model was trained with more than a conversation may have.
+// Tokens of context: "32768/131072" if the trained context is larger than that of one conversation.
 std::string context_or_unknown(const std::optional<std::int64_t>& usable, const std::optional<std::int64_t>& trained);
 std::string size_or_unknown(const std::optional<std::uint64_t>& bytes);
 

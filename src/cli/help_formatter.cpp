@@ -6,7 +6,7 @@ namespace corral::cli {
 namespace {
 
 constexpr std::size_t kLeft = 30;    // width of the column with the names
-constexpr std::size_t kWidth = 100;  // of a whole line
+constexpr std::size_t kWidth = 100;  // width of a line
 
 std::string two_columns(const std::string& name, const std::string& description) {
   std::string text = "  " + name;
@@ -46,7 +46,7 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI:
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   std::string name = option->get_name(is_positional, true);
-  // "--x,--no-x{false}": what the library notes for itself is not for the reader.
+  // "--x,--no-x{false}": removes the library's internal note.
   if (const auto note = name.find("{false}"); note != std::string::npos) name.erase(note);
   if (const auto comma = name.find(','); comma != std::string::npos) name.insert(comma + 1, " ");
   if (!is_positional && !option->get_type_name().empty()) name += ' ' + option->get_type_name();

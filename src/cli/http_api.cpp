@@ -29,8 +29,8 @@ bool is_readable(int fd) {
 async::Task<void> wait_readable(int fd) {
   using Descriptor = async::asio::posix::basic_stream_descriptor<async::Executor>;
   const async::Executor executor = co_await async::asio::this_coro::executor;
-  Descriptor descriptor(executor, ::dup(fd));  // it closes what it holds
-  // A wait also ends for an event of a connection that was closed just before, whose number `descriptor` now has.
+  Descriptor descriptor(executor, ::dup(fd));  // its destructor closes the duplicate
+  // A wait also ends for an event of a connection that was just closed, whose number `descriptor` now has.
   do {
     co_await descriptor.async_wait(Descriptor::wait_read, async::use_task);
   } while (!is_readable(fd));
@@ -53,12 +53,12 @@ class HttpApi final : public ServerApi {
   using Outcome = std::optional<Result<ApiReply>>;
 
   Result<ApiReply> wait_for(const ApiRequest& request, const EventSink* sink) {
-    interrupts_.take();    // one from before has nothing to do with this call
-    client_.close_idle();  // a server that ended meanwhile isn't noticed between calls: the loop stands still
+    interrupts_.take();    // drop an earlier interrupt
+    client_.close_idle();  // between calls the loop stands still, so the end of a server isn't noticed
     return async::run_blocking(loop_, until_interrupted(request, sink));
   }
 
-  // The answer or the interrupt, whichever comes first; the other is cancelled, and with it the request.
+  // Waits for the answer or the interrupt, and cancels the other one, including the request.
   async::Task<Result<ApiReply>> until_interrupted(ApiRequest request, const EventSink* sink) {
     Outcome outcome;
     async::Event done(loop_.executor());
@@ -66,7 +66,7 @@ class HttpApi final : public ServerApi {
     group.spawn("request", answer(request, sink, outcome, done));
     group.spawn("interrupt", interrupt(done));
     co_await done.wait();
-    const bool answered = outcome.has_value();  // a request that is cancelled below has an outcome, too
+    const bool answered = outcome.has_value();  // read it first: a request that is cancelled below has an outcome, too
     group.cancel();
     co_await group.join();
     if (answered) co_return std::move(*outcome);

@@ -1,4 +1,4 @@
-// The real server, over http::Client.
+// The real ServerApi, over http::Client.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace corral::cli {
 
-// Runs a loop of its own on the caller's thread during each call. `interrupts` must outlive it.
+// Runs its own loop on the caller's thread during each call. `interrupts` must outlive it.
 std::unique_ptr<ServerApi> connect_http(const Address& address, Interrupts& interrupts);
 
 }  // namespace corral::cli

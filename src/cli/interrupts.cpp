@@ -18,7 +18,7 @@ SystemInterrupts::SystemInterrupts() {
 }
 
 SystemInterrupts::~SystemInterrupts() {
-  take();  // a signal that is still pending would kill the program when the mask opens
+  take();  // a pending signal would end the program when the mask is restored
   ::close(fd_);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

@@ -1,4 +1,4 @@
-// Ctrl-C as something to wait for instead of something that kills the program.
+// Ctrl-C as an event to wait for, instead of a signal that ends the program.
 #pragma once
 
 #include <csignal>
@@ -8,14 +8,14 @@ namespace corral::cli {
 class Interrupts {
  public:
   virtual ~Interrupts() = default;
-  // Readable while an interrupt waits to be taken.
+  // Readable while an interrupt is pending.
   virtual int fd() const = 0;
-  // Takes it; false when there was none.
+  // Consumes the interrupt; false: there was none.
   virtual bool take() = 0;
 };
 
-// SIGINT of this process, from construction to destruction. To be made on the main thread before any other thread is:
-// they inherit the blocked signal.
+// SIGINT of this process, from construction to destruction. Make it on the main thread before any other thread, because
+// threads inherit the blocked signal.
 class SystemInterrupts final : public Interrupts {
  public:
   SystemInterrupts();

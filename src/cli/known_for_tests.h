@@ -1,4 +1,4 @@
-// A user's own table of known models, in a folder that goes with its object.
+// A user's own table of known models, in a folder that its destructor removes.
 #pragma once
 
 #include <filesystem>

@@ -12,8 +12,8 @@
 namespace corral::cli {
 namespace {
 
-void add_own(LaunchPlan& plan, const LaunchRequest& wish) {
-  plan.arguments.insert(plan.arguments.end(), wish.arguments.begin(), wish.arguments.end());
+void add_own(LaunchPlan& plan, const LaunchRequest& request) {
+  plan.arguments.insert(plan.arguments.end(), request.arguments.begin(), request.arguments.end());
 }
 
 std::string quoted(std::string_view text) {
@@ -22,89 +22,90 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-// Of one answer: some leave so much of the context free.
-std::int64_t most_said(const LaunchRequest& wish) { return std::min<std::int64_t>(wish.context / 4, 16384); }
+// Maximum length of an answer: some agents reserve this part of the context.
+std::int64_t most_said(const LaunchRequest& request) { return std::min<std::int64_t>(request.context / 4, 16384); }
 
-LaunchPlan claude(const LaunchRequest& wish) {
+LaunchPlan claude(const LaunchRequest& request) {
   LaunchPlan plan{.program = "claude"};
-  plan.variables = {{"ANTHROPIC_BASE_URL", wish.url},
-                    {"ANTHROPIC_AUTH_TOKEN", wish.key},
-                    {"ANTHROPIC_MODEL", wish.model},
-                    {"ANTHROPIC_SMALL_FAST_MODEL", wish.model},
+  plan.variables = {{"ANTHROPIC_BASE_URL", request.url},
+                    {"ANTHROPIC_AUTH_TOKEN", request.key},
+                    {"ANTHROPIC_MODEL", request.model},
+                    {"ANTHROPIC_SMALL_FAST_MODEL", request.model},
                     {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"}};
-  add_own(plan, wish);
+  add_own(plan, request);
   return plan;
 }
 
-// Its settings are TOML; a text in JSON's quotes is one there, too.
-LaunchPlan codex(const LaunchRequest& wish) {
+// Its settings are TOML; a quoted JSON text is valid TOML, too.
+LaunchPlan codex(const LaunchRequest& request) {
   LaunchPlan plan{.program = "codex"};
-  plan.variables = {{"CORRAL_API_KEY_OF_CODEX", wish.key}};
+  plan.variables = {{"CORRAL_API_KEY_OF_CODEX", request.key}};
   const auto set = [&](std::string_view name, std::string_view value) {
     plan.arguments.emplace_back("-c");
     plan.arguments.push_back(fmt::format("{}={}", name, quoted(value)));
   };
   set("model_provider", "corral");
   set("model_providers.corral.name", "corral");
-  set("model_providers.corral.base_url", wish.url + "/v1");
+  set("model_providers.corral.base_url", request.url + "/v1");
   set("model_providers.corral.wire_api", "responses");
   set("model_providers.corral.env_key", "CORRAL_API_KEY_OF_CODEX");
-  set("model", wish.model);
-  if (wish.context > 0) {  // it takes models that it doesn't know for much larger ones
-    plan.arguments.insert(plan.arguments.end(), {"-c", fmt::format("model_context_window={}", wish.context)});
+  set("model", request.model);
+  if (request.context > 0) {  // it assumes a much larger context for unknown models
+    plan.arguments.insert(plan.arguments.end(), {"-c", fmt::format("model_context_window={}", request.context)});
   }
-  add_own(plan, wish);
+  add_own(plan, request);
   return plan;
 }
 
-// Merged over the user's own settings, for this start alone.
-LaunchPlan opencode(const LaunchRequest& wish) {
+// Merged with the user's own settings, for this start only.
+LaunchPlan opencode(const LaunchRequest& request) {
   LaunchPlan plan{.program = "opencode"};
-  const json::Object limit{{"context", wish.context}, {"output", most_said(wish)}};
+  const json::Object limit{{"context", request.context}, {"output", most_said(request)}};
   const json::Object provider{
       {"npm", "@ai-sdk/openai-compatible"},
       {"name", "corral"},
-      {"options", json::Object{{"baseURL", wish.url + "/v1"}, {"apiKey", wish.key}}},
-      {"models", json::Object{{wish.model, json::Object{{"name", wish.model}, {"limit", limit}}}}},
+      {"options", json::Object{{"baseURL", request.url + "/v1"}, {"apiKey", request.key}}},
+      {"models", json::Object{{request.model, json::Object{{"name", request.model}, {"limit", limit}}}}},
   };
   const json::Object settings{{"provider", json::Object{{"corral", provider}}},
-                              {"model", "corral/" + wish.model},
-                              {"small_model", "corral/" + wish.model}};
+                              {"model", "corral/" + request.model},
+                              {"small_model", "corral/" + request.model}};
   plan.variables = {{"OPENCODE_CONFIG_CONTENT", json::serialize(settings)}};
-  add_own(plan, wish);
+  add_own(plan, request);
   return plan;
 }
 
-LaunchPlan qwen(const LaunchRequest& wish) {
+LaunchPlan qwen(const LaunchRequest& request) {
   LaunchPlan plan{.program = "qwen", .arguments = {"--auth-type", "openai"}};
-  plan.variables = {{"OPENAI_BASE_URL", wish.url + "/v1"}, {"OPENAI_API_KEY", wish.key}, {"OPENAI_MODEL", wish.model}};
-  add_own(plan, wish);
+  plan.variables = {
+      {"OPENAI_BASE_URL", request.url + "/v1"}, {"OPENAI_API_KEY", request.key}, {"OPENAI_MODEL", request.model}};
+  add_own(plan, request);
   return plan;
 }
 
-// It takes providers from extensions, beside whatever else the user has.
-LaunchPlan pi(const LaunchRequest& wish) {
-  const auto file = wish.folder + "/pi.js";
-  LaunchPlan plan{.program = "pi", .arguments = {"-e", file, "--provider", "corral", "--model", wish.model}};
-  plan.variables = {{"CORRAL_API_KEY_OF_PI", wish.key}};
+// It loads providers from extensions, in addition to the user's.
+LaunchPlan pi(const LaunchRequest& request) {
+  const auto file = request.folder + "/pi.js";
+  LaunchPlan plan{.program = "pi", .arguments = {"-e", file, "--provider", "corral", "--model", request.model}};
+  plan.variables = {{"CORRAL_API_KEY_OF_PI", request.key}};
   json::Array inputs;
   inputs.emplace_back("text");
   const json::Object no_cost{{"input", 0}, {"output", 0}, {"cacheRead", 0}, {"cacheWrite", 0}};
   json::Array models;
-  models.push_back(json::Object{{"id", wish.model},
-                                {"name", wish.model},
+  models.push_back(json::Object{{"id", request.model},
+                                {"name", request.model},
                                 {"reasoning", false},
                                 {"input", std::move(inputs)},
                                 {"cost", no_cost},
-                                {"contextWindow", wish.context},
-                                {"maxTokens", most_said(wish)}});
-  const json::Object provider{{"baseUrl", wish.url + "/v1"},
+                                {"contextWindow", request.context},
+                                {"maxTokens", most_said(request)}});
+  const json::Object provider{{"baseUrl", request.url + "/v1"},
                               {"apiKey", "CORRAL_API_KEY_OF_PI"},
                               {"api", "openai-completions"},
                               {"models", std::move(models)}};
   plan.files = {
       {file, fmt::format("export default (pi) => pi.registerProvider(\"corral\", {});\n", json::serialize(provider))}};
-  add_own(plan, wish);
+  add_own(plan, request);
   return plan;
 }
 

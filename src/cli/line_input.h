@@ -1,4 +1,4 @@
-// What a person types, or what comes through a pipe.
+// Input typed by a person, or from a pipe.
 #pragma once
 
 #include <string>
@@ -21,8 +21,7 @@ class LineInput {
   virtual InputLine read_line() = 0;
   // Everything up to the end. InputLine::Kind::line, or interrupted.
   virtual InputLine read_all() = 0;
-  // True when something else than a person feeds it: a pipe or a file. Not for sockets and devices, which may never
-  // end.
+  // True: input from a pipe or a file. False for sockets and devices, which may never end.
   virtual bool is_piped() const = 0;
 };
 

@@ -29,13 +29,13 @@ Result<LoadOutcome> load_with_progress(const CommandContext& context, const Load
   if (!reply) return std::unexpected(reply.error());
   if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
   if (failure) return fail(errc::request_failed, *failure);
-  // A server that doesn't stream has answered with the outcome itself.
+  // A server without streaming has answered with the outcome itself.
   if (!complete && reply->body.empty()) {
     return fail(errc::bad_answer,
                 fmt::format("{} closed the connection before '{}' was loaded", context.api.url(), options.model));
   }
   auto outcome = parse_load_outcome(complete ? *complete : reply->body);
-  if (!outcome) return LoadOutcome();  // another kind of server, which has loaded it all the same
+  if (!outcome) return LoadOutcome();  // another kind of server, which has loaded the model nevertheless
   for (const auto& warning : outcome->warnings) context.terminal.err << "warning: " << warning << '\n';
   return outcome;
 }

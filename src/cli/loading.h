@@ -1,4 +1,4 @@
-// Loading a model with the user watching: shared by `load` and `run`.
+// Loads a model with visible progress: shared by `load` and `run`.
 #pragma once
 
 #include "cli/commands/command.h"
@@ -9,11 +9,11 @@ namespace corral::cli {
 // Loads and shows progress until the model is ready. Errors: those of ServerApi, and request_failed.
 Result<LoadOutcome> load_with_progress(const CommandContext& context, const LoadRequest& options);
 
-// Warns when every slot of the model's type is taken by a pinned model, so that the load is bound to fail. Says nothing
-// when the server can't be asked: the load itself will tell.
+// Warns if pinned models occupy all slots of the model's type, so that the load must fail. Prints nothing if the server
+// can't be reached: the load itself reports that.
 void warn_if_pinned_full(const CommandContext& context, const std::string& model);
 
-// "/api/v1/models/org/repo%3AQ4": what can't stand in a path is escaped; slashes stay.
+// "/api/v1/models/org/repo%3AQ4": characters that are invalid in a path are escaped; slashes stay.
 std::string model_path(const std::string& model);
 
 }  // namespace corral::cli

@@ -11,7 +11,7 @@
 namespace corral::cli {
 namespace {
 
-// Fails where an input is needed and none may be read: the server leaves signals and standard input alone.
+// An input that always fails: the server uses neither signals nor standard input here.
 class NoInput final : public LineInput {
  public:
   InputLine read_line() override { return {}; }
@@ -19,7 +19,7 @@ class NoInput final : public LineInput {
   bool is_piped() const override { return false; }
 };
 
-// A token that stands among the arguments is taken out of them, where lists of processes show it.
+// Removes tokens from the arguments, where lists of processes show them.
 void hide_tokens(int argc, char** argv) {
   constexpr std::string_view kBegin = "corral-join_";
   for (int i = 1; i < argc; ++i) {

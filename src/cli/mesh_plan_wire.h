@@ -1,4 +1,4 @@
-// What the server says of who has what for the mesh, as structs. Pure functions; errors of the parsers: bad_answer.
+// Parses the server's allocation into structs. Pure functions; errors of the parsers: bad_answer.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace corral::cli {
 
-// Words that stand for no model.
+// Words instead of a model's name.
 inline constexpr std::string_view kNothing = "nothing", kAuto = "auto";
 
-// Of the whole mesh, or of one model.
+// The plan of the whole mesh, or of one model.
 struct MeshPlan {
   struct Assignment {
     std::string node = {}, model = {}, part = {}, why = {};
@@ -28,7 +28,7 @@ struct MeshPlan {
     std::string host = {};
     std::vector<Share> shares = {};
     double tokens_per_second = 0, load_seconds = 0;
-    std::int64_t context = 0;  // tokens; 0: not known
+    std::int64_t context = 0;  // tokens; 0: unknown
   };
   struct Group {
     std::string host = {}, stage = {}, problem = {};
@@ -42,7 +42,7 @@ struct MeshPlan {
   std::string model = {};
   std::vector<Group> groups = {};
   std::uint64_t need = 0;
-  std::string alone = {};  // a node that can hold it
+  std::string alone = {};  // a node that can load it alone
   std::optional<Split> split = {};
   std::string shortage = {};
 };

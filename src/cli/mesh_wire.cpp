@@ -11,7 +11,7 @@
 namespace corral::cli {
 namespace {
 
-// 0 where there is none.
+// 0 if the member is missing.
 std::int64_t count_of(const json::Value& object, std::string_view name) { return integer_of(object, name).value_or(0); }
 std::uint64_t size_of(const json::Value& object, std::string_view name) { return bytes_of(object, name).value_or(0); }
 
@@ -80,7 +80,7 @@ MeshCopy copy_in(const json::Value& value) {
           .bytes_per_second = size_of(value, "bytes_per_second")};
 }
 
-// With why it is so, where something is wrong.
+// Appends the cause, if there is a problem.
 std::string told(std::string text, const json::Value& value) {
   if (const auto problem = text_of(value, "problem"); !problem.empty()) text += fmt::format(" ({})", problem);
   return text;

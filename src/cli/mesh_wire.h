@@ -1,4 +1,4 @@
-// What the server says of its mesh, as structs. Pure functions; errors of the parsers: bad_answer.
+// Parses the server's answers about its mesh into structs. Pure functions; errors of the parsers: bad_answer.
 #pragma once
 
 #include <cstdint>
@@ -46,13 +46,13 @@ Result<std::vector<MeshModel>> parse_mesh_models(std::string_view text);
 struct MeshToken {
   std::string id = {}, state = {}, used_by = {};
   std::int64_t issued = 0, expires = 0;  // epoch milliseconds
-  std::string text = {};                 // of one that was just made
+  std::string text = {};                 // only of a new token
   std::vector<std::string> addresses = {};
 };
 Result<MeshToken> parse_mesh_token(std::string_view text);
 Result<std::vector<MeshToken>> parse_mesh_tokens(std::string_view text);
 
-// Where a request would go, and what speaks against others.
+// The node that a request would get, and the reasons against others.
 struct MeshChoice {
   std::string model = {}, status = {}, node = {}, rank = {}, shortage = {};
   bool here = false;
@@ -60,7 +60,7 @@ struct MeshChoice {
     std::string name = {}, rank = {}, text = {};
   };
   std::vector<Candidate> candidates = {};
-  std::vector<std::string> allocation = {};  // sentences: who is to have it, and why
+  std::vector<std::string> allocation = {};  // sentences: which nodes should have it, and why
 };
 Result<MeshChoice> parse_mesh_choice(std::string_view text);
 

@@ -29,7 +29,7 @@ Offer offer_of(const CommandContext& context, const config::KnownModel& model) {
   return offer;
 }
 
-// The hub knows better what it takes than the number of its parameters does.
+// Replaces the estimate by the hub's exact size.
 void ask_the_hub(const CommandContext& context, Offer& offer) {
   const auto& repo = offer.model->repository;
   const auto reply = context.api.call(ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(repo, "/")));
@@ -51,7 +51,7 @@ std::string offer_line(const Offer& offer) {
                      offer.here ? " (here)" : "");
 }
 
-// A name, or the number it has in the list.
+// Finds an offer by its name or its number in the list.
 const Offer* chosen(const std::vector<Offer>& offers, const std::string& text) {
   for (std::size_t i = 0; i < offers.size(); ++i)
     if (text == std::to_string(i + 1) || text == offers[i].model->name) return &offers[i];
@@ -92,7 +92,7 @@ Result<std::string> choose_model(const CommandContext& context) {
 
 Result<std::string> see_that_it_is_here(const CommandContext& context, const std::string& model, bool yes) {
   const auto target = find_target(context, model);
-  if (target.alias.empty() && !names_a_source(model)) return model;  // the load says that there is none
+  if (target.alias.empty() && !names_a_source(model)) return model;  // the load reports the unknown name
   if (auto here = here_by_full_name(context, target)) return *here;
   const auto plan = plan_of(context, target);
   if (!plan) return std::unexpected(plan.error());

@@ -1,4 +1,4 @@
-// Models for somebody who has none: which of the known ones suit the server's machine, and how to have them.
+// Suggests models to users without any: known models that suit the server's machine, and how to get them.
 #pragma once
 
 #include <string>
@@ -8,14 +8,13 @@
 
 namespace corral::cli {
 
-// Lets the person at the terminal choose one of those that suit the machine, and says what each takes: by the hub's
-// answer, or by an estimate where it gives none. Errors: those of ServerApi; usage where nobody can choose, which names
-// the commands; interrupted.
+// Lets the user at the terminal choose a model that suits the machine, with its size from the hub, or else an estimate.
+// Errors: those of ServerApi; usage without a terminal, which names the commands; interrupted.
 Result<std::string> choose_model(const CommandContext& context);
 
-// Fetches a model that isn't here, if that can be done and somebody wants it; `yes`: nobody is asked. Gives the name it
-// has now, which is the same one where nothing can be fetched by that name. Errors: those of ServerApi and of pulls;
-// request_failed where it isn't wanted, usage where nobody can be asked.
+// Downloads a missing model, if possible and confirmed by the user; `yes`: without a question. Returns the name that it
+// has now; the same name if there is no download of that name. Errors: those of ServerApi and of pulls; request_failed
+// if the user declines, usage without a terminal.
 Result<std::string> see_that_it_is_here(const CommandContext& context, const std::string& model, bool yes);
 
 }  // namespace corral::cli

@@ -54,7 +54,7 @@ Result<> set_in_own_file(CommandContext& context, const Settings& now, std::stri
   if (row != nullptr && row->source != "default" && row->source != "file")
     return refused(key, fmt::format("its value is from {}, which overrides the configuration file",
                                     or_unknown(row->where.empty() ? row->source : row->where)));
-  // `value` was made of what the server says: another user's server could say anything.
+  // `value` was made from the server's answer, but another user's server could return anything.
   const auto present = config::setting_in(file, key);
   if (!present) return std::unexpected(present.error());
   if (present->value_or("") != (row == nullptr ? "" : row->value))

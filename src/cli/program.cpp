@@ -18,7 +18,7 @@
 namespace corral::cli {
 namespace {
 
-// The parsed command line. Flags store into it, so it doesn't move.
+// The parsed command line. Flags store values in it, so it can't be moved.
 class CommandLine {
  public:
   CommandLine() : app_("One endpoint for many local models, each in its own process.", "corral") {
@@ -74,7 +74,7 @@ class CommandLine {
   bool json_ = false;
 };
 
-// With --json the error is what the command prints.
+// With --json the command prints the error as its result.
 int report(const Terminal& terminal, const Error& error, bool json = false) {
   if (json) {
     terminal.out << error_object(error) << std::endl;
@@ -96,7 +96,7 @@ Result<Address> find_address(const CommandLine& line, const config::Inputs& inpu
   const auto settings = config::load_client_settings(inputs);
   if (!settings) return std::unexpected(settings.error());
   const std::string url = line.url().empty() ? inputs.environment("CORRAL_URL").value_or("") : line.url();
-  // Of two that were given, the flags win over the variable.
+  // Flags override the variable.
   const bool by_flag = line.url().empty() && (inputs.flags.contains("host") || inputs.flags.contains("port"));
   if (url.empty() || by_flag) return address_of(*settings);
   auto address = parse_url(url);

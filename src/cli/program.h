@@ -1,4 +1,4 @@
-// The command line, with everything it touches handed in: main_entry() passes the process's own, tests pass fakes.
+// The command line, with all I/O as arguments: main_entry() passes the process's own, tests pass fakes.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct ProgramIo {
 // `arguments` without the program's name. Returns the exit code.
 int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, ProgramIo& surroundings);
 
-// The help of the program ("") or of one command, as the program prints it.
+// The help of the program ("") or of one command.
 std::string help_text(const std::string& command);
 // Names of all commands, in the order of the help.
 std::vector<std::string> command_names();

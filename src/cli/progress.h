@@ -1,5 +1,5 @@
-// A bar for something that takes a while, on standard error so that it never mixes with results. Silent where standard
-// error is no terminal.
+// A progress bar, on standard error so that it never mixes with results. Without output if standard error is no
+// terminal.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class ProgressBar {
 
   // `share` from 0 to 1.
   void show(double share, std::string_view stage);
-  // Takes the bar off the screen.
+  // Removes the bar from the screen.
   void clear();
 
  private:

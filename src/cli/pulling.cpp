@@ -29,7 +29,7 @@ bool is_found_by(const CommandContext& context, const std::string& alias, const 
   return found && found->name == model;
 }
 
-// The short name of a known model is another name of what was fetched. A name that another model has stays as it is.
+// Makes the short name of a known model an alias of the downloaded one, unless another model has that name.
 void give_alias(const CommandContext& context, const PullTarget& target, const Pulled& pulled) {
   if (target.alias.empty() || target.alias == pulled.model_name) return;
   if (is_found_by(context, target.alias, pulled.model_name)) return;
@@ -42,7 +42,7 @@ void give_alias(const CommandContext& context, const PullTarget& target, const P
   }
 }
 
-// What comes while a model is fetched.
+// The events of a pull.
 class PullEvents {
  public:
   PullEvents(const CommandContext& context, bool told)
@@ -67,9 +67,9 @@ class PullEvents {
   const std::optional<PullPlan>& plan() const { return plan_; }
   const std::optional<std::string>& complete() const { return complete_; }
   const std::optional<std::string>& failure() const { return failure_; }
-  // Pulling again goes on from what is here.
+  // Another pull would resume from the files here.
   bool goes_on() const { return failure_code_ != "wrong_content" && !so_far().empty(); }
-  // "1.2 GiB of 4.1 GiB are here", if a part is.
+  // "1.2 GiB of 4.1 GiB are here", if any.
   std::string so_far() const {
     if (last_.done == 0 || last_.done >= last_.total) return {};
     return fmt::format("{} of {} downloaded; ", human_bytes(last_.done), human_bytes(last_.total));
@@ -188,7 +188,7 @@ Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarge
     const auto rest = events.goes_on() ? fmt::format("; {}{}", events.so_far(), go_on_with(target)) : std::string();
     return fail(errc::request_failed, *events.failure() + rest);
   }
-  // A server that doesn't stream has answered with the outcome itself.
+  // A server without streaming has answered with the outcome itself.
   if (!events.complete() && reply->body.empty()) {
     return fail(errc::bad_answer, fmt::format("{} closed the connection before the download was complete; {}{}",
                                               context.api.url(), events.so_far(), go_on_with(target)));

@@ -1,4 +1,4 @@
-// Bringing a model to the server's machine with the user watching: shared by `pull`, `run` and what offers models.
+// Downloads a model to the server's machine with visible progress: shared by `pull`, `run` and offers of models.
 #pragma once
 
 #include <optional>
@@ -10,25 +10,26 @@
 
 namespace corral::cli {
 
-// What is to be fetched, and what it is called in the end.
+// The source of a download, and the resulting names.
 struct PullTarget {
-  std::string name = {};        // as it was typed
+  std::string name = {};        // as typed
   std::string model_name = {};  // for the server
-  std::string checkpoint = {};  // for the server, where the model gets a name of its own
-  std::string alias = {};       // name of a known model, which the fetched one gets as well; empty: none
+  std::string checkpoint = {};  // for the server, if the model gets its own name
+  // short name of a known model, which becomes an alias of the downloaded one; empty: none
+  std::string alias = {};
 };
 
-// A name of the table of known models, or the name as it stands.
+// From the table of known models, or the name unchanged.
 PullTarget find_target(const CommandContext& context, const std::string& name);
-// Whether it looks like something that can be fetched: an address, org/repo, ollama.com/…
+// Whether the name looks like a source: an address, org/repo, ollama.com/…
 bool names_a_source(std::string_view name);
 
-// The name under which a known model is here: it may have come by its full name alone. Nothing: it is not here.
+// The local name of a known model, which may have been downloaded by its full name. Nothing: it isn't on this disk.
 std::optional<std::string> here_by_full_name(const CommandContext& context, const PullTarget& target);
-// What the server says of a name that is neither here nor known, with close known names and the search.
+// The error for a name that is neither local nor known, with close known names and the search.
 Error no_such_model(const CommandContext& context, const std::string& name, std::string said);
 
-// What a pull would take. Errors: those of ServerApi, and request_failed.
+// The plan of a pull. Errors: those of ServerApi, and request_failed.
 Result<PullPlan> plan_of(const CommandContext& context, const PullTarget& target);
 // "2 files, 2.5 GiB to fetch; …", in lines.
 std::string plan_text(const PullPlan& plan);
@@ -36,13 +37,14 @@ std::string plan_text(const PullPlan& plan);
 struct Pulled {
   std::string model_name = {};  // as it can be used now
   std::uint64_t bytes = 0;
-  bool was_here = false;  // there was nothing to fetch
+  bool was_here = false;  // no download was needed
 };
-// Fetches it and shows how far it is; `told`: what it takes has been said already. Errors: those of ServerApi, whose
-// messages say how to go on; request_failed.
+// Downloads it and shows the progress; true: the plan has already been shown. Errors: those of ServerApi, whose
+// messages contain the command to resume; request_failed.
 Result<Pulled> pull_with_progress(const CommandContext& context, const PullTarget& target, bool told);
 
-// The table of known models, with the user's own beside the configuration file; says so where that can't be used.
+// The table of known models, with the user's own next to the configuration file; prints a warning if the user's file is
+// invalid.
 config::KnownModels known_models(const CommandContext& context);
 
 }  // namespace corral::cli

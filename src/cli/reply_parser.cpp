@@ -33,7 +33,7 @@ std::map<std::string, std::int64_t, std::less<>> counts_of(const json::Value& ob
   return counts;
 }
 
-// "org/repo:Q4_K_M" and "model-q8_0.gguf" say how they are quantised.
+// The quantization in names such as "org/repo:Q4_K_M" and "model-q8_0.gguf".
 std::string quantization_in(std::string name) {
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
   if (name.ends_with(".GGUF")) name.resize(name.size() - 5);
@@ -58,7 +58,7 @@ ListedModel listed(const json::Value& item) {
   model.quantization = text_of(item, "quantization");
   if (model.quantization.empty()) model.quantization = quantization_in(model.name);
   if (model.quantization.empty()) model.quantization = quantization_in(text_of(item, "checkpoint"));
-  // Bytes are whole; a fraction is in GB, as servers of this family send it.
+  // Integers are bytes; a fraction is in GB, as similar servers send it.
   model.size = bytes_of(item, "size_bytes");
   if (const auto* size = json::find(item, "size"); !model.size && size) {
     model.size = size->is_double() ? json::to_count(size->get_double() * 1e9) : bytes_of(item, "size");
@@ -96,7 +96,7 @@ Result<ListedModel> parse_model(std::string_view text) { return parse_as(text, l
 
 namespace {
 
-// What the engine is foretold to take on GPUs. Where it came to compute on the CPU, nothing is there.
+// The predicted memory on GPUs; 0 if the engine computes on the CPU.
 std::uint64_t gpu_memory_of(const json::Value& server) {
   std::uint64_t bytes = 0;
   const auto* const memory = json::find(server, "memory");
@@ -274,7 +274,7 @@ std::string error_code_in(std::string_view text) {
 
 namespace {
 
-// A value as people write it: a text without quotation marks, a list with colons.
+// A value in the user's form: a text without quotation marks, a list with colons.
 std::string plain(const json::Value* value) {
   if (!value || value->is_null()) return {};
   if (const auto* text = value->if_string()) return std::string(*text);

@@ -1,5 +1,5 @@
-// The server's JSON to plain structs and back. The only file of the folder that sees a JSON library; the fields are
-// those of the HTTP contract, and unknown or missing ones are no error.
+// Converts the server's JSON to plain structs and back. The fields are those of the HTTP API; unknown or missing ones
+// are no error.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct ListedModel {
   std::string type;
   std::string recipe;
   std::string state;                        // "unloaded", "loaded", …
-  std::string quantization;                 // "Q8_0"; from the name when the server doesn't say
+  std::string quantization;                 // "Q8_0"; from the name if the server doesn't report it
   std::optional<std::uint64_t> size;        // bytes
-  std::optional<std::int64_t> context;      // tokens that a conversation may have, now or after a load
-  std::optional<std::int64_t> max_context;  // that the model was trained with
-  std::vector<std::string> nodes = {};      // of a mesh, which have it on disk; empty: there is no mesh
-  bool is_far = false;                      // none of them is the server itself
+  std::optional<std::int64_t> context;      // context of one conversation, now or after a load
+  std::optional<std::int64_t> max_context;  // trained context
+  std::vector<std::string> nodes = {};      // nodes of the mesh that have it on disk; empty: no mesh
+  bool is_far = false;                      // the server itself isn't one of them
 };
 
 // A model in the memory of another node of the mesh.
@@ -41,24 +41,24 @@ struct LoadedModel {
   std::string type;
   std::string device;
   std::string status;
-  std::string leaving;                  // why it has to go, if it has to
+  std::string leaving;                  // stop reason, while it is being stopped
   std::optional<std::uint64_t> memory;  // bytes of the machine's RAM
-  std::uint64_t gpu_memory = 0;         // on GPUs, as foretold; 0: none, or not known
+  std::uint64_t gpu_memory = 0;         // predicted memory on GPUs; 0: none or unknown
   std::optional<std::int64_t> context;
   std::optional<std::int64_t> max_context;
   std::int64_t last_use = 0;  // epoch milliseconds; 0: unknown
   std::int64_t active_requests = 0;
   bool pinned = false;
-  bool lent = false;          // for other machines of the mesh
-  bool file_changed = false;  // one of its files isn't the one any more that was loaded
+  bool lent = false;          // for other nodes of the mesh
+  bool file_changed = false;  // one of its files has changed since the load
 };
 
-// A part of another node's model.
+// A share of another node's model.
 struct LentShare {
   std::string model;
   std::string host;
   std::string device;
-  std::string leaving;                  // why it has to go, if it has to
+  std::string leaving;                  // stop reason, while it is being stopped
   std::optional<std::uint64_t> memory;  // bytes
 };
 
@@ -74,18 +74,18 @@ struct QueuedLoad {
   std::int64_t position = 0;
   std::int64_t waiting_ms = 0;
   std::int64_t waiters = 0;
-  std::vector<std::string> waiting_for;  // models that have to go first
+  std::vector<std::string> waiting_for;  // models that must be evicted first
 };
 
 struct Health {
   std::string version;
-  std::vector<LoadedModel> loaded;  // those whose process is told to end stand last
+  std::vector<LoadedModel> loaded;  // stopping ones are last
   std::vector<LoadingModel> loading;
   std::vector<QueuedLoad> queue;
   std::vector<LentShare> shares;
   std::map<std::string, std::int64_t, std::less<>> max_models;     // by type; -1: unlimited
   std::map<std::string, std::int64_t, std::less<>> pinned_models;  // by type
-  std::vector<RemoteServedModel> elsewhere;                        // where there is a mesh
+  std::vector<RemoteServedModel> elsewhere;                        // in a mesh
 
   const LoadedModel* find(std::string_view name) const;
 };
@@ -95,14 +95,14 @@ Result<std::vector<ListedModel>> parse_models(std::string_view text);
 Result<ListedModel> parse_model(std::string_view text);
 Result<Health> parse_health(std::string_view text);
 
-// One event of the stream of changes; which members mean something depends on its name.
+// One event of the stream of changes; its name determines which members are used.
 struct ServerEvent {
   std::string name;       // "snapshot", "server", "load", "queue", "pin", "settings", "mesh", "shutdown"
   std::int64_t time = 0;  // epoch milliseconds
   std::string model;
   std::string stage;   // of a load
-  std::string from;    // state of a server before
-  std::string status;  // and now
+  std::string from;    // previous state of an instance
+  std::string status;  // new state
   std::string reason;
   std::string cause;
   double progress = 0;
@@ -111,13 +111,13 @@ struct ServerEvent {
   bool pinned = false;
   std::string change;  // of the mesh: "status", "admitted", "removed", "reachable", "away", "model"
   std::string node;
-  Health health;  // of a snapshot; its queue or limits alone in events about these
+  Health health;  // of a snapshot; only the queue or the limits in events about these
 };
 Result<ServerEvent> parse_house_event(std::string_view name, std::string_view data);
 // {"event":NAME,"data":DATA} on one line.
 std::string event_line(std::string_view name, std::string_view data);
 
-// What requests have used.
+// Token usage of requests.
 struct RequestNumbers {
   std::string model;
   std::int64_t prompt_tokens = 0;  // cached ones included
@@ -141,14 +141,14 @@ struct LoadProgress {
 };
 Result<LoadProgress> parse_load_progress(std::string_view text);
 
-// What a load came to.
+// The result of a load.
 struct LoadOutcome {
   std::optional<std::int64_t> context, max_context;
   std::vector<std::string> warnings;
 };
 Result<LoadOutcome> parse_load_outcome(std::string_view text);
 
-// Bytes that a model would take.
+// Predicted memory of a model, in bytes.
 struct EstimatedMemory {
   struct Device {
     std::string name;
@@ -156,8 +156,8 @@ struct EstimatedMemory {
   };
   std::vector<Device> devices;
   std::uint64_t process = 0;
-  std::uint64_t mapped = 0;    // pages of the file, which can be dropped and read again
-  std::uint64_t resident = 0;  // what the process will show in host memory
+  std::uint64_t mapped = 0;    // pages of the file, which the kernel can drop and read again
+  std::uint64_t resident = 0;  // resident host memory of the process
   std::uint64_t total = 0;
 };
 Result<EstimatedMemory> parse_estimate(std::string_view text);
@@ -169,9 +169,9 @@ struct Unloaded {
 };
 Result<Unloaded> parse_unloaded(std::string_view text);
 
-// What the server says is wrong, in any of its envelopes; nullopt when the text holds no error.
+// The server's error message, in any error format; nullopt: the text has no error.
 std::optional<std::string> error_in(std::string_view text);
-// The code of that error ("needs_admin_key"); empty if it has none.
+// The code of the error ("needs_admin_key"); empty: none.
 std::string error_code_in(std::string_view text);
 
 struct Setting {
@@ -179,7 +179,7 @@ struct Setting {
   std::string value;
   std::string where;          // "default", "--port", ...
   std::string source;         // "default", "file", "set", "environment", "flag"
-  std::string after_restart;  // empty: the same
+  std::string after_restart;  // empty: unchanged
 };
 struct Settings {
   std::vector<Setting> rows;
@@ -196,7 +196,7 @@ struct UpdatedSetting {
   std::string applies;
 };
 Result<std::vector<UpdatedSetting>> parse_updated_settings(std::string_view text);
-// Keys and values as typed: what is JSON goes as such, everything else as a text.
+// Keys and values as typed: JSON values as such, everything else as a text.
 std::string set_body(const std::vector<std::pair<std::string, std::string>>& values);
 
 struct LoadRequest {
@@ -204,7 +204,7 @@ struct LoadRequest {
   config::LoadOptions values = {};
   std::optional<bool> pinned = {};
   bool save = false;
-  std::vector<std::string> split = {};  // over these nodes
+  std::vector<std::string> split = {};  // nodes of a split model
 
   bool any() const { return values != config::LoadOptions() || pinned || save; }
 };

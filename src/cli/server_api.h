@@ -1,5 +1,5 @@
-// The server as a command sees it: calls that block until the answer is there or Ctrl-C ends the wait. Tests put a
-// scripted one in its place.
+// The interface of commands to the server: calls that block until the answer or Ctrl-C. Tests use a scripted
+// implementation.
 #pragma once
 
 #include <functional>
@@ -27,20 +27,20 @@ struct ApiReply {
 // Name ("" if it has none) and data of one server-sent event.
 using EventSink = std::function<void(std::string_view event, std::string_view data)>;
 
-// Errors of all calls: no_server, interrupted, bad_answer (ended too early). A refusal is a reply, not an error.
+// Errors of all calls: no_server, interrupted, bad_answer (ended too early). An error status is a reply, not an error.
 class ServerApi {
  public:
   virtual ~ServerApi() = default;
   // For messages: "http://127.0.0.1:8000".
   virtual std::string url() const = 0;
   virtual Result<ApiReply> call(const ApiRequest& request) = 0;
-  // Hands over events as they arrive. A reply that is no event stream (errors are not) comes back in its body.
+  // Passes events to `sink` as they arrive. A reply without events (errors have none) is returned with its body.
   virtual Result<ApiReply> stream(const ApiRequest& request, const EventSink& sink) = 0;
 };
 
-// What a reply with a status from 400 on says, as request_failed.
+// The error of a reply with a status from 400 on, as request_failed.
 Error refusal(const ServerApi& api, const ApiReply& reply);
-// The body of a good answer. Adds request_failed, with what the server said, for statuses from 400 on.
+// The body of a successful answer. Adds request_failed, with the server's message, for statuses from 400 on.
 Result<std::string> fetch(ServerApi& api, const ApiRequest& request);
 
 }  // namespace corral::cli

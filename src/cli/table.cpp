@@ -7,7 +7,7 @@ namespace corral::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrowest = 8;  // of the first column
+constexpr std::size_t kNarrowest = 8;  // minimum width of the first column
 
 std::string pad(const std::string& text, std::size_t width, Align align) {
   const std::string space(width - std::min(width, display_width(text)), ' ');

@@ -22,7 +22,7 @@ class Table {
   // As many cells as columns. Control characters are dropped.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
-  // The first column gives way when the table is wider than a tty. A pipe gets everything.
+  // The first column is shortened if the table is wider than a terminal. A pipe gets everything.
   void print(const Terminal& terminal) const;
 
  private:

@@ -1,4 +1,4 @@
-// Where a command writes, and what that place can do. Plain values and functions; tests pass string streams.
+// The output of a command and its abilities. Plain values and functions; tests pass string streams.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,11 @@ struct Terminal {
 // The process's own: standard streams, their width, NO_COLOR and TERM=dumb respected.
 Terminal process_terminal(const config::Environment& environment);
 
-// Characters as a terminal counts them: code points (wide and combining ones are not told apart).
+// Number of code points; wide and combining ones are counted like others.
 std::size_t display_width(std::string_view text);
-// At most `width` characters, with an ellipsis for what is cut.
+// At most `width` characters, with an ellipsis for the rest.
 std::string shorten(std::string_view text, std::size_t width);
-// Without control characters other than line ends and tabs: what a model says can't drive the terminal.
+// Without control characters other than line ends and tabs, so that a model's output can't control the terminal.
 std::string printable(std::string_view text);
 
 }  // namespace corral::cli

@@ -12,7 +12,7 @@
 namespace corral::cli {
 namespace {
 
-// The command that was given, or the program itself.
+// The given command, or the program itself.
 const CLI::App& innermost(const CLI::App& app) {
   const CLI::App* found = &app;
   for (auto chosen = found->get_subcommands(); !chosen.empty(); chosen = found->get_subcommands())

@@ -12,7 +12,7 @@ namespace corral::cli {
 // After a failed parse: lists the unexpected arguments in their order, and suggests the closest flag or command.
 std::string explain_unexpected(const CLI::App& app);
 
-// "corral list --help": the help of the command that was given.
+// "corral list --help": the help of the given command.
 std::string help_command(const CLI::App& app);
 
 }  // namespace corral::cli

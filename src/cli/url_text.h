@@ -1,4 +1,4 @@
-// Texts as they may stand in an address. Pure.
+// Escapes texts for URLs. Pure.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace corral::cli {
 
-// "a b/c" -> "a%20b%2Fc"; letters, digits, "-._~" and what `plain` has stay.
+// "a b/c" -> "a%20b%2Fc"; letters, digits, "-._~" and the characters in `plain` stay.
 std::string escaped(std::string_view text, std::string_view plain = {});
 
 }  // namespace corral::cli

@@ -20,7 +20,7 @@ struct Assigner {
   const Paths& paths;
   ServeSettings& settings;
 
-  // A flag and a variable name their option; a file doesn't. Who has just been given the value knows where it is from.
+  // Names the origin, and the option too if the origin is a file. For a value that was just set, the origin is obvious.
   std::string where() const {
     const Origin& origin = given.origin;
     if (origin.where.empty()) return std::string(option.key);

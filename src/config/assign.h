@@ -1,4 +1,4 @@
-// A text into the member that an option fills.
+// Stores a text in the member of an option.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,14 @@
 
 namespace corral::config {
 
-// Where a text came from decides how relative paths and messages read.
+// Texts of one source. The origin determines relative paths and messages.
 struct Given {
   std::vector<std::string> texts;
   Origin origin;
   std::filesystem::path base;  // relative paths start here; empty: the current folder
 };
 
-// Errors: invalid_value, with the origin, the value (unless secret) and what is right.
+// Errors: invalid_value, with the origin, the value (unless secret) and the expected form.
 Result<> assign(const Option& option, const Given& given, const Paths& paths, ServeSettings& settings);
 
 }  // namespace corral::config

@@ -1,4 +1,4 @@
-// Which of some keys a misspelt one was probably meant to be.
+// The key that a misspelt key probably means.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace corral::config {
 
-// "" when none is close. Dashes and dots are underscores in a key.
+// "": none is close. Dashes and dots count as underscores.
 std::string closest_of(std::string_view key, const std::vector<std::string_view>& keys);
 
 // The same for the rows of a table.
@@ -19,7 +19,7 @@ std::string closest_row(std::string_view key, std::span<const Row> rows) {
   return closest_of(key, keys);
 }
 
-// "; did you mean 'x'?" behind a message, if something is close.
+// "; did you mean 'x'?" for the end of a message, if a key is close.
 std::string did_you_mean(const std::string& close);
 
 }  // namespace corral::config

@@ -13,7 +13,7 @@ using L = LoadOptions;
 
 constexpr std::string_view kArgs = "llamacpp_args";
 
-// A load option that the setting `setting` decides.
+// A load option with the setting `setting`.
 struct Default {
   std::string_view key;
   std::string_view setting;
@@ -46,7 +46,7 @@ const Origin* given(std::string_view setting, const S& settings) {
   return origin == settings.origins.end() || origin->second.source == Source::fallback ? nullptr : &origin->second;
 }
 
-// Only what passed the check of its row gets into settings.
+// The check of its row has accepted the text.
 L options_of_args(const S& settings) { return parse_llama_args(settings.llamacpp_args).value_or(L()); }
 
 L defaults_with(const S& settings, const L& args) {

@@ -1,7 +1,7 @@
-// What the settings of the server say for every model, as load options. Pure functions.
+// Load options for every model, from the settings of the server. Pure functions.
 //
-// `llamacpp_args` may name what has a setting of its own: a setting that somebody has given counts more than it, one
-// that was left at its default counts less.
+// `llamacpp_args` may contain options with their own setting: a setting with a given value overrides it, a default
+// doesn't.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 namespace corral::config {
 
 LoadOptions default_load_options(const ServeSettings& settings);
-// The same, as if the settings had no llamacpp_args: for models whose own stand instead of them.
+// The same without llamacpp_args of the settings: for models whose own args replace them.
 LoadOptions default_load_options_without_args(const ServeSettings& settings);
-// Where the value of one of them comes from: "default", "/etc/corral.toml:3", "--llamacpp-args", ...
+// The origin of a value: "default", "/etc/corral.toml:3", "--llamacpp-args", ...
 std::string default_origin(const LoadOption& option, const ServeSettings& settings);
 
 }  // namespace corral::config

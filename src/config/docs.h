@@ -1,4 +1,4 @@
-// docs/configuration.md, written from the table.
+// docs/configuration.md, generated from the table.
 #pragma once
 
 #include <string>

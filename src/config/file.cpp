@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As the user would write it on the command line; nullopt for dates and nested values.
+// In the form of the command line; nullopt for dates and nested values.
 std::optional<std::string> scalar(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());

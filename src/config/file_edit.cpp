@@ -26,8 +26,8 @@ std::string quoted(const std::string& value) {
   return out.str();
 }
 
-// The offset of a place that the parser names. Nothing for a line with other than ASCII before the column: the parser
-// counts letters there.
+// The offset of a parser position. Nothing if the line has non-ASCII bytes before the column, because the parser counts
+// letters.
 std::optional<std::size_t> offset_of(std::string_view text, const toml::source_position& place) {
   std::size_t at = 0;
   for (auto line = place.line; line > 1; --line) {
@@ -66,7 +66,7 @@ Result<std::string> with_setting(std::string_view text, std::string_view key, co
     if (!changed.empty() && !changed.ends_with('\n')) changed += '\n';
     changed += fmt::format("{} = {}\n", key, line);
   }
-  // The new text must say the same as before of everything else.
+  // All other values must be the same in the new text.
   const auto check = parsed(changed);
   table->insert_or_assign(key, value);
   if (!check || *check != *table) return no_place(key, line);

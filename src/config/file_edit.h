@@ -1,4 +1,4 @@
-// Changes one setting in the text of a configuration file; the rest stays as its author wrote it.
+// Changes one setting in the text of a configuration file; the rest stays unchanged.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +14,12 @@ namespace corral::config {
 // Errors: malformed_file if the text is no TOML, or if its form leaves no safe place for the value.
 Result<std::string> with_setting(std::string_view text, std::string_view key, const std::string& value);
 
-// The text that the file has for `key`; nothing if it has none, or is missing. Errors: malformed_file if the file is no
-// TOML or the value no text; the system's own. Blocking.
+// The text of `key` in the file; nothing if the key or the file is missing. Errors: malformed_file if the file is no
+// TOML or the value no text; system errors. Blocking.
 Result<std::optional<std::string>> setting_in(const std::filesystem::path& file, std::string_view key);
 
-// As with_setting() for a file, which may be missing. Follows symbolic links and keeps the permissions. Blocking.
-// Errors: those of with_setting(); unreadable_file if the file belongs to another user; the system's own.
+// Like with_setting() for a file, which may be missing. Follows symbolic links and keeps the permissions. Blocking.
+// Errors: those of with_setting(); unreadable_file if the file belongs to another user; system errors.
 Result<> write_setting(const std::filesystem::path& file, std::string_view key, const std::string& value);
 
 }  // namespace corral::config

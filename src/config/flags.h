@@ -1,4 +1,4 @@
-// The table as flags of a command line.
+// The table of options as flags of a command line.
 #pragma once
 
 #include <string_view>
@@ -12,11 +12,11 @@ class App;
 
 namespace corral::config {
 
-// Adds --config and one flag for each option. What is given lands in `inputs`, which must outlive the parsing.
+// Adds --config and one flag for each option. Stores values in `inputs`, which must outlive the parsing.
 void add_serve_flags(CLI::App& app, Inputs& inputs);
-// Adds --config, --host, --port and --api-key, with words for somebody who calls a server.
+// Adds --config, --host, --port and --api-key, with help texts for clients of a server.
 void add_client_flags(CLI::App& app, Inputs& inputs);
-// Adds --config and --state-dir, for commands that work on the files of a server.
+// Adds --config and --state-dir, for commands that use the files of a server.
 void add_file_flags(CLI::App& app, Inputs& inputs);
 
 }  // namespace corral::config

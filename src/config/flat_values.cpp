@@ -16,7 +16,7 @@ std::string key_of(const std::string& written) {
   return find_option(flat) ? flat : written;
 }
 
-// JSON isn't nested deeper than the parser allows.
+// The parser limits the depth of JSON.
 Result<> add(const std::string& place, const json::Object& object, SetValues& values) {
   for (const auto& [name, value] : object) {
     const std::string written = place + std::string(name);

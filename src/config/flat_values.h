@@ -1,4 +1,4 @@
-// Settings as clients of other servers spell them. Pure.
+// Settings in the form of clients of other servers. Pure.
 #pragma once
 
 #include "config/sources.h"
@@ -6,8 +6,8 @@
 namespace corral::config {
 
 // The members of an object by the keys of the table: "llamacpp.backend" and {"llamacpp": {"backend": ...}} are
-// llamacpp_backend. Values stay as they are. A key that nobody knows stays as it was written, with dots for nesting.
-// Errors: invalid_value for a setting that is there twice.
+// llamacpp_backend. Values stay unchanged. An unknown key stays as it is, with dots for nesting. Errors: invalid_value
+// for a setting that occurs twice.
 Result<SetValues> flat_values(const json::Object& object);
 
 }  // namespace corral::config

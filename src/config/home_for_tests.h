@@ -1,4 +1,4 @@
-// A home directory and an environment that a test makes up; the directory is gone with its object.
+// A temporary home directory and an environment for tests; the destructor removes the directory.
 #pragma once
 
 #include <filesystem>

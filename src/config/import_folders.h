@@ -1,4 +1,4 @@
-// Folders of other programs whose models are listed where they are: the setting import_folders.
+// The setting import_folders: folders of other programs with models to list in place.
 //
 //   ollama lmstudio          where these programs usually have them
 //   ollama=/srv/ollama       somewhere else
@@ -15,11 +15,11 @@ namespace corral::config {
 
 struct ImportFolder {
   std::string program;         // "ollama", "lmstudio"
-  std::filesystem::path path;  // empty: where it usually is
+  std::filesystem::path path;  // empty: the usual folder
   friend bool operator==(const ImportFolder&, const ImportFolder&) = default;
 };
 
-// Words with spaces or commas between. Errors: invalid_value.
+// Words separated by spaces or commas. Errors: invalid_value.
 Result<std::vector<ImportFolder>> parse_import_folders(std::string_view text);
 
 }  // namespace corral::config

@@ -22,8 +22,8 @@ std::unexpected<Error> not_saved(const fs::path& path, std::string_view why) {
   return fail(errc::not_saved, fmt::format("cannot write the key file {}: {}", path.native(), why));
 }
 
-// Held while the file is read and replaced: the lock is on a file beside it, since the file itself changes its
-// identity.
+// Held while the key file is read and replaced. The lock is on a separate file, because each replacement of the key
+// file is a new inode.
 Result<UniqueFd> lock(const fs::path& path) {
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);

@@ -1,10 +1,10 @@
-// Keys that clients of a server carry, each with what it is good for. Only what tells a key from others is kept: an
-// identifier, which is part of it, and a salted SHA-256 of the whole. One pass of a fast hash is enough, since a key is
-// 256 random bits: no dictionary has it, and nobody tries that many. (Words that people choose would want a slow one.)
+// API keys of clients, with their scopes. The server stores only an identifier, which is part of the key, and a salted
+// SHA-256 of the whole key. One pass of a fast hash suffices, because a key has 256 random bits: no dictionary contains
+// it. (Passwords of people would need a slow hash.)
 //
 //   corral-k3fq7z2a-6x…   "corral-", eight characters of the identifier, "-", 52 of the secret
 //
-// Plain values and pure functions; key_file.h keeps them.
+// Plain values and pure functions; key_file.h stores them.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace corral::config {
 
-// inference: to use models, and to see how the server is doing. admin: to decide what it does.
+// inference: use models, and see the server's state. admin: control the server.
 enum class Scope : std::uint8_t { inference, admin };
 inline constexpr std::array kScopes = {Scope::inference, Scope::admin};
 std::string_view name_of(Scope scope);
@@ -30,16 +30,16 @@ struct Scopes {
   bool admin = false;
   friend bool operator==(const Scopes&, const Scopes&) = default;
 };
-// "inference", "admin", or both with a comma between.
+// "inference", "admin", or both separated by a comma.
 std::string text_of(Scopes scopes);
-// Errors: invalid_value, for a name that is none and for no name at all.
+// Errors: invalid_value, for an unknown name or no name.
 Result<Scopes> parse_scopes(const std::vector<std::string>& names);
 
-// How a key's requests share the server with others'.
+// How requests of a key share the server with others.
 inline constexpr std::uint32_t kMaxInFlight = 1'000'000;
 struct KeyTerms {
-  std::uint32_t max_in_flight = 0;  // requests under way at a time; 0: what the settings say
-  bool background = false;          // others' requests go first
+  std::uint32_t max_in_flight = 0;  // running requests at a time; 0: the limit of the settings
+  bool background = false;          // runs after requests of others
   friend bool operator==(const KeyTerms&, const KeyTerms&) = default;
 };
 
@@ -59,15 +59,15 @@ struct KeyList {
   const Key* find(std::string_view id) const;
 };
 
-// A new key, added to the list: its record and, this one time, its text. Errors: invalid_value, for a name that is too
-// long or not one line of plain characters, and for more keys than anybody needs.
+// Adds a new key to the list: returns its record and its text, which isn't stored. Errors: invalid_value, for a name
+// that is too long or not one line of plain characters, and for too many keys.
 struct NewKey {
   Key key;
   std::string text;
 };
 Result<NewKey> add_key(KeyList& keys, std::string name, Scopes scopes, std::int64_t now_millis, KeyTerms terms = {});
 
-// The identifier in a key's text; nothing for a text that is no key of ours.
+// The identifier in a key's text; nothing for a text that isn't one of our keys.
 std::optional<std::string_view> id_in(std::string_view key);
 Sha256 digest_of(std::string_view salt, std::string_view key);
 

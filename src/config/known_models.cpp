@@ -20,7 +20,7 @@ constexpr std::size_t kMaxKnown = 1'000;
 constexpr double kLargestBillions = 10'000;
 constexpr std::uint64_t kProcessBytes = 256ull << 20;
 
-// Bits that a parameter takes in a file: those of the format, or what files of mixed formats come to.
+// Bits of a parameter in a file: those of the format, or the average of files with mixed formats.
 struct BitsRow {
   std::string_view quantisation;
   double bits;
@@ -53,7 +53,7 @@ bool is_repository(std::string_view text) {
   return slash != text.npos && is_word(text.substr(0, slash), 96) && is_word(text.substr(slash + 1), 96);
 }
 
-// One row: what it has, and what is wrong with it.
+// Reads one row and collects its errors.
 class RowReader {
  public:
   RowReader(const toml::table& row, std::string where) : row_(row), where_(std::move(where)) {}
@@ -138,13 +138,13 @@ bool has_label(const KnownModel& model, std::string_view label) {
   return std::ranges::find(model.labels, label) != model.labels.end();
 }
 
-// The largest that is as wanted and takes no more than `room`.
+// The largest model with this label that takes at most `room`.
 const KnownModel* largest(const KnownModels& known, std::string_view label, std::uint64_t room,
                           const std::vector<const KnownModel*>& but) {
   const KnownModel* best = nullptr;
   for (const auto& model : known.models) {
     if (model.type != ModelType::llm || !has_label(model, label)) continue;
-    if (label == "chat" && has_label(model, "coding")) continue;  // it was made for something else
+    if (label == "chat" && has_label(model, "coding")) continue;  // made for coding
     if (estimated_memory(estimated_size(model)) > room || std::ranges::find(but, &model) != but.end()) continue;
     if (best == nullptr || estimated_size(model) > estimated_size(*best)) best = &model;
   }
@@ -227,7 +227,7 @@ std::uint64_t estimated_size(const KnownModel& model) {
 std::uint64_t estimated_memory(std::uint64_t file_bytes) { return file_bytes + file_bytes / 10 + kProcessBytes; }
 
 std::vector<const KnownModel*> suggested_models(const KnownModels& known, std::uint64_t memory) {
-  const auto room = memory / 4 * 3;  // others need some of it, too
+  const auto room = memory / 4 * 3;  // other programs need memory, too
   std::vector<const KnownModel*> models;
   const auto* const best = largest(known, "chat", room, models);
   if (best != nullptr) models.push_back(best);

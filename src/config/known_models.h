@@ -1,5 +1,5 @@
-// Models that people may call by a short name before they have them: a table, shipped with the program and completed or
-// replaced by a file of the user's. What they take is guessed here by the number of their parameters; the hub knows.
+// Models with short names: a table that is shipped with the program, and completed or replaced by a user's file. Their
+// size is estimated here from the number of parameters; the hub knows the exact size.
 #pragma once
 
 #include <cstdint>
@@ -19,42 +19,41 @@ struct KnownModel {
   std::vector<std::string> labels = {};  // "chat", "coding", ...
   std::string repository;                // "org/repo"
   std::string quantisation = {};         // of its files; or
-  std::string file = {};                 // one by its name
+  std::string file = {};                 // a file by its name
   double billions = 0;                   // of parameters
   std::string licence = {};
-  std::string seen = {};  // where it is said that there is such a repository
+  std::string seen = {};  // source of the claim that the repository exists
 
-  // What a pull is asked for: "org/repo:Q4_K_M".
+  // The source for a pull: "org/repo:Q4_K_M".
   std::string source() const { return repository + ":" + (file.empty() ? quantisation : file); }
 };
 
 struct KnownModels {
   std::vector<KnownModel> models = {};
-  std::string problem = {};  // why the user's file doesn't count; empty: nothing is wrong
+  std::string problem = {};  // why the user's file is ignored; empty: no problem
 
   const KnownModel* find(std::string_view name) const;  // without regard to case
 };
 
-// The text of a table. `where` is what messages call it. Errors: malformed_file, invalid_value and unknown_key, which
-// name the model and the key.
+// The text of a table. `where`: its name in messages. Errors: malformed_file, invalid_value and unknown_key, which name
+// the model and the key.
 struct KnownTable {
   std::vector<KnownModel> models = {};
   bool only_these = false;
 };
 Result<KnownTable> parse_known_models(std::string_view text, std::string_view where);
 
-// Those that are shipped, with those of the user's file: who has the name of another replaces it. A missing file is
-// none. Blocking.
+// The shipped models and those of the user's file, which replaces models of the same name. The file may be missing.
+// Blocking.
 KnownModels read_known_models(const std::filesystem::path& user_file);
 
-// Bytes on disk, by parameters and bits for each.
+// Bytes on disk, from parameters and bits per parameter.
 std::uint64_t estimated_size(const KnownModel& model);
-// Bytes in memory for files of this size: what GET pull/variants reckons by their size alone.
+// Bytes in memory for files of this size, as in GET pull/variants.
 std::uint64_t estimated_memory(std::uint64_t file_bytes);
 
-// Where to begin on a machine with so much memory: the largest model for chats that takes at most three quarters of it,
-// one of at most half its size, which is quicker, and the largest that was made for code. Fewer where fewer fit, none
-// twice.
+// First models for a machine with this memory: the largest model for chats that takes at most three quarters of it, a
+// faster one of at most half its size, and the largest one for code. Fewer if fewer fit, none twice.
 std::vector<const KnownModel*> suggested_models(const KnownModels& known, std::uint64_t memory);
 
 }  // namespace corral::config

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kShownKey = 64;  // bytes of a key that a client made up
+constexpr std::size_t kShownKey = 64;  // bytes of an unknown key in messages
 
 Error unknown(std::string_view key) {
   std::string shown(key.substr(0, kShownKey));

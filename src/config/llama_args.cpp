@@ -15,14 +15,14 @@ using L = LoadOptions;
 
 struct Flag {
   std::array<std::string_view, 4> names;
-  // Fills the option; false: the value is none. Null for flags that take none.
+  // Sets the option; false: the value is invalid. Null for flags without a value.
   bool (*take)(std::string_view value, L& options) = nullptr;
-  void (*set)(L& options) = nullptr;  // of those; null for what is always so here
+  void (*set)(L& options) = nullptr;  // for flags without a value; null: always the case here
 };
 
 constexpr std::int64_t kUnset = std::numeric_limits<std::int64_t>::min();
 
-// A whole number. Below zero, and in words, it means "as you think best" there, which is `kAutomatic` here.
+// A whole number. A negative number or a word means automatic, which is `kAutomatic` here.
 template <std::optional<std::int64_t> L::* kMember, std::int64_t kAutomatic, std::int64_t kUnit = 1>
 bool whole(std::string_view value, L& options) {
   const auto number = parse_int(value);
@@ -65,7 +65,7 @@ bool draft(std::string_view value, L& options) {
   return !value.empty();
 }
 
-// What there is to choose from is check()'s business.
+// check() checks the choices.
 template <std::optional<std::string> L::* kMember>
 bool choice(std::string_view value, L& options) {
   options.*kMember = value;
@@ -107,7 +107,7 @@ std::unexpected<Error> wrong(std::string text) {
 Result<std::vector<std::string>> words_of(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
-  bool inside = false;  // of a word, which may be empty between quotation marks
+  bool inside = false;  // inside a word, which may be empty between quotation marks
   char quote = 0;
   for (const char c : text) {
     if (quote != 0 ? c == quote : c == '"' || c == '\'') {

@@ -1,5 +1,5 @@
-// The flags of llama.cpp's own server (release 0.5.0) that have an equal here, for clients that send `llamacpp_args`.
-// One table; a flag without an equal is refused by name, so that none is silently without effect.
+// Flags of llama.cpp's server (release 0.5.0) with an equivalent here, for clients that send `llamacpp_args`. One
+// table; flags without an equivalent are errors, so that every accepted flag takes effect.
 #pragma once
 
 #include <string_view>
@@ -9,12 +9,11 @@
 
 namespace corral::config {
 
-// "-c 4096 --lora 'my adapter.gguf' --parallel=2" as options. Words are parted by spaces; quotation marks of either
-// kind keep a word together. Errors: invalid_value, with Error::param "llamacpp_args".
+// "-c 4096 --lora 'my adapter.gguf' --parallel=2" as options. Words are separated by spaces; single or double quotation
+// marks keep a word together. Errors: invalid_value, with Error::param "llamacpp_args".
 Result<LoadOptions> parse_llama_args(std::string_view text);
 
-// `options`, and where they leave something open what their llamacpp_args say. Flags that can't be read say nothing:
-// check() refuses them.
+// `options`, with unset ones from their llamacpp_args. Invalid flags are ignored here: check() rejects them.
 LoadOptions with_args(const LoadOptions& options);
 
 }  // namespace corral::config

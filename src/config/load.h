@@ -1,4 +1,4 @@
-// Brings the settings together: flag over environment over what was set at run time over file over default.
+// Merges the settings: flag over environment over set value over file over default.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +14,11 @@
 
 namespace corral::config {
 
-// The value of an environment variable. Empty counts as not set.
+// The value of an environment variable. Empty counts as unset.
 using Environment = std::function<std::optional<std::string>(std::string_view)>;
 Environment process_environment();
 
-// What was given on the command line, as text, by key; several texts for options that repeat.
+// The flags of the command line, as text, by key; several texts for options that repeat.
 using FlagValues = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 struct Inputs {
@@ -28,12 +28,12 @@ struct Inputs {
   std::optional<std::filesystem::path> config_file;
 };
 
-// Errors: every code of errc; one sentence that names the source, the key, the value and what is right.
+// Errors: every code of errc; one sentence with the source, the key, the value and the expected form.
 Result<ServeSettings> load_serve_settings(const Inputs& inputs);
-// host, port and api_key of the same sources, so that a command finds the server that the same user configured. An
-// address that means "every interface" becomes loopback.
+// host, port and api_key of the same sources, so that a command finds the same user's server. An address for every
+// interface becomes loopback.
 Result<ClientSettings> load_client_settings(const Inputs& inputs);
-// Where a server of this user that is started with the same flags keeps what outlives it.
+// The state_dir of a server of this user with the same flags.
 Result<std::filesystem::path> find_state_dir(const Inputs& inputs);
 
 }  // namespace corral::config

@@ -22,7 +22,7 @@ constexpr std::string_view kToggle[] = {"auto", "on", "off"};
 constexpr std::string_view kSplitModes[] = {"auto", "none", "layer", "row"};
 constexpr std::string_view kPoolings[] = {"auto", "mean", "cls", "last"};
 constexpr std::size_t kMaxTemplate = 1 << 20;
-// Formats that libllama knows by name; the engine makes them itself, without Jinja. chatml is Jinja.
+// Formats that libllama knows by name; the engine implements them itself, without Jinja. chatml is Jinja.
 constexpr std::string_view kTemplateNames[] = {
     "chatml",      "llama2",        "llama2-sys",        "llama2-sys-bos", "llama2-sys-strip",
     "mistral-v1",  "mistral-v3",    "mistral-v3-tekken", "mistral-v7",     "mistral-v7-tekken",
@@ -35,7 +35,7 @@ constexpr std::string_view kTemplateNames[] = {
     "bailing",     "bailing-think", "bailing2",          "llama4",         "smolvlm",
     "hunyuan-moe", "gpt-oss",       "hunyuan-dense",     "hunyuan-vl",     "kimi-k2",
     "seed_oss",    "grok-2",        "pangu-embedded",    "solar-open"};
-constexpr std::size_t kMaxShares = 16;  // devices that libllama knows
+constexpr std::size_t kMaxShares = 16;  // maximum of libllama
 constexpr std::string_view kCacheTypes[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "iq4_nl", "q5_1"};
 
 const std::array kOptions = {
@@ -187,7 +187,7 @@ const std::array kOptions = {
                .help = "Merge with the server's own llamacpp_args; otherwise these replace them"},
 };
 
-// One value from JSON, as the kind of the member.
+// Reads one JSON value as the kind of the member.
 struct Reader {
   const json::Value& value;
   LoadOptions& options;
@@ -298,7 +298,7 @@ void write_members(json::Writer& out, const LoadOptions& options, Members which)
 
 namespace {
 
-// Null unless it is a text, and set.
+// The text; null if it is unset or of another kind.
 const std::string* text_of(const LoadOption& option, const LoadOptions& options) {
   const auto* const member = std::get_if<std::optional<std::string> L::*>(&option.field);
   return member && options.**member ? &*(options.**member) : nullptr;
@@ -320,7 +320,7 @@ Result<std::vector<float>> parse_tensor_split(std::string_view text) {
     const auto comma = std::min(rest.find(','), rest.size());
     float share = 0;
     const auto [stop, error] = std::from_chars(rest.data(), rest.data() + comma, share);
-    // A comma at the end has nothing behind it.
+    // A trailing comma is invalid.
     if (error != std::errc() || stop != rest.data() + comma || comma + 1 == rest.size()) return wrong();
     if (!std::isfinite(share) || share < 0 || shares.size() == kMaxShares) return wrong();
     shares.push_back(share);

@@ -1,4 +1,4 @@
-// Parameters of a model of Ollama's registry ("num_ctx"), as options of a load. Pure.
+// Parameters of a model of Ollama's registry ("num_ctx") as load options. Pure.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace corral::config {
 
-// `params`: a JSON object, as the registry has it. Takes the parameters that options of a load have another name for
-// (num_ctx, num_gpu, num_thread, main_gpu, use_mmap, use_mlock) and whose values are valid; leaves out all others.
+// `params`: a JSON object of the registry. Takes valid parameters with an equivalent load option (num_ctx, num_gpu,
+// num_thread, main_gpu, use_mmap, use_mlock); omits all others.
 LoadOptions options_of_ollama(std::string_view params);
 
 }  // namespace corral::config

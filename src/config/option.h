@@ -1,5 +1,5 @@
 // One row of the table of options. Flag, environment variable, config key, help text, checks and documentation all come
-// from the row; adding a setting is a member of ServeSettings and a row in options_*.cpp.
+// from the row. To add a setting, add a member of ServeSettings and a row in options_*.cpp.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ using Field =
 
 enum class Group { access, models, memory, engine, mesh, store, process };
 
-// When a value that is changed while the server runs begins to count.
+// When a change at run time takes effect.
 enum class Applies {
   at_restart,
   now,
@@ -44,43 +44,43 @@ struct Option {
   std::string_view key;  // "max_body_bytes", which is also --max-body-bytes and CORRAL_MAX_BODY_BYTES
   Group group;
   Field field;
-  std::string_view fallback;      // the default, written as a user would write it
+  std::string_view fallback;      // the default, in the user's form
   std::string_view value_name{};  // for help: "N", "DIR"; empty for switches
   std::string_view help{};        // one or two sentences; the first one starts the line of --help
   Range range{};
   std::string_view zero_name{};                     // a word that means 0, e.g. "auto"
   std::string_view never_name{};                    // of a duration: a word that means kNever; so does "-1"
-  std::string_view right{};                         // what a right text is; empty: the words of the kind
-  std::span<const std::string_view> choices{};      // the only right texts; none: any
+  std::string_view right{};                         // the expected form; empty: that of the kind
+  std::span<const std::string_view> choices{};      // the valid texts; empty: any
   Result<> (*check)(const std::string&) = nullptr;  // further rules for texts
-  std::string_view older_flag{};                    // another flag that means the same
+  std::string_view older_flag{};                    // alternative name of the flag
   bool several_lines = false;                       // a text may have line breaks
-  bool several_words = false;  // a flag takes all words behind it as one text: --max-loaded-models 5 2 4
+  bool several_words = false;  // the flag takes all following words as one text: --max-loaded-models 5 2 4
   Applies applies = Applies::at_restart;
-  bool settable = true;  // by `corral config set`; false: only where the server is started
+  bool settable = true;  // by `corral config set`; false: only at the start of the server
   bool secret = false;   // never printed
-  bool guarded = false;  // who may come in, and where files are: over HTTP only with an admin key
+  bool guarded = false;  // access and folders: over HTTP only with an admin key
 };
 
-// As the value of a duration that may be one of these.
+// The value "never" of a duration.
 inline constexpr Millis kNever{-1000};
 
 // All options, in the order of the documentation.
 std::span<const Option> options();
-// The row of a key; nullptr for none.
+// The row of a key; nullptr: none.
 const Option* find_option(std::string_view key);
-// "" or the key that `key` was probably meant to be.
+// The key that `key` probably means, or "".
 std::string closest_key(std::string_view key);
 
 std::string flag_of(const Option& option);
 std::string variable_of(const Option& option);
-// What a right value looks like: "a whole number from 1 to 65535", "a duration such as 500ms, 2s or 5m".
+// The form of a valid value: "a whole number from 1 to 65535", "a duration such as 500ms, 2s or 5m".
 std::string expectation(const Option& option);
 bool is_switch(const Option& option);
 bool is_list(const Option& option);
 std::string_view title(Group group);
 
-// The value as people write it: "8000", "auto", "2s", "256MiB", "~/models"... Secrets come out as "***". Several for
+// The value in the user's form: "8000", "auto", "2s", "256MiB", "~/models"... Secrets become "***". Several texts for
 // lists.
 std::vector<std::string> value_texts(const Option& option, const ServeSettings& settings);
 bool same_value(const Option& option, const ServeSettings& a, const ServeSettings& b);

@@ -1,4 +1,4 @@
-// Settings for who may reach the server, and how much one of them may take. See option.h for what a row yields.
+// Settings of access to the server, and limits of each client. See option.h for what a row yields.
 #include <array>
 
 #include "config/option_tables.h"

@@ -1,4 +1,4 @@
-// Settings for other machines. See option.h for what a row yields.
+// Settings of the mesh. See option.h for what a row yields.
 #include <array>
 
 #include "config/mesh_addresses.h"

@@ -1,4 +1,4 @@
-// Settings for models: where they are, which are in memory, and what they run with. See option.h for what a row yields.
+// Settings of models: their folders, models in memory, and their options. See option.h for what a row yields.
 #include <array>
 
 #include "config/errors.h"

@@ -1,4 +1,4 @@
-// Settings for the process itself. See option.h for what a row yields.
+// Settings of the process itself. See option.h for what a row yields.
 #include <array>
 
 #include "config/option_tables.h"

@@ -1,4 +1,4 @@
-// Settings for what outlives requests. See option.h for what a row yields.
+// Settings of the store. See option.h for what a row yields.
 #include <array>
 
 #include "config/option_tables.h"

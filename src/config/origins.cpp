@@ -30,7 +30,7 @@ std::vector<std::string_view> words(std::string_view text) {
 
 bool is_web(std::string_view scheme) { return same_text(scheme, "http") || same_text(scheme, "https"); }
 
-// The port that a scheme has when none is said isn't said by browsers.
+// Removes the default port of a scheme, as browsers do.
 std::string_view without_usual_port(std::string_view authority, bool secure) {
   const std::string_view usual = secure ? ":443" : ":80";
   if (authority.ends_with(usual)) authority.remove_suffix(usual.size());
@@ -51,7 +51,7 @@ std::optional<Origin> split(std::string_view origin) {
 
 constexpr std::string_view kLocal = "localhost", kEverybody = "*";
 
-// What is wrong with an entry; empty: nothing.
+// The error of an entry; empty: none.
 std::string_view fault_of(std::string_view entry) {
   if (entry == kLocal || entry == kEverybody) return {};
   const auto origin = split(entry);

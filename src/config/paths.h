@@ -19,7 +19,7 @@ struct Paths {
 
   // Replaces a leading "~", "$XDG_RUNTIME_DIR" or "$XDG_STATE_HOME"; a relative path starts at `base`.
   std::filesystem::path expand(const std::string& text, const std::filesystem::path& base) const;
-  // The other way round, for messages: "~/x" for what is under home.
+  // Shortens paths for messages: "~/x" for a path below home.
   std::string shorten(const std::filesystem::path& path) const;
 };
 

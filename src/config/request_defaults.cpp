@@ -12,7 +12,7 @@
 namespace corral::config {
 namespace {
 
-// Of one request's own.
+// Fields that belong to a single request.
 constexpr std::string_view kNoDefaults[] = {"model", "messages", "prompt", "input", "content", "stream", "ctx_size"};
 
 Result<> check_field(std::string_view name, json::View value) {

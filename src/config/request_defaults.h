@@ -1,4 +1,4 @@
-// What requests mean where they say nothing, and the names of one model: texts of settings. Pure.
+// Settings with default values of request fields, and with the names of one model. Pure.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace corral::config {
 
-// A JSON object whose members are fields of requests, each with a right value; or an empty text. Errors: invalid_value.
+// Checks that the text is empty, or a JSON object whose members are request fields with valid values. Errors:
+// invalid_value.
 Result<> check_request_defaults(const std::string& text);
 
-// "a, b" as its names; empty ones are none.
+// The names in "a, b", without empty ones.
 std::vector<std::string> names_in(std::string_view text);
 
 }  // namespace corral::config

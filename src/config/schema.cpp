@@ -12,11 +12,11 @@
 namespace corral::config {
 namespace {
 
-constexpr std::string_view kNumber = "([0-9]+[.]?[0-9]*|[.][0-9]+)";  // as config/value.cpp reads one
+constexpr std::string_view kNumber = "([0-9]+[.]?[0-9]*|[.][0-9]+)";  // in the form of config/value.cpp
 constexpr std::string_view kDurationUnit = "([mM][sS]|[sS]|[mM]|[hH])?";
 constexpr std::string_view kSizeUnit = "([kKmMgGtT]([iI]?[bB])?|[bB])?";
 
-// What each kind may be in the file: numbers as such, texts where a unit or a word is possible.
+// JSON types of each kind in the file: numbers as such, texts if a unit or a word is possible.
 struct Kind {
   json::Writer& out;
   const Option& option;
@@ -37,7 +37,7 @@ struct Kind {
     out.field(option.range.above ? "exclusiveMinimum" : "minimum", least);
     if (!option.range.above) out.field("maximum", static_cast<double>(option.range.max) / scale);
   }
-  // `text`: the right texts besides the word for 0 or for never; none without.
+  // `text`: the valid texts besides the word for 0 or for never; empty: none.
   void number(std::string_view kind, double scale, const std::string& text) const {
     std::string pattern = text;
     const auto word = option.zero_name.empty() ? option.never_name : option.zero_name;
@@ -83,7 +83,7 @@ struct Kind {
   static std::string with_unit(std::string_view unit) { return fmt::format(" *{} *{} *", kNumber, unit); }
 };
 
-// The default as a value of the file: a number or a truth where it is one, else the text.
+// The default as a value of the file: a number or a boolean, else the text.
 void write_fallback(json::Writer& out, const Option& option) {
   if (option.fallback.empty()) return;
   out.key("default");

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What comes of the flags so far.
+// The result of the flags so far.
 struct Built {
   const FileText& file;
   std::vector<std::string> words = {};
@@ -33,25 +33,25 @@ struct Built {
 };
 
 enum class Means {
-  setting,  // `to` is a flag here, which gets the value; or a whole word, where the flag takes none
+  setting,  // `to` is a flag here, which gets the value; or a whole word, if the flag takes none
   args,     // `to` is the flag in llamacpp_args
   files,    // the same; the value names files
   number,   // `to` is a field of requests
   text,
-  list,  // of words with semicolons between
+  list,  // words separated by semicolons
   json,
   fixed,    // `to` is a field and its value, "cache_prompt=false"
-  special,  // take() knows
+  special,  // handled by take()
   ignored,
   refused,
 };
 
 struct Row {
-  std::string_view names;  // with spaces between
-  std::string_view value;  // what it is called; empty: the flag takes none
+  std::string_view names;  // separated by spaces
+  std::string_view value;  // its name; empty: the flag takes none
   Means means;
-  std::string_view to = {};     // of refused: why, and the way out; of ignored: why nothing is to be done
-  std::string_view about = {};  // of special: what it is here, for people
+  std::string_view to = {};     // of refused: why, and the alternative; of ignored: why it isn't needed
+  std::string_view about = {};  // of special: its meaning here, for people
   Result<> (*take)(Built& built, std::string_view value) = nullptr;
 };
 
@@ -70,7 +70,7 @@ Result<> add_words(Built& built, std::string_view flag, std::string_view value) 
   return {};
 }
 
-// Where the engine looks for them too.
+// Makes the paths absolute, so that the engine finds them.
 std::string absolute(std::string_view files) {
   std::string all;
   for (std::size_t begin = 0; begin <= files.size();) {
@@ -107,7 +107,7 @@ Result<> model(Built& built, std::string_view value) {
   return {};
 }
 
-// Where less than one means "as you think best".
+// A value below one means automatic.
 Result<> threads(Built& built, std::string_view value) {
   const auto number = parse_int(value);
   if (!number) return no_value(value);
@@ -463,7 +463,7 @@ std::unexpected<Error> unknown(std::string_view name) {
   std::vector<std::string> known;
   for (const auto& [flag, takes] : own_flags()) known.push_back(flag);
   for (const Row& row : kRows) std::ranges::move(split(row.names), std::back_inserter(known));
-  std::erase_if(known, [](const std::string& flag) { return flag.size() < 4; });  // close to everything
+  std::erase_if(known, [](const std::string& flag) { return flag.size() < 4; });  // too short: similar to everything
   const auto close = close_names(name, known, 1);
   const auto hint = close.empty() ? std::string() : fmt::format("; did you mean {}?", close.front());
   return fail(errc::invalid_value, fmt::format("'{}' is not a flag of serve{}", name, hint));
@@ -508,7 +508,7 @@ Result<> apply(const Row& row, std::string_view name, std::string_view value, Bu
   return {};
 }
 
-// What a flag says, in one word or in two; the last one counts.
+// The value of a flag, in one word or in two; the last one is used.
 std::string_view said(const std::vector<std::string>& words, std::string_view flag) {
   std::string_view value;
   for (std::size_t at = 0; at < words.size(); ++at) {
@@ -519,7 +519,7 @@ std::string_view said(const std::vector<std::string>& words, std::string_view fl
   return value;
 }
 
-// What is made of several flags at the end.
+// Combines several flags at the end.
 Result<> finish(const Built& built, std::vector<std::string>& words) {
   const auto given = [&](std::string_view flag) {
     return std::ranges::any_of(words, [flag](std::string_view word) {
@@ -534,7 +534,7 @@ Result<> finish(const Built& built, std::vector<std::string>& words) {
     words.push_back(fmt::format("{}={}", flag, text));
     return {};
   };
-  // As there: whoever has the key may ask from any page.
+  // As in llama-server: with the key, requests may come from any page.
   if (!said(words, "--model-file").empty() && given("--api-key") && !given("--allowed-origins"))
     words.emplace_back("--allowed-origins=*");
   if (auto fine = add("--llamacpp-args", built.args); !fine) return fine;
@@ -611,7 +611,7 @@ Result<ServeArguments> translate_server_flags(const std::vector<std::string>& wo
       return fail(errc::invalid_value, fmt::format("'{}': {}", name, why));
     };
     if (row->value.empty() && !alone) return wrong("takes no value");
-    // Of what is refused anyway the reason says more than that a value is missing.
+    // For a rejected flag the reason is more useful than the missing value.
     const bool needed = !row->value.empty() && row->means != Means::refused;
     if (needed && alone && at + 1 == words.size()) return wrong("needs a value");
     std::string value;

@@ -21,7 +21,7 @@ std::vector<std::string> split_paths(const std::string& text) {
   return parts;
 }
 
-// As a user would write it; nullopt for null and nested values.
+// In the user's form; nullopt for null and nested values.
 std::optional<std::string> scalar(const json::Value& value) {
   if (const auto* text = value.if_string()) return std::string(*text);
   if (value.is_bool()) return value.get_bool() ? "true" : "false";

@@ -16,7 +16,7 @@ struct Unit {
   std::string_view name;
   double factor;
 };
-// The first row without a name is what a bare number means; the named ones from large to small.
+// The first row without a name is the unit of a bare number; the named ones are sorted from large to small.
 constexpr std::array kDurations = {Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000}, Unit{"ms", 1},
                                    Unit{"", 1'000}};
 constexpr double kKi = 1024;

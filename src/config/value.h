@@ -1,4 +1,4 @@
-// Texts to values and back, for the kinds of settings. Pure functions.
+// Converts texts to values and back, for the kinds of settings. Pure functions.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 namespace corral::dialects {
 
-// What tells one from others: "x" of "chatcmpl-x" and "req-x".
+// The part of an id that differs: "x" of "chatcmpl-x" and "req-x".
 inline std::string_view own_part(std::string_view id) {
   const auto dash = id.find('-');
   return dash == std::string_view::npos ? id : id.substr(dash + 1);

@@ -1,4 +1,4 @@
-// What dialects have in common where they write a canonical body. Pure; safe on every thread.
+// Shared code of dialects that write canonical bodies. Pure; safe on every thread.
 #pragma once
 
 #include <string>
@@ -12,16 +12,15 @@
 
 namespace corral::dialects {
 
-// The member of that name, if there is one, under the name that it has canonically.
+// Copies the member `name`, if present, under its canonical name.
 void copy(json::Writer& out, json::View from, std::string_view name, std::string_view canonical);
 
-// A function tool's object up to where its parts follow; end_function() closes it. So "tools" and a "tool_choice" that
-// names one are made.
+// Begins a function tool's object, for "tools" and for a "tool_choice" with a name; end_function() closes it.
 void begin_function(json::Writer& out, std::string_view name);
 void end_function(json::Writer& out);
 
-// Checks what was written by its table: rules between fields, and those of all messages together, stand there alone.
-// What is wrong is told in the client's own names.
+// Checks the written body by its table: rules between fields, and limits of all messages together, exist only there.
+// Errors have the client's names.
 Result<protocol::Peeked> check_written(const std::string& body, const protocol::FieldTable& table,
                                        const OwnNames& names);
 

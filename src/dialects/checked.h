@@ -1,4 +1,4 @@
-// How endpoints read bodies that are canonical already: they are looked through and stay as they are.
+// Reads bodies that are canonical already: checks them and leaves them unchanged.
 #pragma once
 
 #include <utility>

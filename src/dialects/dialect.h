@@ -1,11 +1,11 @@
-// The languages that clients speak, and what they have in common underneath.
+// The request formats of clients, and their common form.
 //
-// Whoever answers (an engine of this machine, a peer, another server behind an adapter) is asked in one canonical form:
-// OpenAI's bodies, answers and events with llama-server's additions. A dialect brings, for each of its endpoints, a
-// pair of pure functions: `read` makes the canonical request of a body, `tell` says a canonical answer in the dialect's
-// own way. Forwarding lies between the two and knows neither.
+// Every upstream (an engine of this machine, a peer, another server behind an adapter) gets requests in one canonical
+// form: OpenAI's bodies, answers and events with llama-server's additions. Each endpoint of a dialect has two pure
+// functions: one converts a body to the canonical request, the other makes a ResponseTranslator for the answer.
+// Forwarding is independent of both.
 //
-// Where a dialect is the canonical form there is nothing to tell: `tell` is absent and bytes pass untouched, both ways.
+// If a dialect is the canonical form, it has no translators, and bytes pass untouched, both ways.
 //
 // Everything here is immutable or a plain value; safe on every thread.
 #pragma once
@@ -31,68 +31,69 @@ namespace corral::dialects {
 struct Form;      // form.h
 struct OwnNames;  // own_names.h
 
-// What has been said of an answer that a request wants to be gone on with.
+// The beginning of an answer that the request wants to be continued.
 struct Begun {
   std::string content = {};
   std::string thoughts = {};
   bool any() const { return !content.empty() || !thoughts.empty(); }
 };
 
-// A request as whoever answers gets it.
+// A request in the form for the upstream.
 struct Canonical {
   std::string body = {};
-  std::shared_ptr<Form> form = {};  // instead, where it is one
+  std::shared_ptr<Form> form = {};  // instead of `body`, for forms
   protocol::Peeked about = {};
-  // What `tell` wants to know of the request beside that, in a type of the dialect's own; none: nothing.
+  // Further facts of the request for the translator, in a type of the dialect; null: none.
   std::shared_ptr<const void> facts = {};
-  // Instead of the endpoint's, where a body decides what is asked.
+  // Replaces the endpoint's, if the body decides the operation.
   std::optional<protocol::Ask> ask = {};
-  // How long the model stays in memory unused after this request; below 0: it doesn't leave by itself; 0: it leaves.
+  // How long the model stays in memory unused after this request; below 0: not unloaded automatically; 0: unloaded at
+  // once.
   std::optional<Millis> keep = {};
-  bool only_keeps = false;  // nothing is asked of the model: it is to be in memory, or to leave it
-  // `about.context` is what the client would like: a model that was trained with fewer tokens has those.
+  bool only_keeps = false;  // only loads or unloads the model
+  // `about.context` is a preference: if the model was trained with fewer tokens, that number is used.
   bool modest_context = false;
-  // None: its endpoint knows nothing of keeping. Where it looks back, and nobody has looked yet (Before::found), the
-  // rest isn't made: it is to be read again.
-  std::shared_ptr<const StorageRequest> wish = {};
-  // How errors about it name its fields. None: the client's names are the canonical ones.
+  // Null: its endpoint has no storage. If the request refers to stored data that hasn't been read yet (Before::found),
+  // the other members are not set: read the body again.
+  std::shared_ptr<const StorageRequest> storage = {};
+  // The names of fields in errors. Null: the client's names are the canonical ones.
   std::shared_ptr<const OwnNames> names = {};
-  Begun begun = {};  // streams hold what comes behind it; of whole answers, which repeat it, told() takes it away
-  // Set by whoever calls `tell`, as is about.model where a body names none.
+  Begun begun = {};  // streams have only the continuation; it is removed from whole answers, which repeat it
+  // Set before the translator is made, like about.model if a body names none.
   std::string id = {};  // of the request
   WallTime received = {};
 };
 
-// Says one answer in a dialect. What it was told before is all it knows: no clock, no I/O. Each call appends what the
-// client gets then, which may be nothing. A stream is ping() and piece() any number of times, then end() or failure().
-// Before end() and whole() it hears by took() how long the request has taken.
+// Translates one answer to a dialect. It keeps only its own state: no clock, no I/O. Each call appends the bytes for
+// the client, maybe none. A stream is ping() and piece() any number of times, then end() or failure(). Before end() and
+// whole(), took() gets the duration of the request.
 class ResponseTranslator {
  public:
   virtual ~ResponseTranslator() = default;
   virtual std::string_view stream_type() const { return "text/event-stream"; }
-  virtual void ping(std::string& out) = 0;  // nothing has come for a while
+  virtual void ping(std::string& out) = 0;  // called after a silence
   virtual void piece(std::string& out, const protocol::AnswerPiece& piece) = 0;
   virtual void failure(std::string& out, const Error& error) = 0;
   virtual void end(std::string& out) = 0;
   virtual void took(std::chrono::nanoseconds) {}
-  // An answer that didn't stream.
+  // Translates an answer without streaming.
   virtual std::string whole(const protocol::AnswerPiece& answer) = 0;
 };
 
 struct Endpoint {
-  std::string_view path;  // under the core prefixes; one that begins with a slash stands as it is
+  std::string_view path;  // under the core prefixes; a path with a leading slash is used unchanged
   protocol::Ask ask = protocol::Ask::chat;
-  // The body to a canonical request. Errors: those of protocol::check().
+  // Converts the body to a canonical request. Errors: those of protocol::check().
   Result<Canonical> (*read)(std::string body) = nullptr;
-  bool streams = false;  // where the request says so
+  bool streams = false;  // if the request asks for a stream
   std::unique_ptr<ResponseTranslator> (*tell)(const Canonical& request) = nullptr;
-  // Instead of both, where bodies are forms with files (form.h). Nothing has waited for whole answers yet; events that
-  // a backend answers pass untouched.
+  // Instead of both, for bodies that are forms with files (form.h). Answers are whole; events of a backend pass
+  // untouched.
   Result<Canonical> (*read_form)(Form form) = nullptr;
-  // Instead of `tell`, where answers are sound, which passes as it is made.
+  // Instead of a translator, for answers with sound, which passes as it is made.
   http::Response (*tell_sound)(const Canonical& request, http::Response answer, async::ThreadPool* threads) = nullptr;
   http::Response (*tell_whole)(const Canonical& request, http::Response answer) = nullptr;
-  // As `read`, of bodies that may name what was kept.
+  // Like `read`, for bodies that may refer to stored data.
   Result<Canonical> (*read_on)(const std::string& body, const Before& before) = nullptr;
 };
 

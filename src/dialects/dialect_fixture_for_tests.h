@@ -1,4 +1,4 @@
-// For tests of what dialects tell: canonical answers in pieces, and a made-up dialect of lines.
+// For tests of translators: canonical answers in pieces, and a test dialect of lines.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace corral::dialects {
 
-// Gives what it was given, one at a time, and counts how often it was asked.
+// Returns its pieces, one at a time, and counts the reads.
 class Pieces final : public http::BodySource {
  public:
   explicit Pieces(std::vector<std::string> pieces, int* reads = nullptr) : pieces_(std::move(pieces)), reads_(reads) {}
@@ -28,16 +28,16 @@ class Pieces final : public http::BodySource {
   int* const reads_;
 };
 
-// A stream of these pieces, told.
-inline http::Response told_stream(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> teller,
+// A translated stream of these pieces.
+inline http::Response told_stream(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> translator,
                                   AtEnd at_end = {}, int* reads = nullptr) {
-  return told(http::Response::event_stream(std::make_unique<Pieces>(std::move(pieces), reads)), std::move(teller),
+  return told(http::Response::event_stream(std::make_unique<Pieces>(std::move(pieces), reads)), std::move(translator),
               std::move(at_end));
 }
-inline std::string told_text(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> teller,
+inline std::string told_text(std::vector<std::string> pieces, std::unique_ptr<ResponseTranslator> translator,
                              AtEnd at_end = {}) {
   async::Loop loop;
-  auto response = told_stream(std::move(pieces), std::move(teller), std::move(at_end));
+  auto response = told_stream(std::move(pieces), std::move(translator), std::move(at_end));
   return async::run_blocking(loop, response.body.read_all(64 << 20)).value();
 }
 

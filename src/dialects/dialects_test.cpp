@@ -50,10 +50,10 @@ class Fixed final : public http::Handler {
 http::Response asked(std::string target, std::function<http::Response()> make) {
   async::Loop loop;
   Fixed inside(std::move(make));
-  ErrorFilter teller(inside);
+  ErrorFilter translator(inside);
   http::Request request;
   request.head.target = std::move(target);
-  return async::run_blocking(loop, teller.handle(std::move(request)));
+  return async::run_blocking(loop, translator.handle(std::move(request)));
 }
 
 TEST(ErrorFilter, TellsOneErrorInTheStyleOfThePath) {
@@ -90,11 +90,11 @@ TEST(ErrorFilter, ReadsWhatABackendSaid) {
 
 TEST(ErrorFilter, TellsWhatTheServerRefusedByItself) {
   Fixed inside([] { return http::Response(); });
-  ErrorFilter teller(inside);
+  ErrorFilter translator(inside);
   const auto told = [&](std::string_view path) {
     const std::string said =
         R"({"error":{"message":"no Host","type":"invalid_request_error","code":"bad_request","param":null}})";
-    const auto answer = teller.refused(path, http::Response::json(400, said));
+    const auto answer = translator.refused(path, http::Response::json(400, said));
     EXPECT_EQ(answer.head.status, 400u);
     return answer.body.text();
   };
@@ -106,7 +106,7 @@ TEST(ErrorFilter, TellsWhatTheServerRefusedByItself) {
     auto answer = http::Response::json(413, R"({"error":{"message":"x","type":"invalid_request_error"}})");
     answer.head.headers.add("X-Request-Id", "req-7");
     answer.failure = std::make_shared<const Error>(make_error_code(http::errc::too_large), "5 bytes are too many");
-    return teller.refused(path, std::move(answer)).body.text();
+    return translator.refused(path, std::move(answer)).body.text();
   };
   EXPECT_THAT(too_large("/v1/chat/completions"), HasSubstr(R"("type":"request_too_large","code":"body_too_large")"));
   EXPECT_EQ(too_large("/v1/messages"),
@@ -117,13 +117,13 @@ TEST(ErrorFilter, TellsWhatTheServerRefusedByItself) {
 TEST(ErrorFilter, WhoSpeaksAnthropicsApiIsToldSoOnSharedPaths) {
   async::Loop loop;
   Fixed inside([] { return error_response({make_error_code(protocol::errc::unknown_path), "no such thing"}); });
-  ErrorFilter teller(inside);
+  ErrorFilter translator(inside);
   const auto ask = [&](std::string target, bool version) {
     http::Request request;
     request.head.target = std::move(target);
     request.id = RequestId("req-7");
     if (version) request.head.headers.add("Anthropic-Version", "2023-06-01");
-    return async::run_blocking(loop, teller.handle(std::move(request)));
+    return async::run_blocking(loop, translator.handle(std::move(request)));
   };
   const auto told = ask("/v1/models/x", true);
   EXPECT_EQ(told.body.text(), R"({"type":"error","error":{"type":"not_found_error","message":"no such thing"},)"

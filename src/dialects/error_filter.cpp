@@ -11,7 +11,7 @@ using protocol::Style;
 
 namespace {
 
-// Anthropic's errors say beside them which request it was.
+// Anthropic's errors have the id of the request.
 void add_request_id(http::Response& answer, std::string_view id) {
   answer.head.headers.set("request-id", std::string(id));
   if (answer.head.status < 400 || answer.body.streaming()) return;
@@ -38,7 +38,7 @@ http::Response path_error(const http::Request& request, unsigned status) {
 }
 
 http::Response retold(http::Response answer, Style style) {
-  // A stream says what is wrong in its own way.
+  // A stream reports errors in its own form.
   if (style == Style::openai || answer.head.status < 400 || answer.body.streaming()) return answer;
   const auto error =
       answer.failure ? *answer.failure : protocol::parse_error_body(answer.head.status, answer.body.text());
@@ -62,7 +62,7 @@ async::Task<http::Response> ErrorFilter::handle(http::Request request) {
   auto answering = inside_.handle(std::move(request));
   if (style == Style::openai) co_return co_await std::move(answering);
   auto answer = retold(co_await std::move(answering), style);
-  // Anthropic's clients look for it under this name.
+  // Anthropic's clients expect it under this name.
   if (style == Style::anthropic && !id.value().empty()) add_request_id(answer, id.value());
   co_return answer;
 }

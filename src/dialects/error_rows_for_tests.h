@@ -1,4 +1,4 @@
-// For tests of how causes are told: a row for each, with all that a client sees of it in every dialect.
+// For tests of error formats: a row for each cause, with all that a client sees of it in every dialect.
 #pragma once
 
 #include <cctype>
@@ -42,11 +42,11 @@ inline http::Response refused_with(const Error& error, std::string target) {
   };
   async::Loop loop;
   Refusing inside(error);
-  ErrorFilter teller(inside);
+  ErrorFilter translator(inside);
   http::Request request;
   request.head.target = std::move(target);
   request.id = RequestId("req-7");
-  return async::run_blocking(loop, teller.handle(std::move(request)));
+  return async::run_blocking(loop, translator.handle(std::move(request)));
 }
 
 // Status and complete body, at a path of each dialect.

@@ -20,7 +20,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The parameter of that name of a field's value: `form-data; name="model"`.
+// The parameter `name` in the value of a header field: `form-data; name="model"`.
 std::optional<std::string_view> parameter(std::string_view value, std::string_view name) {
   while (true) {
     const auto next = value.find(';');
@@ -40,7 +40,7 @@ std::optional<std::string_view> parameter(std::string_view value, std::string_vi
   }
 }
 
-// The value of a header line of that name; empty: there is none.
+// The value of the header line `name`; empty: none.
 std::string_view header(std::string_view lines, std::string_view name) {
   while (!lines.empty()) {
     const auto end = std::min(lines.find("\r\n"), lines.size());
@@ -57,7 +57,7 @@ std::unexpected<Error> no_form(std::string_view why) {
   return fail(protocol::errc::bad_value, fmt::format("the body is not a form (multipart/form-data): {}", why));
 }
 
-// Parts of a form as they are sent: texts, and files between them.
+// The parts of a form for sending: texts, and files between them.
 class FormBody final : public http::KeptBody {
  public:
   explicit FormBody(std::string key) : key_(std::move(key)) {}
@@ -99,7 +99,7 @@ class FormBody final : public http::KeptBody {
   std::size_t at_ = 0;
 };
 
-// The same for the same fields and files, whatever parts them.
+// Equal for equal fields and files, whatever the boundary.
 std::string key_of(const Form& form) {
   std::string key;
   for (const auto& [name, value] : form.fields) key += fmt::format("{}={};", name, value);
@@ -107,7 +107,7 @@ std::string key_of(const Form& form) {
   return key;
 }
 
-// What comes of a form, part by part.
+// Collects a form, part by part.
 class FormReading {
  public:
   explicit FormReading(http::SpoolRoom& room) : room_(room) {}
@@ -156,7 +156,7 @@ class FormReading {
   }
 
   http::SpoolRoom& room_;
-  std::shared_ptr<http::Spool> file_;  // that the part under way goes to
+  std::shared_ptr<http::Spool> file_;  // for the data of the current part
   std::size_t fields_ = 0;
 };
 
@@ -179,12 +179,12 @@ Result<> FormParser::feed(std::string_view piece, std::vector<Event>& events) {
   }
 }
 
-// False: more has to come.
+// False: needs more bytes.
 Result<bool> FormParser::step(std::vector<Event>& events) {
   const auto rest = std::string_view(held_).substr(at_);
   switch (state_) {
     case State::start: {
-      const auto first = std::string_view(delimiter_).substr(2);  // nothing stands before it, not even a line's end
+      const auto first = std::string_view(delimiter_).substr(2);  // nothing precedes the first one, not even a line end
       if (rest.size() < first.size() + 2) {
         if (!first.starts_with(rest.substr(0, first.size()))) return no_form("it does not start with its boundary");
         return false;
@@ -231,7 +231,7 @@ Result<bool> FormParser::step(std::vector<Event>& events) {
     case State::ended:
       break;
   }
-  at_ = held_.size();  // whatever stands behind the end
+  at_ = held_.size();  // drops bytes after the end
   return false;
 }
 

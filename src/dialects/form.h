@@ -1,5 +1,5 @@
-// Forms with files (multipart/form-data, RFC 7578): short fields are held, files go into spools as they come, so that a
-// form of gigabytes takes little memory, and clients may send what decides where it goes behind the file.
+// Forms with files (multipart/form-data, RFC 7578). Short fields are held in memory, files go into spools as they
+// arrive. So a form of gigabytes takes little memory, and the fields that decide its target may follow the file.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 
 namespace corral::dialects {
 
-// Of "multipart/form-data; boundary=..."; none: it is something else.
+// From "multipart/form-data; boundary=..."; nothing: another type.
 std::optional<std::string> boundary_of(std::string_view content_type);
 
 struct FormLimits {
   static constexpr std::size_t kParts = 64;
   static constexpr std::size_t kFiles = 16;
-  static constexpr std::size_t kField = 64 * 1024;  // bytes of a field that is no file
+  static constexpr std::size_t kField = 64 * 1024;  // bytes of a field without a file
   static constexpr std::size_t kFields = 256 * 1024;
   static constexpr std::size_t kHead = 8 * 1024;  // of a part
 };
 
-// Cuts a form into its parts as it comes, in whatever pieces. Pure.
+// Splits a form into its parts as it arrives, in pieces of any size. Pure.
 class FormParser {
  public:
   enum class What { part, data, end_of_part, end };
@@ -39,7 +39,7 @@ class FormParser {
 
   explicit FormParser(std::string_view boundary) : delimiter_("\r\n--" + std::string(boundary)) {}
 
-  // Appends what `piece` brings to `events`. Errors: bad_value: this is no form.
+  // Appends the events in `piece` to `events`. Errors: bad_value: this is no form.
   Result<> feed(std::string_view piece, std::vector<Event>& events);
   bool ended() const { return state_ == State::ended; }
 
@@ -49,7 +49,7 @@ class FormParser {
   Result<> read_head(std::string_view head, std::vector<Event>& events);
 
   const std::string delimiter_;
-  std::string held_;    // what came and isn't understood yet, behind what events refer to
+  std::string held_;    // unparsed bytes, after those that events refer to
   std::size_t at_ = 0;  // in held_
   State state_ = State::start;
 };
@@ -63,15 +63,15 @@ struct Form {
   std::vector<std::pair<std::string, std::string>> fields;
   std::vector<FormFile> files;
 
-  // The first of that name; null: there is none.
+  // The first of that name; null: none.
   const std::string* find(std::string_view name) const;
   const FormFile* find_file(std::string_view name) const;
-  // With and without "[]" behind the name, as clients send lists.
+  // With and without "[]" after the name, as clients send lists.
   std::vector<std::string> all(std::string_view name) const;
 };
 
-// Reads `body` to its end. Errors: protocol::errc::bad_value, with the field's name, for what is no form or has too
-// much in it; those of `body` and of Spool::append.
+// Reads `body` to its end. Errors: protocol::errc::bad_value, with the field's name, if it is no form or exceeds a
+// limit; those of `body` and of Spool::append.
 async::Task<Result<Form>> read_form(std::string content_type, std::unique_ptr<http::BodySource> body,
                                     http::SpoolRoom& room);
 
@@ -79,7 +79,7 @@ struct WrittenForm {
   std::string content_type;
   std::unique_ptr<http::KeptBody> body;  // its length is known
 };
-// The same form once more, to be sent. Names and file names must be plain words.
+// Writes the form again, for the upstream. Names and file names must be plain words.
 WrittenForm write_form(const Form& form);
 
 }  // namespace corral::dialects

@@ -1,5 +1,5 @@
-// What requests want of what was kept, and what is to be kept of them. Plain values; documents are texts of JSON. Who
-// keeps them isn't a dialect's business: it says what it wants, and is given what there is.
+// The stored data that requests refer to, and the data to store of them. Plain values; documents are texts of JSON. A
+// dialect stores nothing itself: it returns its demands, and gets the stored data.
 #pragma once
 
 #include <map>
@@ -8,24 +8,26 @@
 
 namespace corral::dialects {
 
-// What a reader is given beside the body.
+// Input of a reader in addition to the body.
 struct Before {
-  std::string id = {};                    // of the request
-  bool keeps = false;                     // there is somebody who keeps things
-  bool found = false;                     // what follows has been looked for
-  std::vector<std::string> earlier = {};  // what the request goes on from, oldest first: lists of items, or answers
-  std::map<std::string, std::string, std::less<>> items = {};  // those that it refers to, by id
+  std::string id = {};  // of the request
+  bool keeps = false;   // storage is available
+  bool found = false;   // the members below are set
+  // the items that the request continues, oldest first: lists of items, or answers
+  std::vector<std::string> earlier = {};
+  std::map<std::string, std::string, std::less<>> items = {};  // items that it refers to, by id
 };
 
-// What a body says of keeping.
+// The demands of a body on storage.
 struct StorageRequest {
-  std::string previous = {};                 // the answer that it goes on from; empty: none
-  std::string conversation = {};             // that it is a turn of; empty: none
+  std::string previous = {};                 // the response that it continues; empty: none
+  std::string conversation = {};             // the conversation that it belongs to; empty: none
   std::vector<std::string> references = {};  // ids of items, each once
-  bool store = false;                        // the answer is to be kept
-  bool insists = false;                      // the client said so; else it is answered without where it can't be
-  bool background = false;                   // nobody waits for the answer
-  std::string input = {};  // a list of the items that came with it, each with an id; empty where nothing is kept
+  bool store = false;                        // store the answer
+  // the client set `store`; else the request is answered without storage if none is available
+  bool insists = false;
+  bool background = false;  // answer in the background
+  std::string input = {};   // the request's own items, each with an id; empty without storage
 
   bool looks_back() const { return !previous.empty() || !conversation.empty() || !references.empty(); }
 };

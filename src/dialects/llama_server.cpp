@@ -1,4 +1,4 @@
-// What llama-server has beside OpenAI's endpoints, and its paths without a prefix. There, "/completions" isn't
+// llama-server's endpoints in addition to OpenAI's, and its paths without a prefix. There, "/completions" isn't
 // OpenAI's.
 #include <array>
 

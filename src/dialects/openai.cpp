@@ -1,4 +1,4 @@
-// OpenAI's endpoints, and those of its neighbours that speak the same way (Jina's and Cohere's rerank).
+// OpenAI's endpoints, and those of compatible APIs (rerank of Jina and Cohere).
 #include <array>
 #include <utility>
 
@@ -14,7 +14,7 @@ using protocol::Ask;
 // Cohere's scores are between 0 and 1.
 Result<Canonical> read_cohere_rerank(std::string body) {
   auto read = checked<protocol::rerank_fields>(std::move(body));
-  if (read) read->body.insert(read->body.rfind('}'), R"(,"raw_scores":false)");  // of several members the last counts
+  if (read) read->body.insert(read->body.rfind('}'), R"(,"raw_scores":false)");  // the last of equal members is used
   return read;
 }
 

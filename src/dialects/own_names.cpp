@@ -11,12 +11,12 @@
 namespace corral::dialects {
 namespace {
 
-// Whether `name` is the row's, or something inside it.
+// Whether `name` is the row's field, or inside it.
 bool is_of(std::string_view name, std::string_view row) {
   return name.starts_with(row) && (name.size() == row.size() || name[row.size()] == '.' || name[row.size()] == '[');
 }
 
-// Of "tools[2].function.parameters.x" the number, and ".parameters.x".
+// The parts of "tools[2].function.parameters.x": the number, and ".parameters.x".
 struct InTool {
   std::size_t place = 0;
   std::string_view rest;
@@ -35,7 +35,7 @@ std::optional<InTool> in_tool(std::string_view canonical) {
   return found;
 }
 
-// All that stand in quotes and are the field, or inside it.
+// Renames all quoted names that are the field, or inside it.
 void rename_quoted(std::string& message, std::string_view field, std::string_view code, const OwnNames& names) {
   const auto begin = std::string("'").append(field);
   for (std::size_t at = 0; (at = message.find(begin, at)) != std::string::npos;) {

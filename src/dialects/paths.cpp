@@ -13,7 +13,7 @@ struct PathRow {
   std::string_view path;  // and all paths below it
   Style style;
 };
-// Behind a core prefix, and without one. Everything else is OpenAI's.
+// After a core prefix, and without one. All other paths are OpenAI's.
 constexpr auto kCorePaths = std::to_array<PathRow>({{"messages", Style::anthropic}});
 constexpr auto kPaths = std::to_array<PathRow>({
     {"/api/v0", Style::openai},

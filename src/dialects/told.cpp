@@ -11,8 +11,7 @@
 namespace corral::dialects {
 namespace {
 
-// Of hidden thoughts and of calls that are collected nothing is told: after so many pieces the client hears that
-// something happens.
+// Hidden thoughts and collected calls produce no output. After this number of pieces the client gets a ping.
 constexpr std::size_t kSilentPieces = 64;
 
 Error broken(std::string_view message) {
@@ -30,16 +29,17 @@ Error renamed(Error error, const OwnNames* names) {
 
 class ToldStream final : public http::BodySource {
  public:
-  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<ResponseTranslator> teller, AtEnd at_end,
+  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<ResponseTranslator> translator, AtEnd at_end,
              std::shared_ptr<const OwnNames> names)
       : canonical_(std::move(canonical)),
-        teller_(std::move(teller)),
+        translator_(std::move(translator)),
         at_end_(std::move(at_end)),
         names_(std::move(names)) {}
 
   async::Task<Result<std::string_view>> read() override {
     out_.clear();
-    // What comes behind the end isn't told, but read: only then has the request ended well, and its connection is free.
+    // Bytes after the end are read and dropped: only then has the request ended successfully, and its connection is
+    // free.
     while (out_.empty() && !drained_) {
       const auto piece = co_await canonical_->read();
       if (!piece && !ended_) co_return std::unexpected(piece.error());
@@ -69,11 +69,11 @@ class ToldStream final : public http::BodySource {
     begun_ = true;
     for (const auto& choice : piece->choices) finished_ = finished_ || !choice.finish_reason.empty();
     const auto before = out_.size();
-    teller_->piece(out_, *piece);
+    translator_->piece(out_, *piece);
     silent_ = out_.size() == before ? silent_ + 1 : 0;
     if (silent_ == kSilentPieces) {
       silent_ = 0;
-      teller_->ping(out_);
+      translator_->ping(out_);
     }
   }
   void end_of_transfer() {
@@ -82,39 +82,39 @@ class ToldStream final : public http::BodySource {
   }
   void fail(const Error& error) {
     ended_ = true;
-    teller_->failure(out_, error);
+    translator_->failure(out_, error);
   }
   void end() {
     ended_ = true;
-    if (at_end_) teller_->took(at_end_());
-    teller_->end(out_);
+    if (at_end_) translator_->took(at_end_());
+    translator_->end(out_);
   }
 
   const std::unique_ptr<http::BodySource> canonical_;
-  const std::unique_ptr<ResponseTranslator> teller_;
+  const std::unique_ptr<ResponseTranslator> translator_;
   const AtEnd at_end_;
   const std::shared_ptr<const OwnNames> names_;
   http::SseParser parser_{[this](std::string_view, std::string_view data) { event(data); },
                           [this] {
-                            if (!ended_) teller_->ping(out_);
+                            if (!ended_) translator_->ping(out_);
                           }};
   std::string out_;
-  std::size_t silent_ = 0;  // pieces in a row of which nothing was told
+  std::size_t silent_ = 0;  // pieces in a row without output
   bool begun_ = false, finished_ = false;
   bool ended_ = false;    // for the client
-  bool drained_ = false;  // nothing more comes
+  bool drained_ = false;  // the upstream has ended
 };
 
 }  // namespace
 
-http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator> teller, AtEnd at_end,
+http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator> translator, AtEnd at_end,
                     const Begun& begun, std::shared_ptr<const OwnNames> names) {
-  if (!teller || canonical.head.status >= 400) return canonical;
+  if (!translator || canonical.head.status >= 400) return canonical;
   auto& headers = canonical.head.headers;
   headers.remove("Content-Length");
   if (canonical.body.streaming()) {
-    headers.set("Content-Type", teller->stream_type());
-    canonical.body = http::Body(std::make_unique<ToldStream>(canonical.body.take_source(), std::move(teller),
+    headers.set("Content-Type", translator->stream_type());
+    canonical.body = http::Body(std::make_unique<ToldStream>(canonical.body.take_source(), std::move(translator),
                                                              std::move(at_end), std::move(names)));
     return canonical;
   }
@@ -125,8 +125,8 @@ http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator
     take_away(choice.content, begun.content);
     take_away(choice.reasoning, begun.thoughts);
   }
-  if (at_end) teller->took(at_end());
-  canonical.body = http::Body(teller->whole(*answer));
+  if (at_end) translator->took(at_end());
+  canonical.body = http::Body(translator->whole(*answer));
   headers.set("Content-Type", "application/json");
   return canonical;
 }

@@ -1,9 +1,9 @@
-// A filter around a canonical answer: the same in the words of a dialect, piece by piece as it comes. It pulls only
-// when it is pulled, and ends what feeds it when it is dropped. It holds no more than the event that is under way, and
-// what its teller keeps: some end by saying all of it once more.
+// Translates a canonical answer to a dialect, piece by piece as it arrives. It reads from the upstream only when its
+// reader reads, and ends the upstream when it is destroyed. It holds only the current event and the state of its
+// translator; some translators repeat the whole answer at the end.
 //
-// Where many pieces in a row come to nothing in the dialect the client gets its ping. A stream that breaks off, without
-// [DONE] and without a reason of its end, is told as a failure, and so is an answer that says what is wrong.
+// After many pieces without output the client gets a ping. A stream that breaks off, without [DONE] and without a
+// finish reason, becomes a failure; so does an answer with an error.
 #pragma once
 
 #include <chrono>
@@ -15,12 +15,12 @@
 
 namespace corral::dialects {
 
-// Called once when the answer has come to a good end, on the thread that tells it: how long the request has taken.
+// Called once when the answer has ended successfully, on the translating thread: returns the duration of the request.
 using AtEnd = std::function<std::chrono::nanoseconds()>;
 
-// Answers that say no stay as they are: ErrorFilter tells them. No teller: the answer as it is. `begun`: the request's,
-// which whole answers repeat and clients don't get. `names`: the request's, for errors in an answer that has begun.
-http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator> teller, AtEnd at_end = {},
+// Errors stay unchanged: ErrorFilter rewrites them. No translator: the answer stays unchanged. `begun`: the request's,
+// which is removed from whole answers. `names`: the request's, for errors in a stream that has begun.
+http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator> translator, AtEnd at_end = {},
                     const Begun& begun = {}, std::shared_ptr<const OwnNames> names = {});
 
 }  // namespace corral::dialects

@@ -11,7 +11,7 @@ using json::View;
 // In the order of Turns::Role.
 constexpr auto kRoles = std::to_array<std::string_view>({"", "system", "user", "assistant"});
 
-// What a JSON string has between its quotes.
+// The text of a JSON string, without its quotes.
 void append_inside(std::string& out, View text) {
   const auto spelled = text.text();
   out.append(spelled, 1, spelled.size() - 2);
@@ -64,7 +64,7 @@ void Turns::call(View id, std::string_view name, std::string_view arguments) {
 }
 
 std::vector<Turns::Part> Turns::begin_result() {
-  // What the user has said waits: results come behind their calls.
+  // Texts of the user wait, because results come right after their calls.
   if (role_ != Role::user) close();
   conversing_ = true;
   reminding_ = false;

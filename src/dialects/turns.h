@@ -1,11 +1,11 @@
-// Messages as chat templates want them, of what a client's own kinds of blocks and items say. Templates are strict: one
-// system message and that in front, nobody speaks twice in a row, results behind their calls. So
+// Builds messages for chat templates from blocks and items of the client's API. Templates are strict: one system
+// message at the beginning, no two messages of the same role in a row, tool results after their calls. Therefore
 //
-//   - what one role says in a row is one message, each text on a line of its own; thoughts and calls stand beside it;
-//   - what the system says amid the conversation is a text of the user's, marked as what it is (<system-reminder>);
-//   - each result of a tool is a message, in front of what the user said since the calls.
+//   - texts of one role in a row are one message, each text on its own line; thoughts and calls are its members;
+//   - system text within the conversation becomes a text of the user, marked with <system-reminder>;
+//   - each tool result is a message, before the user's texts since the calls.
 //
-// Knows no dialect: views are of whatever body, which has passed its table and lives as long as this.
+// Independent of dialects: views are of any body that has passed its table and lives as long as this.
 #pragma once
 
 #include <concepts>
@@ -22,15 +22,15 @@ namespace corral::dialects {
 
 class Turns {
  public:
-  // Writes elements of an array that `out` is in.
+  // Writes elements of the open array of `out`.
   explicit Turns(json::Writer& out) : out_(out) {}
 
-  // Who speaks from here on. The system's turn is none without a text; the others' may be empty.
+  // The role of the following content. A system turn without a text is dropped; the others may be empty.
   void system();
   void user();
   void assistant();
 
-  // Of whoever speaks. Texts are JSON strings; empty ones are nothing.
+  // Content of the current role. Texts are JSON strings; empty ones are dropped.
   void text(json::View text);
   void image(json::View url);
   void image(json::View media_type, json::View base64);
@@ -38,15 +38,15 @@ class Turns {
   void thought(json::View text);
   // `id`: a JSON string; `arguments`: the text of an object.
   void call(json::View id, std::string_view name, std::string_view arguments);
-  // What came of a call: `fill` adds its texts and images. `id`: null where nobody knows. `in_front`: of the texts.
+  // The result of a call: `fill` adds its texts and images. `id`: null if unknown. `in_front`: prefix of the texts.
   void result(json::View id, std::string_view in_front, std::invocable auto&& fill) {
     auto waiting = begin_result();
     fill();
     end_result(id, in_front, std::move(waiting));
   }
 
-  // Behind the last one. What is told of an answer that was begun, which is to be gone on with: none where the user has
-  // the last word. One that says nothing is left out.
+  // After the last turn. Returns the beginning of the answer to continue; empty if the user's turn is last. An empty
+  // beginning is dropped.
   Begun end();
 
  private:
@@ -54,7 +54,7 @@ class Turns {
   struct Part {
     enum class Kind { text, reminder, url, base64 } kind;
     json::View view;
-    json::View type = {};  // of what is in base64
+    json::View type = {};  // of base64 data
     bool picture() const { return kind == Kind::url || kind == Kind::base64; }
   };
 
@@ -64,13 +64,13 @@ class Turns {
   void end_result(json::View id, std::string_view in_front, std::vector<Part> waiting);
   static void append_text(std::string& out, const Part& part);
   static void write_picture(json::Writer& out, const Part& part);
-  // The content of a message, of the parts there are.
+  // The content of a message from its parts.
   std::string content(std::string_view in_front = {}) const;
 
   json::Writer& out_;
-  bool conversing_ = false;  // somebody else than the system has had a turn
-  bool reminding_ = false;   // the system speaks amid the conversation
-  // The message under way.
+  bool conversing_ = false;  // a role other than the system has had a turn
+  bool reminding_ = false;   // system text within the conversation
+  // The current message.
   Role role_ = Role::none;
   std::vector<Part> parts_;
   std::vector<json::View> thoughts_;

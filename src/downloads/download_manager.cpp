@@ -38,7 +38,7 @@ std::optional<std::uint64_t> DownloadRow::seconds_left() const {
   return (view.bytes() - view.bytes_done() + *rate - 1) / *rate;
 }
 
-DownloadManager::DownloadManager(async::Timers& timers, DeskOptions options, OnChange on_change)
+DownloadManager::DownloadManager(async::Timers& timers, DownloadManagerOptions options, OnChange on_change)
     : timers_(timers),
       options_(std::move(options)),
       on_change_(std::move(on_change)),

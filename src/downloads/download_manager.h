@@ -41,7 +41,7 @@ struct DownloadRow {
 
 enum class DownloadOrder : std::uint8_t { pause, resume, cancel, remove };
 
-struct DeskOptions {
+struct DownloadManagerOptions {
   HubSettings hub = {};
   Downloader::Options downloads = {};
   RetryRules retries = {};
@@ -62,7 +62,7 @@ class DownloadManager {
   using OnChange = std::function<void(std::shared_ptr<const DownloadRow>, bool moved)>;
 
   // Throws std::runtime_error if libcurl can't start. `timers` are for all loops, and outlive it.
-  DownloadManager(async::Timers& timers, DeskOptions options, OnChange on_change = {});
+  DownloadManager(async::Timers& timers, DownloadManagerOptions options, OnChange on_change = {});
   ~DownloadManager();
   DownloadManager(const DownloadManager&) = delete;
   DownloadManager& operator=(const DownloadManager&) = delete;
@@ -138,7 +138,7 @@ class DownloadManager {
   DownloadRow row(DownloadView view) const;
 
   async::Timers& timers_;
-  const DeskOptions options_;
+  const DownloadManagerOptions options_;
   const OnChange on_change_;
   std::atomic<bool> offline_ = false;
   std::atomic<std::uint64_t> fetched_ = 0;

@@ -20,8 +20,8 @@ class DeskTest : public testing::Test {
  public:
   DeskTest() { hub_.add("x-Q4_K_M.gguf", std::string(100'000, 'x')); }
 
-  DeskOptions options() {
-    DeskOptions options;
+  DownloadManagerOptions options() {
+    DownloadManagerOptions options;
     options.hub = {.endpoint = hub_.endpoint(), .cache = dir_ / "hub"};
     options.retries = options.questions = {.max_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
     options.downloads.each.retries = options.retries;

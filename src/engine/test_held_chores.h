@@ -11,21 +11,21 @@ namespace corral::engine::test {
 
 class HeldExecutor final : public BackgroundExecutor {
  public:
-  bool run(Chore chore) noexcept override {
+  bool run(BackgroundTask task) noexcept override {
     if (!takes) return false;
-    executor.push_back(std::move(chore));
+    executor.push_back(std::move(task));
     return true;
   }
   void work() {
-    for (Chore& chore : std::exchange(executor, {})) {
+    for (BackgroundTask& task : std::exchange(executor, {})) {
       try {
-        chore();
+        task();
       } catch (const std::exception&) {  // as the thread of chores does
       }
     }
   }
 
-  std::vector<Chore> executor;
+  std::vector<BackgroundTask> executor;
   bool takes = true;
 };
 

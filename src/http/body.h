@@ -1,5 +1,5 @@
-// Message bodies are pulled: whoever wants bytes asks for the next piece, so a slow reader slows its writer
-// (back-pressure) and dropping a source cancels what feeds it.
+// Message bodies are pulled: the reader requests the next piece, so a slow reader slows its writer (back-pressure), and
+// destroying a source cancels its producer.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace corral::http {
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  // The next piece, empty at the end. The view is valid until the next call or until the source goes.
-  // Errors: errc::truncated, too_large, timed_out, peer_closed, or what the producer of the bytes reports.
+  // The next piece, empty at the end. The view is valid until the next call or the end of the source. Errors:
+  // errc::truncated, too_large, timed_out, peer_closed, or those of the producer.
   virtual async::Task<Result<std::string_view>> read() = 0;
-  // A piece that is there already, without waiting; empty when there is none. Lets a writer send it with the head.
+  // A piece that is available without waiting; empty: none. Lets a writer send it with the head.
   virtual std::string_view take_ready() { return {}; }
-  // Ends it from outside, on its loop: a read() under way fails soon, later ones too.
+  // Ends it from outside, on its loop: a running read() fails soon, later ones too.
   virtual void abort() {}
-  // Bytes in all, where that is known before they are read.
+  // Total bytes, if known before reading.
   virtual std::optional<std::uint64_t> length() const { return std::nullopt; }
 };
 
-// Either a text that is complete or a source to pull from.
+// Either a complete text or a source to pull from.
 class Body {
  public:
   Body() = default;
@@ -41,7 +41,7 @@ class Body {
   BodySource* source() { return source_.get(); }
   std::unique_ptr<BodySource> take_source() { return std::move(source_); }
 
-  // The whole body. errc::too_large past `limit` bytes. To be called once.
+  // The whole body. errc::too_large beyond `limit` bytes. Call it once.
   async::Task<Result<std::string>> read_all(std::uint64_t limit);
 
  private:

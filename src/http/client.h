@@ -24,7 +24,7 @@ struct TcpEndpoint {
   std::string host;  // a name or an address
   std::uint16_t port = 0;
 };
-// Connections that come another way: `open` gives a connected stream socket, or says why there is none.
+// Connections from another source: `open` returns a connected stream socket, or an error.
 struct OpenedEndpoint {
   std::string name;  // for people
   std::function<async::Task<Result<UniqueFd>>()> open;
@@ -37,8 +37,8 @@ struct ClientOptions {
   std::size_t max_idle_connections = 1024;
   std::chrono::milliseconds connect_timeout{5'000};
   std::uint32_t max_header_bytes = 64 * 1024;
-  // upload() pulls nothing before the server says that it wants the body (Expect: 100-continue): one that says no
-  // leaves it whole. Costs a round trip; for servers that are known to say so.
+  // upload() reads nothing from its body before the server accepts it (Expect: 100-continue). If the server rejects it,
+  // the body stays whole. Costs a round trip; for servers that answer such requests.
   bool ask_before_upload = false;
 };
 
@@ -47,18 +47,18 @@ class Client final : public Target {
   Client(async::Executor executor, Endpoint endpoint, ClientOptions options = {});
   ~Client() override;
 
-  // Sends the request and returns once the response's head is there; its body streams. Dropping the response (or
-  // cancelling) closes the connection, which tells the server. A kept-alive connection that turned out closed is
-  // replaced as long as the server can't have seen the request, or may see it twice (GET and its like). Errors:
+  // Sends the request and returns after the head of the response; its body streams. Destroying the response (or
+  // cancelling) closes the connection, which notifies the server. If a kept-alive connection turned out closed, the
+  // request is sent again, but only if the server can't have seen it or may see it twice (GET and its like). Errors:
   // connect_failed, peer_closed, malformed, header_too_large.
   async::Task<Result<Response>> send(const RequestHead& head, std::string_view body) override;
-  // Over a connection that is new: what was pulled can't be sent again.
+  // Uses a new connection, because the bytes read from `body` can't be sent again.
   async::Task<Result<Response>> upload(const RequestHead& head, BodySource& body) override;
 
-  // Closes the connections that wait for a request.
+  // Closes idle connections.
   void close_idle();
 
-  struct Impl;  // public in name only: defined behind the compile firewall
+  struct Impl;  // public in name only: defined in the .cpp
 
  private:
   std::shared_ptr<Impl> impl_;

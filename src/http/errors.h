@@ -1,4 +1,4 @@
-// What can go wrong on the wire.
+// Errors of HTTP connections.
 #pragma once
 
 #include "base/error.h"
@@ -12,13 +12,13 @@ enum class errc {
   truncated,         // the peer closed before the announced end
   timed_out,         // the peer was too slow
   peer_closed,       // the connection ended
-  connect_failed,    // nobody listens there
+  connect_failed,    // no listener
   address_in_use,    // another process listens there
   bad_address,       // host, port or socket path is not usable
   unknown_coding,    // a transfer coding other than chunked
-  bodies_full,       // no room for another large body now
-  uploads_full,      // the same of files that are kept on disk until they are passed on
-  not_kept,          // such a file couldn't be written or read
+  bodies_full,       // limit of large bodies reached
+  uploads_full,      // limit of spooled files reached
+  not_kept,          // a spooled file couldn't be written or read
 };
 
 }  // namespace corral::http

@@ -17,7 +17,7 @@ async::Task<Result<std::string>> Body::read_all(std::uint64_t limit) {
     const auto read = co_await source_->read();
     if (!read) co_return std::unexpected(read.error());
     if (read->empty()) co_return all;
-    // Pieces that are there already cost no turn of their own, however small somebody made them.
+    // Available pieces cost no turn of the loop, however small they are.
     for (auto piece = *read; !piece.empty(); piece = source_->take_ready()) {
       if (all.size() + piece.size() > limit)
         co_return fail(errc::too_large, fmt::format("the body has more than {} bytes", limit));

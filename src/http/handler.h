@@ -1,5 +1,5 @@
-// A handler turns a request into a response; a filter is a handler around another. Server, client, router and fakes all
-// speak this one interface, so they stack.
+// A handler converts a request to a response; a filter is a handler around another one. Server, client, router and
+// fakes all have this interface, so they can be combined.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,17 @@
 
 namespace corral::http {
 
-// Who asks, as far as a filter in front of the handlers has found out. Where there is none, everybody may do
-// everything.
+// The caller, as identified by a filter. Without a filter every caller may do everything.
 struct Caller {
-  std::uint32_t rights = ~0u;  // bits whose meaning is the filter's and the routes'; 0: nobody knows who it is
+  std::uint32_t rights = ~0u;  // bits defined by filter and routes; 0: unknown caller
   std::string key;             // identifies the key that was sent; empty: none was needed
-  std::uint32_t lacks = 0;     // once it was refused: the rights of which it needs one
+  std::uint32_t lacks = 0;     // after a rejection: the missing rights, of which one suffices
 };
 
 struct Request {
   RequestHead head;
   Body body;
-  RequestId id;      // nobody can guess it, unless the server takes the client's; sent back as X-Request-Id
+  RequestId id;      // unguessable, unless the server takes the client's; sent back as X-Request-Id
   std::string peer;  // "127.0.0.1", or "unix" for a socket file
   Caller caller = {};
 };
@@ -34,7 +33,7 @@ struct Request {
 struct Response {
   ResponseHead head;
   Body body;
-  // Why the answer is no, for filters that say it in another way; none: it isn't, or somebody else said so.
+  // The error of this answer, for filters that rewrite it; null: no error, or an upstream's.
   std::shared_ptr<const Error> failure = {};
 
   static Response text(unsigned status, std::string_view content_type, std::string body);
@@ -43,14 +42,14 @@ struct Response {
   static Response event_stream(std::unique_ptr<BodySource> events);
 };
 
-// Called on the loop of the connection. When the client goes away the task is cancelled: awaits throw and owners
+// Called on the loop of the connection. If the client disconnects, the task is cancelled: awaits throw and owners
 // unwind.
 class Handler {
  public:
   virtual ~Handler() = default;
   virtual async::Task<Response> handle(Request request) = 0;
-  // `answer` says no to a request that handle() never saw (its head came too slowly, is too large or against the rules)
-  // or threw at; a filter may say it in another way. `path` as RequestHead::path(), "/" where it isn't known.
+  // `answer` is the error for a request that handle() never saw (its head was too slow, too large or invalid), or for
+  // an exception of handle(). A filter may rewrite it. `path` as RequestHead::path(), "/" if unknown.
   virtual Response refused(std::string_view /*path*/, Response answer) { return answer; }
 };
 

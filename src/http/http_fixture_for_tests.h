@@ -1,4 +1,4 @@
-// For tests: a server with a handler of the test's own on one loop, and clients of several kinds.
+// For tests: a server with the test's handler on one loop, and clients of several kinds.
 #pragma once
 
 #include <filesystem>
@@ -30,14 +30,14 @@ using namespace std::chrono_literals;
 class FunctionHandler final : public Handler {
  public:
   std::function<Task<Response>(Request)> function;
-  std::function<Response(std::string_view, Response)> telling;  // as refused()
+  std::function<Response(std::string_view, Response)> telling;  // like refused()
   Task<Response> handle(Request request) override { co_return co_await function(std::move(request)); }
   Response refused(std::string_view path, Response answer) override {
     return telling ? telling(path, std::move(answer)) : std::move(answer);
   }
 };
 
-// Gives pieces one by one; optionally waits for ever behind the last, or fails.
+// Returns pieces one by one; optionally waits forever after the last, or fails.
 class Pieces final : public BodySource {
  public:
   enum class End { finish, hang, fail };
@@ -61,7 +61,7 @@ class Pieces final : public BodySource {
   std::size_t next_ = 0;
 };
 
-// Tells that its scope has ended.
+// Sets the flag at the end of its scope.
 struct AtEnd {
   bool& flag;
   ~AtEnd() { flag = true; }
@@ -84,7 +84,7 @@ class HttpTest : public ::testing::Test {
     port = *bound;
   }
 
-  // Runs `scenario` beside the server and stops the server afterwards.
+  // Runs `scenario` concurrently with the server and stops the server afterwards.
   void run(std::function<Task<void>()> scenario) {
     auto driver = [&]() -> Task<void> {
       co_await scenario();
@@ -94,13 +94,13 @@ class HttpTest : public ::testing::Test {
     EXPECT_EQ(server->connections(), 0u);
   }
 
-  // With a clock that only pass() moves.
+  // Serves with a clock that only pass() moves.
   void serve_by_hand(ServerOptions options = {}) {
     options.timers = &timers;
     serve(options);
   }
   Task<void> turn() { co_await asio::post(async::use_task); }
-  // Time goes by in the steps in which the server looks at it, and not while something is under way between sockets.
+  // Time passes in the steps of the server's timer, and not while bytes are on their way between sockets.
   Task<void> pass(Millis time) {
     constexpr Millis kStep{250};
     co_await settled();
@@ -110,7 +110,7 @@ class HttpTest : public ::testing::Test {
       co_await settled();
     }
   }
-  // What comes over a socket has its effects within this many turns.
+  // Bytes from a socket have their effects within this many turns.
   Task<void> settled() {
     for (int quiet = 0; quiet < 10; ++quiet) {
       co_await turn();
@@ -124,12 +124,12 @@ class HttpTest : public ::testing::Test {
     co_await socket.async_connect(to, async::use_task);
     co_return socket;
   }
-  // False when the server has closed. Not to be called again then.
+  // False: the server has closed. Don't call it again then.
   static Task<bool> send(asio::ip::tcp::socket& socket, std::string_view bytes) {
     const auto [error, count] = co_await asio::async_write(socket, asio::buffer(bytes), async::as_value);
     co_return !error;
   }
-  // All that comes until the server closes.
+  // All bytes until the server closes.
   static Task<std::string> rest_of(asio::ip::tcp::socket& socket) {
     std::string answer;
     co_await asio::async_read(socket, asio::dynamic_buffer(answer), async::as_value);

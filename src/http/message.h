@@ -1,4 +1,4 @@
-// HTTP messages as plain values: what a handler sees and returns, whatever carries them.
+// HTTP messages as plain values, independent of the transport.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class Headers {
 };
 
 bool same_name(std::string_view a, std::string_view b);
-// Fields that speak of one connection only (RFC 9110 §7.6.1) and never pass a proxy.
+// Fields for one connection only (RFC 9110 §7.6.1), which proxies don't forward.
 bool is_hop_by_hop(std::string_view name);
 
 struct RequestHead {
@@ -45,7 +45,7 @@ struct RequestHead {
   std::string target = "/";  // path and query as sent
   Headers headers;
 
-  std::string_view path() const;   // without the query and slashes at its end, still percent-encoded
+  std::string_view path() const;   // without the query and trailing slashes, still percent-encoded
   std::string_view query() const;  // without '?'
 };
 

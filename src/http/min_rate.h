@@ -1,5 +1,5 @@
-// How slow a peer may be: a total with a credit for what it moves. Only time in which it is waited for counts, so that
-// nobody pays for a slow producer on our side. Plain values; the clock is the caller's.
+// The minimum rate of a peer: a time budget, with credit for the bytes that it moves. Only time spent waiting for the
+// peer counts, so a slow producer on our side costs the peer nothing. Plain values; the caller provides the clock.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace corral::http {
 
 struct MinRate {
   Millis grace{0};
-  // What moves buys time at this rate, up to the grace again. 0: nothing does, the grace is all there is.
+  // Moved bytes earn time at this rate, up to the grace. 0: they earn none, and the grace is the total.
   std::uint64_t bytes_per_second = 0;
 };
 
@@ -26,7 +26,7 @@ class MinRateMeter {
     moved_ = 0;
   }
   void moved(std::uint64_t bytes) { moved_ += bytes; }
-  // So much more was spent waiting. False when that was too much.
+  // Adds waiting time. False: the budget is spent.
   bool waited(MonoClock::duration passed) {
     if (rule_.bytes_per_second > 0) {
       // Nanoseconds of one byte are rounded down to a whole number; no rate is near one byte a nanosecond.
@@ -43,7 +43,7 @@ class MinRateMeter {
  private:
   MinRate rule_ = kNoMinRate;
   MonoClock::duration left_ = kNoMinRate.grace;
-  std::uint64_t moved_ = 0;  // since the last waiting
+  std::uint64_t moved_ = 0;  // since the last waited()
 };
 
 }  // namespace corral::http

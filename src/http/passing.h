@@ -1,4 +1,4 @@
-// What some bodies can do beside being read.
+// Further abilities of some bodies.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace corral::http {
 
-// Whether this content type is that of a form with files, "multipart/form-data; …".
+// Whether this is the content type of a form with files, "multipart/form-data; …".
 bool is_form(std::string_view content_type);
 
-// One that may be told, before its first read(), that what is read isn't held in memory: so it doesn't count against
-// what bodies may take there.
+// A body that its reader doesn't hold in memory: passes_by(), called before the first read(), exempts it from the
+// memory limit of bodies.
 class PassingBody : public BodySource {
  public:
   virtual void passes_by() = 0;
 };
 
-// One that is kept, and can be sent again.
+// A stored body, which can be sent again.
 class KeptBody : public BodySource {
  public:
-  // Begins anew with its first byte. Not while a read() is under way.
+  // Restarts at its first byte. Not during a read().
   virtual void rewind() = 0;
-  // The same for the same bytes; to know it by where it does harm.
+  // Equal for equal bytes; identifies a body that ended processes.
   virtual std::string_view key() const = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kIdBytes = 16;
 
-// Bytes for 256 ids. A child that is forked would hand out the same ones: here none is that goes on serving.
+// Bytes for 256 ids. A forked process would repeat them, but no forked process of this program serves requests.
 struct Pool {
   std::array<unsigned char, kIdBytes * 256> bytes{};
   std::size_t used = bytes.size();

@@ -26,7 +26,7 @@ bool is_token(std::string_view text) {
   });
 }
 
-// What a client wrote, for a message: nothing that could break out of it.
+// A client's text for a message, without characters that could break out of it.
 std::string shown(std::string_view text) {
   constexpr std::size_t kLongest = 60;
   std::string out(text.substr(0, kLongest));

@@ -53,7 +53,7 @@ const RouteTable::Pattern* RouteTable::find(std::string_view path, PathParams& p
     const auto before = static_cast<std::size_t>(rest - pattern.segments.begin());
     const bool open = rest != pattern.segments.end();
     if (open ? parts.size() < pattern.segments.size() : parts.size() != pattern.segments.size()) continue;
-    const std::size_t taken = open ? parts.size() - pattern.segments.size() + 1 : 0;  // segments the rest stands for
+    const std::size_t taken = open ? parts.size() - pattern.segments.size() + 1 : 0;  // segments in the rest
     params.clear();
     bool match = true;
     for (std::size_t i = 0; i < pattern.segments.size() && match; ++i) {
@@ -94,7 +94,7 @@ async::Task<Response> RouteTable::handle(Request request) {
       request.caller.lacks = route->needs;
       co_return failure_(request, 403);
     }
-    // The connection sends no body for HEAD, but the length that GET would have.
+    // The connection sends no body for HEAD, but the length of GET's body.
     co_return co_await route->handler(std::move(request), std::move(params));
   }
   if (stranger) co_return failure_(request, 403);

@@ -20,20 +20,20 @@ struct Route {
   std::string method;
   std::string pattern;
   RouteHandler handler;
-  std::uint32_t needs = 0;  // the caller must have one of these rights; 0: anybody may
+  std::uint32_t needs = 0;  // the caller must have one of these rights; 0: none needed
 };
 
 // Immutable after construction; safe on every loop if its handlers are.
 //   unknown path -> not_found(request)
 //   known path, other method -> 405 with Allow
-//   HEAD -> what GET would answer, without a body: 405 with Allow on a path without GET, never 404 on a known path
+//   HEAD -> the answer of GET without its body: 405 with Allow on a path without GET, never 404 on a known path
 //   OPTIONS -> 204 with Allow
-//   a caller without the right that the route needs, or one without any on a path that isn't there -> 403
-// A slash at the end of a path changes nothing (RequestHead::path()).
+//   a caller without the right that the route needs; a caller without rights on an unknown path -> 403
+// Trailing slashes of a path are ignored (RequestHead::path()).
 class RouteTable final : public Handler {
  public:
   using Fallback = std::function<Response(const Request&, unsigned status)>;
-  // `failure` renders 403, 404 and 405 in the style of the path that was asked for.
+  // `failure` renders 403, 404 and 405 in the style of the requested path.
   RouteTable(std::vector<Route> routes, Fallback failure);
 
   async::Task<Response> handle(Request request) override;

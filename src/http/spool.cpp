@@ -26,7 +26,7 @@ Result<UniqueFd> nameless_file(const std::filesystem::path& folder) {
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
   UniqueFd file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!file && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {  // a file system without such files
+  if (!file && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT)) {  // a file system without unnamed files
     std::string name = folder / "upload-XXXXXX";
     file.reset(::mkostemp(name.data(), O_CLOEXEC));
     if (file) ::unlink(name.c_str());
@@ -35,7 +35,7 @@ Result<UniqueFd> nameless_file(const std::filesystem::path& folder) {
   return file;
 }
 
-// All or nothing; the cause otherwise.
+// Writes all bytes, or returns the errno.
 int write_at(int file, std::string_view bytes, std::uint64_t offset) {
   while (!bytes.empty()) {
     const auto count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
@@ -94,7 +94,7 @@ async::Task<Result<>> Spool::append(std::string_view bytes) {
     block_.append(taken);
     bytes.remove_prefix(taken.size());
     size_ += taken.size();
-    if (bytes.empty()) break;  // the last block stays where it is while nothing comes behind it
+    if (bytes.empty()) break;  // the last block stays in memory until bytes follow it
     auto writing = write_block();
     if (const auto written = co_await std::move(writing); !written) co_return written;
   }
@@ -142,7 +142,7 @@ async::Task<Result<>> Spool::write_block() {
   auto done = co_await std::move(writing);
   if (done.cause != 0) co_return std::unexpected(not_kept("it cannot be written", room_.folder(), done.cause));
   written_ += done.bytes.size();
-  block_ = std::move(done.bytes);  // for its room
+  block_ = std::move(done.bytes);  // to reuse its memory
   block_.clear();
   co_return Result<>();
 }

@@ -1,7 +1,8 @@
-// Uploads that are kept until they can be passed on: the first bytes in memory, the rest in a file without a name,
-// which goes with its last owner, however the process ends. An upload of gigabytes takes as much memory as a small one.
+// Uploads that are stored until they can be forwarded: the first bytes in memory, the rest in a file without a name,
+// which the kernel deletes with its last owner, however the process ends. An upload of gigabytes takes as much memory
+// as a small one.
 //
-// Files are written and read on threads of their own: a slow disk holds up nobody else.
+// Files are written and read on separate threads, so that a slow disk delays nothing else.
 #pragma once
 
 #include <atomic>
@@ -17,10 +18,11 @@
 
 namespace corral::http {
 
-// Where spools keep what they don't hold, for all of them. Outlives them. Safe on every thread.
+// The folder and common limit of all spools. Outlives them. Safe on every thread.
 class SpoolRoom {
  public:
-  // `limit`: bytes of all files together; 0: none. Without `threads` files are used where they are needed, for tests.
+  // `limit`: bytes of all files together; 0: no limit. Without `threads` (tests) files are accessed on the caller's
+  // thread.
   SpoolRoom(std::filesystem::path folder, std::uint64_t limit, async::ThreadPool* threads)
       : folder_(std::move(folder)), limit_(limit), threads_(threads) {}
 
@@ -41,7 +43,7 @@ class SpoolRoom {
 // Written by one task, then read by any number of them.
 class Spool {
  public:
-  // As much is held, and a file is written and read in pieces of this size.
+  // Bytes in memory, and the size of pieces that are written and read.
   static constexpr std::size_t kBlock = 64 * 1024;
 
   explicit Spool(SpoolRoom& room);
@@ -51,17 +53,17 @@ class Spool {
 
   // Errors: uploads_full, not_kept.
   async::Task<Result<>> append(std::string_view bytes);
-  // Behind the last append(), before the first reader. `first` takes the place of as many bytes at the beginning.
+  // After the last append(), before the first reader. `first` replaces as many bytes at the beginning.
   async::Task<Result<>> finish(std::string_view first = {});
 
   std::uint64_t size() const { return size_; }
-  // Of all bytes, so that two of the same are known.
+  // Of all bytes, to recognize equal uploads.
   std::uint64_t hash() const;
   // The first bytes, up to a block.
   std::string_view head() const { return head_; }
-  // All of it; `spool` lives as long.
+  // Reads all bytes; keeps `spool` alive.
   static std::unique_ptr<KeptBody> reader(std::shared_ptr<const Spool> spool);
-  // A descriptor of a file that holds all of it, for another process.
+  // A descriptor of a file with all bytes, for another process.
   Result<std::shared_ptr<const UniqueFd>> file() const;
 
  private:
@@ -71,9 +73,9 @@ class Spool {
   struct Hashing;
   SpoolRoom& room_;
   const std::unique_ptr<Hashing> hashing_;
-  std::shared_ptr<const UniqueFd> file_;  // none: all is in head_
+  std::shared_ptr<const UniqueFd> file_;  // null: all bytes are in head_
   std::string head_;
-  std::string block_;  // behind what is written
+  std::string block_;  // bytes after the written ones
   std::uint64_t size_ = 0, written_ = 0, booked_ = 0;
 };
 

@@ -75,12 +75,12 @@ std::string_view SseEventCutter::feed(std::string_view bytes) {
     const auto last = text.rfind(kEnd);
     return last == std::string_view::npos ? 0 : last + kEnd.size();
   };
-  if (rest_.empty()) {  // as a rule events come whole
+  if (rest_.empty()) {  // usually events come whole
     const auto cut = cut_behind(bytes);
     rest_ = bytes.substr(cut);
     return bytes.substr(0, cut);
   }
-  const auto before = rest_.size() - 1;  // the end may have come in two
+  const auto before = rest_.size() - 1;  // the end may be split over two calls
   rest_.append(bytes);
   const auto cut = cut_behind(std::string_view(rest_).substr(before));
   if (cut == 0) return {};

@@ -22,11 +22,11 @@ void append_sse_event(std::string& out, std::uint64_t number, std::string_view n
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
 inline constexpr std::string_view kSsePing = ": ping\n\n";
 
-// Whole events say more than comments, such as pings, do.
+// Whether whole events have more than comments, such as pings.
 bool says_something(std::string_view events);
 
-// Splits a byte stream into events; calls back with name ("" by default) and data of each, and for each comment if
-// somebody wants to know.
+// Splits a byte stream into events; calls `sink` with name ("" by default) and data of each, and `comment` for each
+// comment.
 class SseParser {
  public:
   using Sink = std::function<void(std::string_view event, std::string_view data)>;
@@ -45,13 +45,14 @@ class SseParser {
   bool has_data_ = false;
 };
 
-// Cuts a byte stream behind whole events (which end with "\n\n", as all here), so that an event of somebody else can
-// follow what was given out.
+// Splits a byte stream after whole events (which end with "
+//
+// ", as all here), so that an event of another source can follow.
 class SseEventCutter {
  public:
-  // The events that are whole by now and weren't given out; valid until the next call.
+  // The complete events that weren't returned yet; valid until the next call.
   std::string_view feed(std::string_view bytes);
-  // What has come of the next one.
+  // The bytes of the incomplete next event.
   std::string take_rest() { return std::exchange(rest_, {}); }
 
  private:
@@ -59,7 +60,7 @@ class SseEventCutter {
   std::string whole_;
 };
 
-// Watches a byte stream for its last event being kSseDone: what breaks off behind that has lost nothing.
+// Detects that the last event of a byte stream is kSseDone: a stream that breaks off after it has lost nothing.
 class SseDoneWatch {
  public:
   void feed(std::string_view bytes);

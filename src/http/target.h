@@ -1,5 +1,5 @@
-// Somewhere a request can be sent: an engine child, another backend, a mesh peer, a fake. The request's body is
-// complete or pulled as it goes out; the answer streams.
+// A receiver of requests: an engine process, another backend, a mesh peer, a fake. The request's body is complete or
+// pulled while it is sent; the answer streams.
 #pragma once
 
 #include <string_view>
@@ -13,11 +13,10 @@ namespace corral::http {
 class Target {
  public:
   virtual ~Target() = default;
-  // Returns once the answer's head is there. Dropping the answer, or cancelling, tells the other side to stop.
+  // Returns after the answer's head. Destroying the answer, or cancelling, notifies the receiver to stop.
   virtual async::Task<Result<Response>> send(const RequestHead& head, std::string_view body) = 0;
-  // The same with a body that is pulled no faster than the other side takes it: never held whole, never sent twice. An
-  // answer that comes before all was sent ends the sending: the other side has made up its mind. Errors: those of
-  // `body` too.
+  // The same with a body that is pulled no faster than the receiver reads: never held whole, never sent twice. An
+  // answer before the end of the body ends the sending. Errors: those of `body` too.
   virtual async::Task<Result<Response>> upload(const RequestHead& head, BodySource& body) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Some programs begin a text with a byte order mark, which is no JSON. It says nothing about UTF-8.
+// Some programs begin a text with a byte order mark, which is invalid in JSON and irrelevant for UTF-8.
 #pragma once
 
 #include <string>

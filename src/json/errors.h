@@ -1,4 +1,4 @@
-// What can be wrong with a JSON text.
+// Errors of JSON texts.
 #pragma once
 
 #include "base/error.h"
@@ -7,7 +7,7 @@ namespace corral::json {
 
 enum class errc {
   malformed = 1,  // not JSON; the message names the byte
-  bad_number,     // beyond what a double holds, or with an exponent that is; carries the field
+  bad_number,     // beyond the range of a double, or with such an exponent; has the field
 };
 
 }  // namespace corral::json

@@ -11,7 +11,7 @@
 namespace corral::json {
 namespace {
 
-// What a thread keeps for its next text; more is given back.
+// Bytes that a thread keeps for its next text; more is freed.
 constexpr std::size_t kKept = 128 * 1024;
 
 std::unique_ptr<PeekedText>& spare() {
@@ -54,7 +54,7 @@ Result<Peek> Peek::open(std::string&& text) {
 
 Result<Peek> Peek::open(Peek peek, const std::string& text) {
   if (text.size() > std::numeric_limits<std::uint32_t>::max())
-    return fail(errc::malformed, "not valid JSON: longer than 4 GiB, which nobody reads");
+    return fail(errc::malformed, "not valid JSON: longer than 4 GiB, the maximum");
   peek.text_->data = text.c_str();
   peek.text_->size = static_cast<std::uint32_t>(text.size());
   if (auto fine = peek.text_->check(); !fine) return std::unexpected(std::move(fine.error()));
@@ -104,7 +104,7 @@ std::string_view View::as_string() const {
 
 double View::as_number() const {
   double number = 0;
-  if (found()) std::from_chars(text_->data + begin_, text_->data + end_, number);  // what is none stays 0
+  if (found()) std::from_chars(text_->data + begin_, text_->data + end_, number);  // an invalid one stays 0
   return number;
 }
 

@@ -1,8 +1,8 @@
-// Looks into a JSON text without building a tree of it: the whole text is checked in one pass (validity, UTF-8, depth),
-// then any member can be read where it stands. Beside the text only the ends of its long values are kept, the places of
-// its outermost members, and the strings that have escapes, unescaped.
+// Reads a JSON text without building a tree: one pass checks the whole text (validity, UTF-8, depth), then any member
+// can be read in place. In addition to the text it keeps only the ends of long values, the places of the outermost
+// members, and unescaped strings.
 //
-// A Peek may move between threads but is used by one at a time. Views are valid as long as their Peek and its text.
+// A Peek may move between threads, but only one uses it at a time. Views are valid as long as their Peek and its text.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class View {
   bool is_array() const { return found() && first() == '['; }
   bool is_object() const { return found() && first() == '{'; }
 
-  // Only for the kind they name (as_number takes integers too); anything else gives an empty value.
+  // Only for their kind (as_number takes integers too); other kinds give an empty value.
   bool as_bool() const;
   std::string_view as_string() const;  // unescaped; valid UTF-8
   double as_number() const;
@@ -44,7 +44,7 @@ class View {
   // Elements of an array, members of an object; counted each time.
   std::size_t size() const;
   bool empty() const;
-  // The member of that name (the last one, should there be several), or an empty optional's worth: see found().
+  // The member of that name (the last one of several), or an empty View: see found().
   View find(std::string_view name) const;
   bool found() const { return text_ != nullptr; }
 
@@ -73,24 +73,24 @@ class View {
     }
   }
 
-  // How much text it is, with all that is in it.
+  // Size of its text, including inner values.
   std::size_t bytes() const { return end_ - begin_; }
-  // Values that are in it, however deep, itself included.
+  // Number of values inside it, at any depth, including itself.
   std::size_t values() const;
-  // The value as JSON text without spaces between its parts, spelled as it was.
+  // The value as JSON text without spaces between its parts, otherwise unchanged.
   std::string text() const;
-  // For messages to people: the text, cut after some 60 bytes.
+  // For messages: the text, cut after some 60 bytes.
   std::string excerpt() const;
 
  private:
   friend class Peek;
   View(const PeekedText* text, std::uint32_t begin, std::uint32_t end, std::uint32_t hint)
       : text_(text), begin_(begin), end_(end), hint_(hint) {}
-  enum class By : std::uint8_t { text, members, nodes };  // how a cursor gets about; see PeekedText
+  enum class By : std::uint8_t { text, members, nodes };  // how a cursor advances; see PeekedText
   struct Cursor {
     const PeekedText* text = nullptr;
     std::uint32_t at = 0;   // in the text, or the number of the next member or node
-    std::uint32_t end = 0;  // by nodes: the number behind the last
+    std::uint32_t end = 0;  // by nodes: the number after the last
     std::uint32_t hint = 0;
     By by = By::text;
   };
@@ -109,7 +109,7 @@ class View {
 
 class Peek {
  public:
-  // `text` must outlive the Peek, and stay as it is. Errors: malformed, naming the byte offset.
+  // `text` must outlive the Peek unchanged. Errors: malformed, with the byte offset.
   static Result<Peek> open(const std::string& text);
   // Keeps the text.
   static Result<Peek> open(std::string&& text);
@@ -119,7 +119,7 @@ class Peek {
   ~Peek();
 
   View root() const;
-  // Memory that it has taken beside the text.
+  // Memory in addition to the text.
   std::size_t held_bytes() const;
 
  private:

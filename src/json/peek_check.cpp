@@ -1,4 +1,4 @@
-// The one pass over a text.
+// The single pass over a text.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -40,7 +40,7 @@ void append_utf8(std::string& to, std::uint32_t code) {
   follow(0);
 }
 
-// Goes over characters up to the 0 behind the text, which is no character of any value.
+// Reads characters up to the 0 after the text, which is no character of any value.
 class Reader {
  public:
   explicit Reader(PeekedText& text) : text_(text), begin_(text.data), at_(begin_), end_(begin_ + text.size) {}
@@ -82,7 +82,7 @@ class Reader {
     return true;
   }
 
-  // From here on only the outermost members are listed; those that are behind us are.
+  // From here on only the outermost members are recorded, and those already passed.
   bool too_many() {
     if (text_.node_count < PeekedText::kListed) return false;
     text_.all_listed = false;
@@ -134,7 +134,7 @@ class Reader {
       } while (take(','));
       if (!take(close)) return wrong("a ',' or an end is missing");
     }
-    // What stands in a short one is shorter still: nothing of it was written down.
+    // Inner values of a short one are shorter: none of them was recorded.
     if (here() - begin >= PeekedText::kLong)
       text_.longs[mark].end = here();
     else
@@ -185,7 +185,7 @@ class Reader {
       if (!digits()) return wrong("no digit");
       exponent = true;
     }
-    constexpr std::ptrdiff_t kAnyInteger = 18, kAnyFraction = 300;  // so many characters fit in any case
+    constexpr std::ptrdiff_t kAnyInteger = 18, kAnyFraction = 300;  // this many characters always fit
     if (fraction || exponent) return (!exponent && at_ - from <= kAnyFraction) || is_finite(from);
     return at_ - from <= kAnyInteger || (negative ? fits<std::int64_t>(from) : fits<std::uint64_t>(from));
   }
@@ -199,7 +199,7 @@ class Reader {
   bool is_finite(const char* from) {
     double number = 0;
     if (std::from_chars(from, at_, number).ec == std::errc()) return true;
-    number = std::strtod(std::string(from, at_).c_str(), nullptr);  // takes what is too small as 0
+    number = std::strtod(std::string(from, at_).c_str(), nullptr);  // numbers that are too small become 0
     return std::isfinite(number) || wrong("the number is too large");
   }
 
@@ -210,10 +210,10 @@ class Reader {
     return take('"') || rest_of_string(inside);
   }
 
-  // Of one that has an escape, or is none.
+  // The rest of a string with an escape, or of an invalid one.
   bool rest_of_string(const char* inside) {
     auto& out = text_.unescaped;
-    // It never moves again: what is unescaped is shorter. Memory that isn't used isn't taken from the system.
+    // Never reallocated: unescaped text is shorter. Unused memory isn't taken from the system.
     if (out.empty()) out.reserve(static_cast<std::size_t>(end_ - inside));
     const auto* from = inside;
     while (*at_ == '\\') {

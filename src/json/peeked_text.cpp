@@ -29,7 +29,7 @@ const char* plain_end(const char* at, const char* end) {
   for (; end - at >= 8; at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, at, 8);
-    // The lowest bit that is set tells the first such byte; those above it may err.
+    // The lowest set bit marks the first such byte; higher bits may be wrong.
     const auto controls = (word - kOnes * 0x20) & ~word;
     const auto found = (zeros(word ^ kOnes * '"') | zeros(word ^ kOnes * '\\') | controls) & kHighs;
     if (found) return at + std::countr_zero(found) / 8;
@@ -53,7 +53,7 @@ std::uint32_t PeekedText::string_end(std::uint32_t at) const {
 std::uint32_t PeekedText::end_of(std::uint32_t at, std::uint32_t& hint) const {
   const auto before = [&](const Span& one) { return one.begin < at; };
   if (hint < longs.size() && before(longs[hint])) {
-    // Not far from the hint, mostly.
+    // Usually near the hint.
     std::size_t step = 1;
     while (hint + step < longs.size() && before(longs[hint + step])) step *= 2;
     const auto from = longs.begin() + std::ptrdiff_t(hint + step / 2);

@@ -21,7 +21,7 @@ boost::json::parse_options options() {
   return chosen;
 }
 
-// Takes every event of the parser and keeps nothing: for finding where a text goes wrong.
+// Ignores every event of the parser: to find the place of an error.
 struct Nothing {
   static constexpr std::size_t max_object_size = std::size_t(-1);
   static constexpr std::size_t max_array_size = std::size_t(-1);
@@ -52,7 +52,7 @@ struct Nothing {
 
 void write(Writer& out, const Value& value);
 
-// A fraction that happens to be whole comes back as a fraction.
+// A whole fraction stays a fraction.
 void write(Writer& out, double number) {
   std::string text;
   Writer(text).value(number);
@@ -93,7 +93,7 @@ void write(Writer& out, const Value& value) {
   }
 }
 
-// Where a number stands that became none, or infinite ("0e4740", "1e400"): ".a.b[2]", empty for the value itself.
+// The place of a number that became NaN or infinite ("0e4740", "1e400"): ".a.b[2]", empty for the value itself.
 std::optional<std::string> bad_number(const Value& value) {
   if (const auto* number = value.if_double())
     return std::isfinite(*number) ? std::nullopt : std::optional<std::string>("");

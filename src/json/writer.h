@@ -1,11 +1,11 @@
-// Writes JSON straight into a text, for everything that is sent often. Commas are its business, the nesting is the
-// caller's: every begin needs its end, every value in an object its key.
+// Writes JSON directly into a text, for frequent output. The writer adds commas; the caller nests correctly: every
+// begin needs its end, every value in an object its key.
 //
 //   std::string out;
 //   json::Writer json(out);
 //   json.begin_object().field("model", name).key("data").begin_array().value(1).end_array().end_object();
 //
-// Bytes of a string that are no UTF-8 come out as U+FFFD; numbers that JSON doesn't know (infinities, NaN) as null.
+// Invalid UTF-8 bytes become U+FFFD; infinities and NaN become null.
 #pragma once
 
 #include <charconv>
@@ -21,7 +21,7 @@ namespace corral::json {
 void append_quoted(std::string& out, std::string_view text);
 // Appends `text` escaped, without the quotation marks.
 void append_escaped(std::string& out, std::string_view text);
-// Whether the text comes out as it is, without U+FFFD for bytes that are none.
+// Whether the text is valid UTF-8, so that it is written unchanged.
 bool is_utf8(std::string_view text);
 
 class Writer {
@@ -65,7 +65,7 @@ class Writer {
   {
     return digits(number);
   }
-  // As few digits as bring back the same number of the same type, as a plain decimal where that isn't mostly zeros.
+  // The fewest digits that parse to the same number of the same type, as a plain decimal unless that is mostly zeros.
   Writer& value(std::floating_point auto number) {
     if (!std::isfinite(number)) return null();
     const auto size = std::abs(number);
@@ -73,7 +73,7 @@ class Writer {
     return digits(number, plain ? std::chars_format::fixed : std::chars_format::scientific);
   }
   Writer& null() { return raw("null"); }
-  // A value that is JSON already.
+  // A value that is already JSON.
   Writer& raw(std::string_view json) {
     separate();
     out_.append(json);
@@ -110,7 +110,7 @@ class Writer {
   }
 
   std::string& out_;
-  bool comma_ = false;  // a value stands before the next one
+  bool comma_ = false;  // a value precedes the next one
 };
 
 }  // namespace corral::json

@@ -1,5 +1,5 @@
-// A language as a deterministic automaton: from each state a set of characters leads to one other state. States from
-// which no end can be reached are left out.
+// A language as a deterministic automaton: from each state a set of characters leads to one other state. Only states
+// from which an end can be reached.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Automaton {
     bool may_end = false;
     std::vector<std::pair<CharSet, std::size_t>> next;
   };
-  std::vector<State> states;  // the first one is the start; none: no text belongs to the language
+  std::vector<State> states;  // the first one is the start; empty: no text belongs to the language
 
   // Throws TooComplex.
   static Automaton make(Languages& languages, Language language);

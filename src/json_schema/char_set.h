@@ -12,17 +12,17 @@ inline constexpr char32_t kLastCharacter = 0x10FFFF;
 
 class CharSet {
  public:
-  using Range = std::pair<char32_t, char32_t>;  // both ends belong to it
+  using Range = std::pair<char32_t, char32_t>;  // both ends included
 
   CharSet() = default;  // no character
-  // Ranges may overlap and stand in any order.
+  // Ranges may overlap, in any order.
   explicit CharSet(std::vector<Range> ranges);
   static CharSet all() { return CharSet({{0, kLastCharacter}}); }
   static CharSet one(char32_t c) { return CharSet({{c, c}}); }
-  // Of a text of ASCII.
+  // The characters of an ASCII text.
   static CharSet of(std::string_view characters);
 
-  const std::vector<Range>& ranges() const { return ranges_; }  // sorted, apart from each other
+  const std::vector<Range>& ranges() const { return ranges_; }  // sorted, disjoint
   bool empty() const { return ranges_.empty(); }
   bool contains(char32_t c) const;
 

@@ -76,7 +76,7 @@ Array joined(Array one, const Array& other) {
   return one;
 }
 
-// What a schema says of the property `name`; nullptr: nothing.
+// The subschema of the property `name`; nullptr: none.
 const Value* said_of(const Object& schema, std::string_view name) {
   if (const auto* properties = schema.if_contains("properties")) {
     if (const auto* own = properties->as_object().if_contains(name)) return own;
@@ -98,7 +98,7 @@ Object common_properties(const Object& one, const Object& other) {
   return all;
 }
 
-// What a schema says of the item at `index`; nullptr: nothing.
+// The subschema of the item at `index`; nullptr: none.
 const Value* said_of(const Object& schema, std::size_t index) {
   if (const auto* first = schema.if_contains("prefixItems"); first && index < first->as_array().size()) {
     return &first->as_array()[index];

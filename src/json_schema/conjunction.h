@@ -1,4 +1,4 @@
-// Schemas without references and combinators, and the schema that says as much as two of them together.
+// Conjunctions of schemas without references and combinators.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace corral::json_schema {
 
-// The assertions of a schema, in one form each: `type`, `enum`, `pattern` and `format` as lists, bounds as in the
+// The assertions of a schema in a uniform form: `type`, `enum`, `pattern` and `format` as lists, bounds as in the
 // newest draft. Without annotations, references and combinators.
 json::Object plain_form(const json::Object& schema);
 
-// Both as plain_form() makes them. `inexact` is set where keywords of the two depend on each other in a way that the
-// result doesn't tell (patternProperties of one beside properties of the other).
+// Both in plain_form(). `inexact` is set if keywords of the two interact in a way that the result doesn't express
+// (patternProperties of one with properties of the other).
 json::Object conjunction(json::Object one, const json::Object& other, bool& inexact);
 
 }  // namespace corral::json_schema

@@ -30,7 +30,7 @@ std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root, const js
   } catch (const SchemaFault& fault) {
     return std::unexpected(fault);
   } catch (const GrammarTooLarge&) {
-    return std::unexpected(SchemaFault{"#", "comes to a grammar that is too large: make the schema smaller"});
+    return std::unexpected(SchemaFault{"#", "makes a grammar that is too large: make the schema smaller"});
   } catch (const TooComplex&) {
     return std::unexpected(SchemaFault{"#", "is too complex: make the schema smaller"});
   }

@@ -1,4 +1,4 @@
-// The values of `format` that are enforced.
+// The enforced values of `format`.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace corral::json_schema {
 
-// A pattern for strings of this format, in the words of pattern.h; none: the format isn't enforced. "" stands for any
+// A pattern for strings of this format, in the syntax of pattern.h; nothing: the format isn't enforced. "" matches any
 // string. `uri` and `hostname` are narrower than their standards.
 std::optional<std::string_view> format_pattern(std::string_view format);
 

@@ -9,7 +9,7 @@ namespace corral::json_schema {
 namespace {
 
 constexpr std::size_t kMaxBytes = 8 * 1024 * 1024;
-// Of one repetition; longer ones are made of blocks of this size.
+// Maximum of one repetition; longer ones consist of blocks of this size.
 constexpr std::size_t kBlock = 1000;
 
 struct Builtin {
@@ -53,7 +53,7 @@ std::string class_text(const CharSet& characters) {
   return text + "]";
 }
 
-// What stands in a JSON string as it is.
+// Characters without an escape in a JSON string.
 const CharSet& unescaped() {
   static const CharSet set({{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7E}, {0x80, 0xD7FF}, {0xE000, kLastCharacter}});
   return set;
@@ -118,7 +118,7 @@ std::string GrammarText::builtin(std::string_view name) {
 }
 
 std::string GrammarText::repeat(const std::string& item, std::size_t least, std::size_t most) {
-  // No answer gets so long.
+  // No answer is that long.
   if (most > kBlock * kBlock) most = Languages::kNoMost;
   if (most == 0) return "";
   if (most == Languages::kNoMost) {
@@ -128,7 +128,7 @@ std::string GrammarText::repeat(const std::string& item, std::size_t least, std:
     return fmt::format("{}{}{{{},}}", all, item, least % kBlock);
   }
   if (most <= kBlock) return fmt::format("{}{{{},{}}}", item, least, most);
-  // Some blocks that must be there; then up to so many more items, as blocks and a rest.
+  // Required blocks first; then the optional items, as blocks and a rest.
   std::string all;
   const auto block = rule(fmt::format("{}{{{}}}", item, kBlock));
   if (least >= kBlock) {
@@ -184,7 +184,7 @@ std::string GrammarText::automaton_rule(const Automaton& automaton, bool quoted)
   for (const auto& state : states) {
     for (const auto& [characters, to] : state.next) ++entries[to];
   }
-  // States with one way in and one way out are written where they are entered.
+  // States with one entry and one exit are written inline.
   const auto inlined = [&](std::size_t at) {
     return at != 0 && entries[at] == 1 && states[at].next.size() == 1 && !states[at].may_end;
   };

@@ -1,4 +1,4 @@
-// The rules of a grammar (GBNF) while they are written. Rules with equal bodies are one rule.
+// Writes the rules of a grammar (GBNF). Rules with equal bodies are one rule.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace corral::json_schema {
 
-// A text as GBNF writes it: "a\"b" with its quotes.
+// A text in GBNF: "a\"b" with its quotes.
 std::string literal(std::string_view text);
 
-// Thrown: more rules than anyone can use.
+// Thrown: too many rules.
 struct GrammarTooLarge {};
 
 class GrammarText {
@@ -24,14 +24,14 @@ class GrammarText {
 
   // The name of a rule with this body.
   std::string rule(std::string body);
-  // A name whose rule is defined later, so that it can be used in itself.
+  // A name with a rule that is defined later, so that it can refer to itself.
   std::string reserve();
   void define(const std::string& name, std::string_view body);
   // One of space, char, string, number, integer, boolean, null, object, array, value.
   std::string builtin(std::string_view name);
   // `least` to `most` times; Languages::kNoMost: no limit. `item` is the name of a rule.
   std::string repeat(const std::string& item, std::size_t least, std::size_t most);
-  // The texts of an automaton as JSON strings, with their quotes; as they are.
+  // The texts of an automaton as JSON strings with their quotes, or unchanged.
   std::string strings(const Automaton& automaton) { return automaton_rule(automaton, true); }
   std::string plain(const Automaton& automaton) { return automaton_rule(automaton, false); }
 
@@ -39,7 +39,7 @@ class GrammarText {
 
  private:
   std::string automaton_rule(const Automaton& automaton, bool quoted);
-  // These characters inside a JSON string, escaped where they must be.
+  // These characters inside a JSON string, escaped if necessary.
   std::string encoded(const CharSet& characters);
 
   const std::string prefix_;

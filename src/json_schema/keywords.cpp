@@ -37,7 +37,7 @@ struct Keyword {
   Takes takes = Takes::anything;
 };
 constexpr Keyword kKeywords[] = {
-    // What a value may be.
+    // Types and values.
     {"type", Effect::enforced},
     {"enum", Effect::enforced, Takes::list},
     {"const", Effect::enforced},
@@ -59,7 +59,7 @@ constexpr Keyword kKeywords[] = {
     // Numbers.
     {"minimum", Effect::enforced, Takes::number},
     {"maximum", Effect::enforced, Takes::number},
-    {"exclusiveMinimum", Effect::enforced},  // draft 4 has a boolean beside `minimum`
+    {"exclusiveMinimum", Effect::enforced},  // draft 4 has a boolean next to `minimum`
     {"exclusiveMaximum", Effect::enforced},
     {"multipleOf", Effect::enforced, Takes::number},  // whole numbers up to kMaxMultiple
     // Objects.
@@ -82,7 +82,7 @@ constexpr Keyword kKeywords[] = {
     {"maxItems", Effect::enforced, Takes::count},
     {"uniqueItems"},
     {"contains"},
-    {"minContains", Effect::annotation},  // nothing without `contains`
+    {"minContains", Effect::annotation},  // no effect without `contains`
     {"maxContains", Effect::annotation},
     {"unevaluatedItems"},
     // Annotations that have a meaning elsewhere.
@@ -110,7 +110,7 @@ constexpr Keyword kKeywords[] = {
 bool is_schema(const Value& value) { return value.is_object() || value.is_bool(); }
 bool is_text(const Value& value) { return value.is_string(); }
 
-// What is wrong with a keyword's value; empty: nothing.
+// The error of a keyword's value; empty: none.
 std::string_view wrong_type(Takes takes, const Value& value) {
   switch (takes) {
     case Takes::anything:
@@ -172,7 +172,7 @@ class Walk {
     const auto& keyword = known->second;
     if (const auto wrong = wrong_type(keyword.takes, value); !wrong.empty()) throw SchemaFault{at, std::string(wrong)};
     if (keyword.takes == Takes::count && name.starts_with("min") && value.to_number<double>() > kMaxLeast) {
-      throw SchemaFault{at, fmt::format("is above {}, and no answer gets so long", kMaxLeast)};
+      throw SchemaFault{at, fmt::format("is above {}, the maximum", kMaxLeast)};
     }
     if (keyword.effect == Effect::refused) {
       if (!means_nothing(schema, name, value)) report(name, at, "");

@@ -1,5 +1,5 @@
-// Every keyword of JSON Schema and what becomes of it: enforced by the grammar, an annotation, or not enforced.
-// Keywords that stand in no specification are annotations, as the specification says.
+// Every keyword of JSON Schema and its effect: enforced by the grammar, an annotation, or not enforced. Keywords
+// outside of the specifications are annotations, as the specification demands.
 #pragma once
 
 #include <string>
@@ -15,24 +15,24 @@ namespace corral::json_schema {
 struct Unenforced {
   std::string keyword;
   std::string pointer;  // JSON pointer of the keyword, such as "#/properties/a/uniqueItems"
-  std::string reason;   // perhaps empty
+  std::string reason;   // may be empty
 
   friend bool operator==(const Unenforced&, const Unenforced&) = default;
 };
 
-// Thrown: a schema that means nothing, or that no value fits.
+// Thrown: the schema is invalid, or no value fits it.
 struct SchemaFault {
   std::string pointer;
   std::string reason;  // follows the pointer in a sentence
 };
 
-// What a "$ref" names. Throws SchemaFault.
+// The target of a "$ref". Throws SchemaFault.
 const json::Value& resolve(const json::Value& root, std::string_view ref, const std::string& at);
-// A pointer to a member of what `at` points to.
+// A pointer to a member of the target of `at`.
 std::string pointer_to(const std::string& at, std::string_view member);
 
-// What isn't enforced in `schema`, which stands in `root` at `at`, and in all that it refers to. Without `languages` it
-// is not looked at how complex patterns are. Throws SchemaFault for values of the wrong type.
+// The unenforced keywords in `schema`, which is in `root` at `at`, and in all its references. Without `languages` the
+// complexity of patterns isn't checked. Throws SchemaFault for values of the wrong type.
 std::vector<Unenforced> check_keywords(const json::Value& root, const json::Value& schema, const std::string& at,
                                        Languages* languages);
 

@@ -57,7 +57,7 @@ Language Languages::concat(Language first, Language second) {
   if (first == kNone || second == kNone) return kNone;
   if (first == kEmpty) return second;
   if (second == kEmpty) return first;
-  // Always nested to the right, so that equal languages are equal expressions more often.
+  // Always nested to the right, so that equal languages are more often equal expressions.
   if (nodes_[first].kind == Kind::concat) {
     const auto parts = nodes_[first].parts;
     return concat(parts[0], concat(parts[1], second));
@@ -66,7 +66,7 @@ Language Languages::concat(Language first, Language second) {
   return add({Kind::concat, has_empty(first) && has_empty(second), {first, second}});
 }
 
-// Parts are sorted and each stands once.
+// Parts are sorted and unique.
 Language Languages::combine(Kind kind, const std::vector<Language>& all) {
   std::set<Language> parts;
   for (const auto part : all) {

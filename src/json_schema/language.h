@@ -1,6 +1,6 @@
-// Regular languages: sets of texts, built from characters, one behind the other, repeated, and combined as sets are
-// (union, intersection, complement). Derivatives in the sense of Brzozowski ("Derivatives of Regular Expressions",
-// 1964) say what may follow a character, so that intersections of patterns and lengths need no machinery of their own.
+// Regular languages: sets of texts, built from characters by concatenation, repetition, and set operations (union,
+// intersection, complement). Derivatives in the sense of Brzozowski ("Derivatives of Regular Expressions", 1964) are
+// the continuations after a character, so intersections of patterns and lengths need no further algorithms.
 //
 // A Languages owns all expressions of one conversion; equal expressions have equal numbers. One thread.
 #pragma once
@@ -21,7 +21,7 @@ namespace corral::json_schema {
 // The number of an expression.
 using Language = std::uint32_t;
 
-// Thrown: expressions are too many, too large, or have too many derivatives.
+// Thrown: too many expressions, too large ones, or too many derivatives.
 struct TooComplex {};
 
 class Languages {
@@ -44,15 +44,15 @@ class Languages {
   // Digits that are a multiple of `divisor` (at least 1), read after digits that left `remainder`.
   Language multiple(std::uint32_t divisor, std::uint32_t remainder = 0);
 
-  // Those of patterns (pattern.h), so that each is compiled once; none: it is too complex.
+  // Languages of patterns (pattern.h), so that each is compiled once; nothing: too complex.
   std::map<std::string, std::optional<Language>, std::less<>>& patterns() { return patterns_; }
 
-  // The empty text belongs to it.
+  // Whether the empty text belongs to it.
   bool has_empty(Language of) const { return nodes_[of].nullable; }
-  // What may follow this character. Throws TooComplex.
+  // The continuations after this character. Throws TooComplex.
   Language derivative(Language of, char32_t character);
   bool contains(Language language, std::u32string_view text);
-  // Sets of characters that are all the same to this expression and to its derivatives; together all characters.
+  // Sets of characters that are equivalent for this expression and its derivatives; together all characters.
   std::vector<CharSet> classes(Language of) const;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace corral::json_schema {
 
-// JSON can't write halves of surrogate pairs.
+// JSON can't contain halves of surrogate pairs.
 LanguageRules::LanguageRules(Languages& languages, GrammarText& text)
     : languages_(languages),
       text_(text),

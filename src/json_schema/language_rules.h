@@ -1,4 +1,4 @@
-// The rules of languages. Equal languages are one rule, and its automaton is made once.
+// Grammar rules of languages. Equal languages are one rule, whose automaton is made once.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ class LanguageRules {
   // Both must outlive it.
   LanguageRules(Languages& languages, GrammarText& text);
 
-  // The name of the rule of these texts: as JSON strings, with their quotes; as they are. None: no text belongs to the
-  // language. Throw TooComplex, GrammarTooLarge.
+  // The name of the rule of these texts: as JSON strings with their quotes, or unchanged. Nothing: no text belongs to
+  // the language. Throw TooComplex, GrammarTooLarge.
   std::optional<std::string> strings(Language language);
   std::optional<std::string> plain(Language language);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kMaxDigits = 16;
 constexpr std::size_t kMaxFraction = 32;
-constexpr std::uint32_t kExactDigits = 15;  // a double holds so many digits
+constexpr std::uint32_t kExactDigits = 15;  // digits that a double holds exactly
 
 // Numbers without a sign: "0" or digits, perhaps a point and more digits.
 class Magnitudes {
@@ -106,7 +106,7 @@ class SignedNumbers {
   Language make() {
     const auto plus = side(range_.least, range_.most);
     auto minus = side(mirrored(range_.most), mirrored(range_.least));
-    // A zero is written without a sign, where there is a choice.
+    // Zero is written without a sign, if possible.
     minus = l_.both(minus, magnitudes_.at_least(Decimal(), true));
     return l_.either(plus, l_.concat(l_.text(U"-"), minus));
   }
@@ -115,7 +115,7 @@ class SignedNumbers {
   static std::uint32_t length(const std::optional<Bound>& bound, std::string Decimal::* part) {
     return bound ? static_cast<std::uint32_t>((bound->value.*part).size()) : 0;
   }
-  // Without bounds that are beyond all numbers that are written.
+  // Drops bounds beyond all written numbers.
   static NumberRange written(NumberRange range) {
     for (auto* bound : {&range.least, &range.most}) {
       if (!*bound) continue;

@@ -1,4 +1,4 @@
-// Numbers within bounds, as the texts that JSON writes them with.
+// Numbers within bounds, as JSON texts.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace corral::json_schema {
 
-// A number as its digits, without zeros in front of the whole part and behind the fraction.
+// A number as its digits, without leading and trailing zeros.
 struct Decimal {
   bool negative = false;
   std::string whole = "0";
@@ -29,13 +29,12 @@ struct Bound {
 struct NumberRange {
   bool integer = false;
   std::optional<Bound> least = std::nullopt, most = std::nullopt;
-  std::uint32_t multiple_of = 1;  // other than 1: whole numbers only
+  std::uint32_t multiple_of = 1;  // other values than 1: whole numbers only
 
   bool unbounded() const { return !least && !most && multiple_of == 1; }
 };
 
-// Without exponents. Fractions are as long as a program that reads doubles tells apart from the bounds. Throws
-// TooComplex.
+// Without exponents. Fractions are long enough to distinguish doubles from the bounds. Throws TooComplex.
 Language number_language(Languages& languages, const NumberRange& range);
 
 }  // namespace corral::json_schema

@@ -78,7 +78,7 @@ class ObjectRule {
     }
   }
 
-  // What propertyNames says.
+  // Reads propertyNames.
   void read_names() {
     const auto* given = schema_.if_contains("propertyNames");
     if (!given) return;
@@ -126,7 +126,7 @@ class ObjectRule {
   }
   bool name_fits(std::string_view name) { return !names_ || matches(*names_, name, "propertyNames", true); }
 
-  // A schema for this property: what stands in `own`, and what patterns say of its name.
+  // The schema of this property: `own`, and the patterns that match its name.
   Value with_patterns(std::string_view name, const Value& own) {
     Array all{own};
     for (const auto& pattern : patterns_) {
@@ -135,7 +135,7 @@ class ObjectRule {
     return all.size() == 1 ? own : Value(Object{{"allOf", all}});
   }
 
-  // False: the object can't be.
+  // False: no object fits.
   bool add_properties() {
     std::set<std::string_view> required;
     if (const auto* names = schema_.if_contains("required")) {
@@ -169,7 +169,7 @@ class ObjectRule {
     return true;
   }
 
-  // Members whose names aren't listed: those of patterns, and others if the object is open.
+  // Members with unlisted names: those of patterns, and others if the object is open.
   void add_others() {
     const auto* more = schema_.if_contains("additionalProperties");
     const bool open = more ? *more != Value(false)
@@ -187,7 +187,7 @@ class ObjectRule {
     other_ = others.size() == 1 ? others[0] : rules_.grammar().rule(fmt::format("{}", fmt::join(others, " | ")));
   }
 
-  // Members whose names match the patterns of this set and no others.
+  // Members with names that match the patterns of this set and no others.
   Rule other(std::size_t chosen, const Value* more) {
     Array schemas;
     auto at = pointer_to(at_, "additionalProperties");
@@ -220,7 +220,7 @@ class ObjectRule {
       }
       return rules_.language_rules().strings(languages.both(names, languages.complement(one_of(known_))));
     } catch (const TooComplex&) {
-      if (!known_.empty()) return std::nullopt;  // none of them: narrower, but right
+      if (!known_.empty()) return std::nullopt;  // no such members: narrower, but correct
       too_complex(names_ ? "propertyNames" : "patternProperties");
       return rules_.grammar().builtin("string");
     }
@@ -233,7 +233,7 @@ class ObjectRule {
     if (most_ != Languages::kNoMost) most_ -= must;
     if (least_ > optional_.size() + (other_ ? 1 : 0)) {
       if (!other_) return std::nullopt;
-      rules_.report("minProperties", at_, "names that differ can't be demanded");
+      rules_.report("minProperties", at_, "distinct names can't be enforced");
       least_ = optional_.size() + 1;
     }
     if (least_ > most_) return std::nullopt;
@@ -250,8 +250,8 @@ class ObjectRule {
     return rules_.grammar().rule(fmt::format(R"("{{" {} {} {} "}}")", space_, members, space_));
   }
 
-  // Members from the optional one at `index` on, when so many stand there already: at least one; any number, each with
-  // its comma. Without a limit above, a count beyond the least number is as good as that.
+  // Members from the optional one at `index` on, after `count` members: at least one; any number, each with its comma.
+  // Without an upper limit, a count beyond the minimum is equivalent to the minimum.
   std::size_t counted(std::size_t count) const { return most_ == Languages::kNoMost ? std::min(count, least_) : count; }
 
   Rule first(std::size_t index, std::size_t count) {
@@ -286,7 +286,7 @@ class ObjectRule {
   const std::string space_;
   std::size_t least_ = 0, most_ = Languages::kNoMost;
   std::vector<Pattern> patterns_;
-  std::vector<Values> left_out_;   // of patterns that aren't enforced: under any other name
+  std::vector<Values> left_out_;   // of unenforced patterns: for any other name
   std::optional<Language> names_;  // that propertyNames allows
   std::set<std::string, std::less<>> known_;
   std::vector<std::string> required_, optional_;  // members: a name and its value

@@ -1,5 +1,4 @@
-// Objects as rules of a grammar: the properties that must be there, in their order, then those that may be, then
-// others.
+// Objects as grammar rules: the required properties in their order, then optional ones, then others.
 #pragma once
 
 #include <string>

@@ -10,10 +10,10 @@ namespace {
 using Kind = PatternPart::Kind;
 
 constexpr std::uint32_t kMaxUnrolled = 8;
-// Parts of one pattern, those that are unrolled counted each time.
+// Parts of one pattern; unrolled parts count each time.
 constexpr std::size_t kMaxPatternSteps = 10'000;
 
-// ^, $ and look ahead take no characters, but depend on what stands around them.
+// ^, $ and look ahead consume no characters, but depend on the text around them.
 bool has_conditions(const PatternPart& part) {
   if (part.kind == Kind::begin || part.kind == Kind::end || part.kind == Kind::look_ahead) return true;
   return std::ranges::any_of(part.parts, has_conditions);
@@ -26,7 +26,7 @@ bool takes_nothing(const PatternPart& part) {
   return (part.kind == Kind::sequence || part.kind == Kind::alternatives) &&
          std::ranges::all_of(part.parts, takes_nothing);
 }
-// It matches the text without characters.
+// Whether it matches the empty text.
 bool may_be_empty(const PatternPart& part) {
   switch (part.kind) {
     case Kind::characters:
@@ -50,8 +50,8 @@ class PatternCompiler {
  public:
   explicit PatternCompiler(Languages& languages) : languages_(languages) {}
 
-  // What matches `part` and then is one of `rest`, which reaches to the end of the text. `at_begin`: nothing stands
-  // before it.
+  // Texts that match `part` followed by `rest`, which extends to the end of the text. `at_begin`: at the beginning of
+  // the text.
   Language compile(const PatternPart& part, Language rest, bool at_begin) {
     if (++steps_ > kMaxPatternSteps) throw TooComplex();
     switch (part.kind) {
@@ -80,7 +80,8 @@ class PatternCompiler {
     std::vector<bool> begins;
     bool here = at_begin, may_be_here = at_begin;
     for (const auto& one : part.parts) {
-      if (!here && may_be_here && has_begin(one)) throw UnsupportedPattern{"has a '^' behind what may be empty", false};
+      if (!here && may_be_here && has_begin(one))
+        throw UnsupportedPattern{"has a '^' after a part that may be empty", false};
       begins.push_back(here);
       if (takes_nothing(one)) continue;
       here = false;

@@ -82,7 +82,7 @@ class PatternParser {
     auto part = atom(depth);
     std::uint32_t least = 0, most = 0;
     if (!quantifier(least, most)) return part;
-    take(U"?");  // it only says which of several readings counts
+    take(U"?");  // it only selects one of several matches
     PatternPart whole{.kind = Kind::repeat, .least = least, .most = most};
     whole.parts.push_back(std::move(part));
     if (quantifier(least, most)) refuse("repeats a repetition that isn't in parentheses");
@@ -108,7 +108,7 @@ class PatternParser {
     std::uint32_t value = 0;
     while (is_digit(peek())) {
       value = value * 10 + static_cast<std::uint32_t>(text_[at_++] - U'0');
-      if (value > kMaxRepetitions) fault(fmt::format("repeats something more than {} times", kMaxRepetitions));
+      if (value > kMaxRepetitions) fault(fmt::format("has a repetition of more than {} times", kMaxRepetitions));
     }
     return value;
   }
@@ -118,7 +118,7 @@ class PatternParser {
     most = least;
     if (take(U",")) most = is_digit(peek()) ? count() : Languages::kNoMost;
     if (!take(U"}")) fault("has a '{' without '}'");
-    if (most < least) fault("repeats something at most fewer times than at least");
+    if (most < least) fault("has a repetition with a maximum below its minimum");
     return true;
   }
 

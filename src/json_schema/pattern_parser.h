@@ -1,4 +1,4 @@
-// From the text of a regular expression to its parts. Used by pattern_language() only.
+// Parses a regular expression. Used by pattern_language() only.
 #pragma once
 
 #include <cstdint>

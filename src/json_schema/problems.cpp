@@ -24,7 +24,7 @@ std::string reason_of(const Unenforced& keyword) {
 }  // namespace
 
 std::string describe(const SchemaFault& fault, const std::string& field) {
-  return fmt::format("'{}' can't be used: what is at {} {}", field, shortened(fault.pointer), fault.reason);
+  return fmt::format("'{}' can't be used: the part at {} {}", field, shortened(fault.pointer), fault.reason);
 }
 
 std::string describe_refused(const Unenforced& keyword, const std::string& field) {

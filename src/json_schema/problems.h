@@ -1,4 +1,4 @@
-// What is wrong with schemas, in sentences for people. Pure functions.
+// Errors of schemas, as sentences for people. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace corral::json_schema {
 
 // `field` is the field of a request that has the schema. At most 300 bytes of a client's text.
 std::string describe(const SchemaFault& fault, const std::string& field);
-// Of a schema with `strict`; of one without.
+// For a schema with `strict`, and for one without.
 std::string describe_refused(const Unenforced& keyword, const std::string& field);
 std::string describe_ignored(const Unenforced& keyword, const std::string& field);
 

@@ -23,7 +23,7 @@ constexpr std::size_t kPlainDepth = 8;
 
 constexpr std::string_view kTypes[] = {"object", "array", "string", "number", "integer", "boolean", "null"};
 
-// A schema without a type is about the types that its keywords are about.
+// A schema without a type applies to the types of its keywords.
 struct Topic {
   std::string_view type;
   std::vector<std::string_view> keywords;
@@ -82,11 +82,11 @@ NumberRange range_of(const Object& schema, bool integer) {
   return range;
 }
 
-// The keyword that limits how long strings are; empty: none.
+// The keyword that limits the length of strings; empty: none.
 std::string_view length_keyword(const Object& schema) {
   return schema.contains("maxLength") ? "maxLength" : schema.contains("minLength") ? "minLength" : "";
 }
-// The first keyword that says which strings fit.
+// The first keyword that restricts strings.
 std::string_view pattern_keyword(const Object& schema) {
   return schema.contains("pattern") ? "pattern" : schema.contains("format") ? "format" : length_keyword(schema);
 }
@@ -136,8 +136,8 @@ SchemaRules::Rule SchemaRules::either(const std::vector<std::string>& rules) {
 }
 
 SchemaRules::Rule SchemaRules::visit(const Value& schema, const std::string& at) {
-  if (++visits_ > kMaxVisits) throw SchemaFault{at, "is one schema too many: make the whole smaller"};
-  if (depth_ > kMaxDepth) throw SchemaFault{at, "is nested too deep: make the whole smaller"};
+  if (++visits_ > kMaxVisits) throw SchemaFault{at, "exceeds the limit of schemas: make the schema smaller"};
+  if (depth_ > kMaxDepth) throw SchemaFault{at, "is nested too deep: make the schema smaller"};
   ++depth_;
   std::vector<std::string> rules;
   for (const auto& variant : variants_.of(schema, at)) {
@@ -151,7 +151,7 @@ SchemaRules::Rule SchemaRules::visit(const Value& schema, const std::string& at)
   return either(rules);
 }
 
-// A schema beside its own "$ref" comes again and again, each time written out anew.
+// A schema next to its own "$ref" recurs and would be expanded each time.
 SchemaRules::Rule SchemaRules::visit_known(const Object& variant, const std::string& at) {
   const auto name = text_.reserve();
   const auto [known, fresh] = known_.emplace(json::serialize(variant), name);
@@ -210,7 +210,7 @@ SchemaRules::Rule SchemaRules::values(const Object& schema, const std::string& a
   return either(rules);
 }
 
-// Of a constant. What the other keywords say of parts of objects and arrays isn't looked at.
+// For a constant. Keywords about parts of objects and arrays are ignored.
 bool SchemaRules::fits(const Object& schema, const Value& value, const std::string& at) {
   if (schema.contains("type")) {
     const auto names = types_of(schema, at);
@@ -240,7 +240,7 @@ bool SchemaRules::fits(const Object& schema, const Value& value, const std::stri
   }
   if (value.is_object() || value.is_array()) {
     for (const auto keyword : topics()[value.is_object() ? 0 : 1].keywords) {
-      if (schema.contains(keyword)) report(keyword, at, "it stands beside enum or const");
+      if (schema.contains(keyword)) report(keyword, at, "it is combined with enum or const");
     }
   }
   return true;
@@ -346,7 +346,7 @@ SchemaRules::Rule SchemaRules::array(const Object& schema, const std::string& at
     parts.push_back(*rule);
   }
   if (parts.size() < least && !complete) return std::nullopt;
-  // A list of first items has no others unless it says so, or they are needed.
+  // A list of first items has no others unless the schema permits or requires them.
   const bool open = complete && (!first || items || least > parts.size());
   Rule item;
   if (open && most > parts.size()) item = visit_inside(items ? *items : Value(true), pointer_to(at, "items"));

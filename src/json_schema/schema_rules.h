@@ -1,4 +1,4 @@
-// From schemas to the rules of a grammar. Used by make_grammar() only.
+// Converts schemas to grammar rules. Used by make_grammar() only.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace corral::json_schema {
 
 class SchemaRules {
  public:
-  // The name of a rule, or what else stands for it in a body; none: no value fits.
+  // The name of a rule, or an equivalent body; nothing: no value fits.
   using Rule = std::optional<std::string>;
 
   SchemaRules(const json::Value& root, Workspace& workspace, std::vector<Unenforced>& unenforced)
@@ -30,19 +30,19 @@ class SchemaRules {
         languages_(workspace.languages),
         language_rules_(workspace.rules) {}
 
-  // The name of the rule of a schema that stands in the root at `at`. Throws SchemaFault, GrammarTooLarge, TooComplex.
+  // The name of the rule of a schema, which is in the root at `at`. Throws SchemaFault, GrammarTooLarge, TooComplex.
   std::string make(const json::Value& schema, const std::string& at);
 
   // For object_rules.h.
   Rule visit(const json::Value& schema, const std::string& at);
-  // A schema inside an object or an array: there the schemas around it may come again.
+  // A schema inside an object or an array, where the outer schemas may recur.
   Rule visit_inside(const json::Value& schema, const std::string& at);
   GrammarText& grammar() { return text_; }
   Languages& languages() { return languages_; }
   LanguageRules& language_rules() { return language_rules_; }
   void report(std::string_view keyword, const std::string& at, std::string reason);
-  // The texts of strings that fit the assertions of `schema` about strings; none: all. What isn't supported or is too
-  // complex is left out and reported.
+  // The strings that fit the string assertions of `schema`; nothing: all. Unsupported or too complex assertions are
+  // omitted and reported.
   std::optional<Language> strings_of(const json::Object& schema, const std::string& at);
 
  private:
@@ -66,15 +66,15 @@ class SchemaRules {
   Languages& languages_;
   LanguageRules& language_rules_;
   std::map<std::string, Rule, std::less<>> refs_;
-  std::set<std::string, std::less<>> open_refs_;    // being visited, with nothing written since
+  std::set<std::string, std::less<>> open_refs_;    // visited now, without any output since
   std::map<std::string, Rule, std::less<>> known_;  // deep inside: by their text
   std::size_t visits_ = 0, depth_ = 0;
 };
 
-// The types that the assertions of a schema are about; none: all, if it has no `type`. Throws SchemaFault.
+// The types that the assertions of a schema apply to; empty: all, if it has no `type`. Throws SchemaFault.
 std::vector<std::string> types_of(const json::Object& schema, const std::string& at);
 
-// The members that a count keyword has, at most kNoMost; `otherwise` where it is missing.
+// The value of a count keyword, at most kNoMost; `otherwise` if it is missing.
 std::size_t count_of(const json::Object& schema, std::string_view name, std::size_t otherwise);
 
 }  // namespace corral::json_schema

@@ -6,7 +6,7 @@
 
 namespace corral::json_schema {
 
-// Of valid UTF-8.
+// From valid UTF-8.
 std::u32string characters_of(std::string_view utf8);
 
 }  // namespace corral::json_schema

@@ -17,9 +17,9 @@ using json::Value;
 constexpr std::size_t kMaxVariants = 256;
 constexpr std::size_t kMaxSteps = 20'000;
 constexpr std::size_t kMaxHops = 64;
-constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all that is copied
+constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all copies
 
-// What a copy takes, about.
+// Approximate size of a copy.
 std::size_t size_of(const Value& value) {
   std::size_t bytes = sizeof(Value);
   if (value.is_string()) bytes += value.as_string().size();
@@ -50,7 +50,7 @@ bool requires_property(const Object& schema, std::string_view name) {
   return required && std::ranges::find(required->as_array(), Value(name)) != required->as_array().end();
 }
 
-// A grammar of this schema makes no other properties than it names.
+// Whether a grammar of this schema has only the listed properties.
 bool is_closed(const Object& schema) {
   return schema.contains("properties") && !schema.contains("additionalProperties") &&
          !schema.contains("patternProperties");
@@ -61,7 +61,7 @@ bool objects_only(const Object& schema) {
   return types ? types->as_array() == Array{"object"} : schema.contains("properties");
 }
 
-// Values of `one` have no property that `other` requires.
+// Whether values of `one` lack a property that `other` requires.
 bool lacks_required(const Object& one, const Object& other) {
   const auto* required = other.if_contains("required");
   if (!required || !is_closed(one)) return false;
@@ -107,8 +107,8 @@ std::vector<Object> Variants::written_out(const Value& schema) {
 }
 
 Variants::List Variants::expand(const Value& schema, const std::string& at, std::size_t depth) {
-  if (++steps_ > kMaxSteps) throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};
-  if (depth > kMaxHops) throw SchemaFault{at, "leads from one schema to the next without an end"};
+  if (++steps_ > kMaxSteps) throw SchemaFault{at, "has too many alternatives: make the schema smaller"};
+  if (depth > kMaxHops) throw SchemaFault{at, "has references without an end"};
   if (schema.is_bool()) return schema.as_bool() ? List{Object()} : List();
   const auto& object = schema.as_object();
   List all{plain_form(object)};
@@ -158,13 +158,13 @@ Variants::List Variants::alternatives(std::string_view keyword, const Value& lis
       }
     }
     std::ranges::move(some, std::back_inserter(all));
-    if (all.size() > kMaxVariants) throw SchemaFault{here, "comes to too many alternatives: make the schema smaller"};
+    if (all.size() > kMaxVariants) throw SchemaFault{here, "has too many alternatives: make the schema smaller"};
   }
-  if (!exclusive) report(keyword, at, "its schemas overlap, so it counts as anyOf");
+  if (!exclusive) report(keyword, at, "its schemas overlap, so it is treated as anyOf");
   return all;
 }
 
-// Either the property is missing, or what it needs is there.
+// Either the property is missing, or its dependents are present.
 Variants::List Variants::dependents(const std::string& name, const Value& required) {
   auto names = required.is_array() ? required.as_array() : Array();
   names.emplace_back(name);
@@ -191,7 +191,7 @@ Variants::List Variants::cross(const List& some, const List& others, const std::
           count(all.back(), at);
           if (inexact) report("allOf", at, "its parts depend on each other");
           if (all.size() > kMaxVariants) {
-            throw SchemaFault{at, "comes to too many alternatives: make the schema smaller"};
+            throw SchemaFault{at, "has too many alternatives: make the schema smaller"};
           }
         }
       }

@@ -1,5 +1,5 @@
-// The alternatives that a schema comes to, once references are followed and allOf, anyOf, oneOf and dependentRequired
-// are written out: a value fits the schema if it fits one of them.
+// The alternatives of a schema, after references are followed and allOf, anyOf, oneOf and dependentRequired are
+// expanded: a value fits the schema if it fits one of them.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace corral::json_schema {
 
 class Variants {
  public:
-  // What isn't enforced is added to `unenforced`. Both must outlive it.
+  // Adds unenforced keywords to `unenforced`. Both must outlive it.
   Variants(const json::Value& root, std::vector<Unenforced>& unenforced) : root_(root), unenforced_(unenforced) {}
 
-  // Each in its plain_form(), or {"$ref": ...} alone. Throws SchemaFault.
+  // Each in plain_form(), or only {"$ref": ...}. Throws SchemaFault.
   std::vector<json::Object> of(const json::Value& schema, const std::string& at);
   // The same without references.
   std::vector<json::Object> written_out(const json::Value& schema);
@@ -29,7 +29,7 @@ class Variants {
   List expand_ref(const json::Object& variant, const std::string& at, std::size_t depth);
   List alternatives(std::string_view keyword, const json::Value& list, const std::string& at, std::size_t depth);
   List dependents(const std::string& name, const json::Value& required);
-  // `made` joins a list.
+  // Counts `made`, which joins a list.
   void count(const json::Object& made, const std::string& at);
   List cross(const List& some, const List& others, const std::string& at, std::size_t depth);
   void report(std::string_view keyword, const std::string& at, std::string reason);
@@ -39,7 +39,7 @@ class Variants {
   std::size_t steps_ = 0, bytes_ = 0;
 };
 
-// No value that the grammar of `one` makes fits `other`, nor the other way round.
+// Whether no value of the grammar of `one` fits `other`, and vice versa.
 bool exclude_each_other(const json::Object& one, const json::Object& other);
 
 }  // namespace corral::json_schema

@@ -116,10 +116,10 @@ bool may_link(const fs::path& from, const fs::path& folder) {
   return may;
 }
 
-Result<std::string> stem_for(const ImportRequest& wish) {
-  std::string stem = wish.file.stem();
+Result<std::string> stem_for(const ImportRequest& request) {
+  std::string stem = request.file.stem();
   if (const auto shard = parse_shard(stem)) stem = std::string(shard->set);
-  std::string name = wish.name.empty() ? stem : wish.name;
+  std::string name = request.name.empty() ? stem : request.name;
   if (name.ends_with(".gguf")) name.resize(name.size() - 5);
   const bool sound = !name.empty() && name.size() <= 200 && name.find('/') == std::string::npos && name[0] != '.' &&
                      printable(name, 256) == name && !parse_shard(name);
@@ -131,11 +131,11 @@ Result<std::string> stem_for(const ImportRequest& wish) {
 
 }  // namespace
 
-Result<ImportedModel> import_file(const ImportRequest& wish, const ImportProgress& progress) {
-  const auto stem = stem_for(wish);
+Result<ImportedModel> import_file(const ImportRequest& request, const ImportProgress& progress) {
+  const auto stem = stem_for(request);
   if (!stem) return std::unexpected(stem.error());
-  if (auto there = size_of(wish.file); !there) return std::unexpected(std::move(there.error()));
-  const auto parts = files_of_set(wish.file);
+  if (auto there = size_of(request.file); !there) return std::unexpected(std::move(there.error()));
+  const auto parts = files_of_set(request.file);
   std::vector<Size> sizes;
   Copying copying{progress};
   for (const auto& part : parts) {
@@ -149,14 +149,14 @@ Result<ImportedModel> import_file(const ImportRequest& wish, const ImportProgres
     sizes.push_back(*size);
   }
   std::error_code failure;
-  fs::create_directories(wish.folder, failure);
-  if (failure) return failed(failure.value(), "making", wish.folder);
+  fs::create_directories(request.folder, failure);
+  if (failure) return failed(failure.value(), "making", request.folder);
   ImportedModel model{.name = *stem, .files = {}};
-  model.linked = !wish.copy && may_link(parts.front(), wish.folder);
+  model.linked = !request.copy && may_link(parts.front(), request.folder);
   model.bytes = copying.total;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const auto name = parts.size() == 1 ? *stem : shard_stem(*stem, i + 1, parts.size());
-    model.files.push_back(wish.folder / (name + ".gguf"));
+    model.files.push_back(request.folder / (name + ".gguf"));
     std::error_code ignored;
     if (fs::exists(model.files.back(), ignored) && !is_same(model.files.back(), sizes[i]))
       return fail(errc::name_in_use,

@@ -32,6 +32,6 @@ using ImportProgress = std::function<bool(std::uint64_t done, std::uint64_t tota
 // Blocks until the copy is complete. No incomplete file appears under its final name. Errors: those of read_facts() for
 // a file that is not a model; missing_shard; name_in_use if the folder has another file of that name; the system's own;
 // operation_canceled.
-Result<ImportedModel> import_file(const ImportRequest& wish, const ImportProgress& progress = {});
+Result<ImportedModel> import_file(const ImportRequest& request, const ImportProgress& progress = {});
 
 }  // namespace corral::models

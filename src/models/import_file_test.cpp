@@ -44,8 +44,8 @@ TEST_F(ImportFile, ACopyIsAnotherFile) {
 }
 
 TEST_F(ImportFile, ACopyThatEndsLeavesNothing) {
-  const ImportRequest wish{.file = dir_ / "x.gguf", .folder = dir_ / "own", .name = {}, .copy = true};
-  const auto model = import_file(wish, [](std::uint64_t, std::uint64_t) { return false; });
+  const ImportRequest request{.file = dir_ / "x.gguf", .folder = dir_ / "own", .name = {}, .copy = true};
+  const auto model = import_file(request, [](std::uint64_t, std::uint64_t) { return false; });
   ASSERT_FALSE(model);
   EXPECT_TRUE(fs::is_empty(dir_ / "own"));
 }

@@ -24,7 +24,7 @@ constexpr std::size_t kReadBytes = 8192;
 
 std::unexpected<Error> closed() { return fail(errc::channel_closed, "the other side of the control channel is gone"); }
 
-// An operation that failed because its task was cancelled must not look like a closed channel.
+// A failure by cancellation of the task must not look like a closed channel.
 Task<void> throw_if_cancelled() {
   const auto state = co_await asio::this_coro::cancellation_state;
   if (state.cancelled() != asio::cancellation_type::none) {
@@ -40,10 +40,10 @@ struct ControlChannel::State {
   }
 
   Socket socket;
-  std::string incoming;     // received, not yet given out
+  std::string incoming;     // received, not yet returned
   std::size_t scanned = 0;  // of incoming: known to hold no newline
 
-  // A writer's place in the queue, in the order in which they begin. The first one writes.
+  // A writer's place in the queue, in the order of the calls. The first one writes.
   class Turn {
    public:
     explicit Turn(State& state) : state_(state), come_(state.socket.get_executor()) {
@@ -113,7 +113,7 @@ struct ControlChannel::State {
     co_await turn.wait();
     if (!self->socket.is_open()) co_return closed();
     const auto [error, count] = co_await asio::async_write(self->socket, asio::buffer(line), async::as_value);
-    // Half a line would garble the next one.
+    // Half a line would corrupt the next one.
     if (error && (count > 0 || error != asio::error::operation_aborted)) self->close();
     if (!error) co_return Result<>();
     co_await throw_if_cancelled();

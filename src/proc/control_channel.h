@@ -1,8 +1,8 @@
-// A line protocol between router and child, over a socket pair: text lines both ways, up to 1 MiB each. The child finds
-// its end as descriptor 3. When one side ends, however it ends, the other side learns it at once.
+// A line protocol between router and child, over a socket pair: text lines both ways, up to 1 MiB each. The child's end
+// is descriptor 3. If one side ends in any way, the other side detects it at once.
 //
-// Used on one loop. One reader at a time; writers may overlap: their lines go out whole, in the order in which they
-// begin. Destroying or closing a channel ends pending reads and writes with errc::channel_closed.
+// Used on one loop. One reader at a time; writers may overlap: their lines are sent whole, in the order of the calls.
+// Destroying or closing a channel ends pending reads and writes with errc::channel_closed.
 #pragma once
 
 #include <memory>
@@ -28,17 +28,17 @@ class ControlChannel {
   ControlChannel(const ControlChannel&) = delete;
   ControlChannel& operator=(const ControlChannel&) = delete;
 
-  // The child's side: the channel named by CORRAL_CONTROL_FD, or null when the process was started without one. Takes
-  // the variable out of the environment, so that a second call returns null and own children don't inherit it: call it
+  // The child's side: the channel named by CORRAL_CONTROL_FD, or null if the process was started without one. Removes
+  // the variable from the environment, so that a second call returns null and own children don't inherit it. Call it
   // before other threads start.
   static std::unique_ptr<ControlChannel> from_environment(async::Executor executor);
 
   // The next line without its newline. channel_closed at the end, line_too_long ends the channel too.
   async::Task<Result<std::string>> read_line();
-  // Returns when the line has been handed to the system. `line` holds no newline.
+  // Returns when the kernel has taken the line. `line` has no newline.
   async::Task<Result<>> write_line(std::string line);
-  // Returns when the other process has closed its side or ended. Reads nothing, so it may run beside read_line(): a
-  // child runs it to end with its parent.
+  // Returns when the other process has closed its side or ended. Reads nothing, so it may run concurrently with
+  // read_line(): a child uses it to end with its parent.
   async::Task<void> until_peer_gone();
 
   void close();

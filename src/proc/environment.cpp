@@ -26,7 +26,7 @@ constexpr std::string_view kNames[] = {
     "CORRAL_LLAMA_BACKEND_DIR",
 };
 
-// Of whole families: libraries, devices, threads. CORRAL_ENGINE_ is for wrappers of our engine.
+// Prefixes of whole families: libraries, devices, threads. CORRAL_ENGINE_ is for wrappers of our engine.
 constexpr std::string_view kBeginnings[] = {
     "LC_",    "XDG_", "LD_",  "MALLOC_", "CUDA_",     "NVIDIA_", "NCCL_",          "HIP_", "ROCR_", "ROCM_",   "HSA_",
     "AMD_",   "GPU_", "VK_",  "MESA_",   "RADV_",     "ANV_",    "LIBGL_",         "ZE_",  "SYCL_", "ONEAPI_", "GGML_",

@@ -1,6 +1,5 @@
-// What children get of our environment: what programs need to run, to find their libraries and to drive their devices,
-// and nothing else. Keys and tokens never: a child that is broken into, or that writes its environment into a log,
-// can't tell what it doesn't know.
+// The environment that children inherit: variables for running, finding libraries and using devices, and nothing else.
+// Keys and tokens are never inherited, so a compromised child, or a logged environment, can't reveal them.
 #pragma once
 
 #include <map>
@@ -11,11 +10,11 @@
 
 namespace corral::proc {
 
-// Of the two tables in environment.cpp: a name that is listed or begins as listed, unless it speaks of a secret.
+// By the two tables in environment.cpp: a listed name, or a name with a listed prefix, unless it denotes a secret.
 bool is_inherited(std::string_view name);
 
-// "NAME=VALUE" for everything of `ours` that is inherited, with `changes` made: a value sets, nullopt removes. What is
-// set is passed on whatever its name.
+// "NAME=VALUE" for every inherited variable of `ours`, with `changes`: a value sets, nullopt removes. A set variable is
+// passed whatever its name.
 std::vector<std::string> child_environment(const char* const* ours,
                                            const std::map<std::string, std::optional<std::string>>& changes);
 

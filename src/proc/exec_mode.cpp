@@ -43,21 +43,21 @@ int run_exec_mode(int argc, char** argv) {
   if (!parent || !status_fd || std::string_view(argv[4]) != "--") return EXIT_FAILURE;
   if (!bind_to_parent(*parent)) return EXIT_FAILURE;
   reset_signals();
-  // Everything above the standard streams and the control channel goes when the program starts; until then the status
-  // descriptor has to live. It shows success by being closed.
+  // All descriptors above the standard streams and the control channel are closed when the program starts; until then
+  // the status descriptor must stay open. Its closing signals success.
   const unsigned first = std::getenv(kControlVariable) ? 4 : 3;
   ::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC);  // may fail before Linux 5.11: the spawner closed them
   ::fcntl(*status_fd, F_SETFD, FD_CLOEXEC);
   ::execvp(argv[kFirstWord], argv + kFirstWord);
   const int cause = errno;
   const auto written = ::write(*status_fd, &cause, sizeof cause);
-  static_cast<void>(written);  // nobody listens: the exit code tells it too
+  static_cast<void>(written);  // the parent may have closed it: the exit code has the cause, too
   return cause == ENOENT ? 127 : 126;
 }
 
 bool bind_to_parent(pid_t expected_parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // It may have ended before it could be asked for the signal.
+  // The parent may have ended before the request of the signal.
   return ::getppid() == expected_parent;
 }
 

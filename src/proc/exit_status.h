@@ -1,4 +1,4 @@
-// How a child process ended.
+// The end of a child process.
 #pragma once
 
 #include <string>

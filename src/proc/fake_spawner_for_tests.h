@@ -1,4 +1,4 @@
-// Child processes that are played, for tests of everything above this folder: no process, no time, no PATH.
+// Fake child processes, for tests of everything above this folder: no process, no time, no PATH.
 //
 //   FakeSpawner spawner(timers);
 //   spawner.script = [](std::shared_ptr<FakeProcess> process) -> async::Task<void> {
@@ -20,7 +20,7 @@
 
 namespace corral::proc {
 
-// The inside of a played process: the test's handle to it, which stays valid after the Child was destroyed.
+// The inside of a fake process: the test's handle to it, which stays valid after the Child was destroyed.
 class FakeProcess {
  public:
   FakeProcess(async::Executor executor, ChildSpec spec, pid_t pid);
@@ -29,22 +29,22 @@ class FakeProcess {
   pid_t pid() const { return pid_; }
   bool alive() const { return !status_; }
   std::optional<ExitStatus> status() const { return status_; }
-  // What the owner sent, in order.
+  // Signals from the owner, in order.
   const std::vector<int>& signals() const { return signals_; }
   // The child's side of its control channel; the spec must have asked for one.
   ControlChannel& control() { return *child_side_; }
 
-  // Of a spec with pipes: what its owner has written so far, and whether that was all.
+  // For a spec with pipes: the input from its owner so far, and whether it has ended.
   const std::string& input() const { return input_; }
   bool input_closed() const { return input_closed_; }
   // A piece of its output.
   void write(std::string bytes);
 
-  // Things a process does. None has an effect once it has ended.
+  // Actions of a process. None has an effect after its end.
   void print(std::string_view line, bool to_stderr = false);
   void exit(int code);
   void die(int signal);
-  // A process that doesn't heed SIGTERM (SIGKILL always works).
+  // Makes the process ignore SIGTERM (SIGKILL always works).
   void ignore_terminate() { ignores_terminate_ = true; }
 
  private:
@@ -69,13 +69,13 @@ class FakeSpawner final : public Spawner {
  public:
   using Script = std::function<async::Task<void>(std::shared_ptr<FakeProcess>)>;
 
-  // `timers` time the grace of stop().
+  // `timers` are for the grace of stop().
   explicit FakeSpawner(async::Timers& timers) : timers_(timers) {}
 
-  // What every process started from now on does, beside heeding signals. It runs until it returns, also past the end
-  // of the process; cancelled with the spawner. The default does nothing.
+  // The actions of every process that is started from now on, in addition to its reaction to signals. It runs until it
+  // returns, also beyond the end of the process; cancelled with the spawner. The default does nothing.
   Script script;
-  // When set, the next spawn() fails with it (and clears it).
+  // If set, the next spawn() fails with it (and clears it).
   std::optional<Error> next_failure;
 
   async::Task<Result<std::unique_ptr<Child>>> spawn(ChildSpec spec) override;

@@ -14,7 +14,7 @@
 namespace corral::proc {
 namespace {
 
-// Descriptors below this are places in the child; ours are kept above, so that no dup2 overwrites a later source.
+// Descriptors below this are targets in the child; ours are kept above, so that no dup2 overwrites a later source.
 constexpr int kFirstOwnFd = 10;
 
 struct FileActions {
@@ -60,7 +60,7 @@ std::optional<Pipe> make_pipe() {
   return pipe;
 }
 
-// The same the other way round: the child reads.
+// A pipe in the other direction: the child reads.
 std::optional<Pipe> make_input_pipe() {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) return std::nullopt;

@@ -8,14 +8,13 @@
 
 namespace corral::proc {
 
-// A started process and our ends of what connects us. All close-on-exec, the pipes' ends don't block.
+// A started process and our ends of its pipes and channel. All are close-on-exec; the pipes' ends don't block.
 struct Launched {
   ProcessHandle process;
   UniqueFd out, err;
-  UniqueFd in;       // for a spec with pipes
-  UniqueFd control;  // if the spec asked for it
-  UniqueFd
-      exec_status;  // for programs behind the exec mode: gives an errno when exec failed, its end when it went well
+  UniqueFd in;           // for a spec with pipes
+  UniqueFd control;      // if the spec asked for it
+  UniqueFd exec_status;  // for programs in exec mode: returns an errno if exec failed, its end after success
 };
 
 // On the spawner's thread: the child dies with the calling thread.

@@ -1,4 +1,4 @@
-// Files that a program which was killed leaves behind, and that are named after its process.
+// Files of a killed program that are named after its process.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace corral::proc {
 
-// Paths in which "{pid}" stands for the process.
+// Paths with "{pid}" for the process.
 using Leftovers = std::vector<std::string>;
 
-// Removes what there is of them. On any thread; blocks for as long as the file system does.
+// Removes the existing ones. On any thread; blocks as long as the file system does.
 void remove_leftovers(const Leftovers& paths, pid_t pid);
 
 }  // namespace corral::proc

@@ -46,7 +46,7 @@ LogFile::LogFile(std::filesystem::path path, std::size_t max_bytes) : path_(std:
 
 void LogFile::open() {
   file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kOnlyOurs));
-  // One of an earlier run may be open to others.
+  // Others may be able to read a file of an earlier run.
   if (file_) ::fchmod(file_.get(), kOnlyOurs);
   if (!file_) {
     log::warning("proc", "cannot write log file {}: {}", path_.string(), std::strerror(errno));
@@ -59,7 +59,7 @@ void LogFile::open() {
 void LogFile::rotate() {
   auto old = path_;
   old += kOlder;
-  std::error_code ignored;  // a file that can't be renamed grows on: open() appends to it
+  std::error_code ignored;  // a file that can't be renamed grows further: open() appends to it
   std::filesystem::rename(path_, old, ignored);
   open();
 }

@@ -1,4 +1,4 @@
-// Where a child's lines go: the tail that is kept, the hook, the log of this program (level debug), a file. Used on the
+// Distributes a child's lines: the kept tail, the hook, the log of this program (level debug), a file. Used on the
 // child's loop.
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace corral::proc {
 
-// Removes the logs of a folder (*.log, each with its older part), but for the `most` that were written last. Blocks on
-// the disk; what can't be removed stays.
+// Removes the logs of a folder (*.log, each with its older part), except the `most` newest ones. Blocks on the disk;
+// files that can't be removed stay.
 void keep_newest_logs(const std::filesystem::path& folder, std::size_t most);
 
-// A log file that never grows past twice `max_bytes`: when full it is renamed to "<path>.1" and begun anew. Only the
-// user may read it. When the file can't be written it warns once and stays silent after.
+// A log file of at most twice `max_bytes`: when full it is renamed to "<path>.1" and a new one begins. Only the user
+// may read it. If the file can't be written, it warns once and stays silent afterwards.
 class LogFile {
  public:
   LogFile(std::filesystem::path path, std::size_t max_bytes);
@@ -40,7 +40,7 @@ class LogSink {
 
   // One cleaned line.
   void add(bool from_stderr, std::string line);
-  // The owner is gone: no more calls of the hook.
+  // The owner is destroyed: no further calls of the hook.
   void mute() { muted_ = true; }
   const LogTail& tail() const { return tail_; }
 

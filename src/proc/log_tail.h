@@ -1,7 +1,7 @@
-// What a child printed, cut into lines that are safe to show: valid UTF-8, no control characters, bounded length.
+// A child's output, cut into lines that are safe to show: valid UTF-8, no control characters, bounded length.
 //
-// A child may print anything: megabytes without a newline, progress bars, binary junk. Memory stays within LogLimits
-// whatever it does. Plain values without locks: used on the child's loop only.
+// A child may print anything: megabytes without a newline, progress bars, binary data. Memory stays within LogLimits in
+// any case. Plain values without locks: used on the child's loop only.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct LogLimits {
   std::size_t lines = 200;         // lines kept
   std::size_t line_bytes = 4096;   // a longer line is cut and ends in "…"
   std::size_t bytes = 256 * 1024;  // of all lines kept
-  // Read of each of its two outputs; a child that prints more waits. 0: as fast as it prints.
+  // Read rate of each of its two outputs; a child that prints more waits. 0: no limit.
   std::size_t bytes_per_second = 0;
 };
 
@@ -42,9 +42,9 @@ class LineSplitter {
  public:
   explicit LineSplitter(std::size_t line_bytes) : line_bytes_(line_bytes) {}
 
-  // Calls `take` with each line that `bytes` completes, cleaned.
+  // Calls `take` with each cleaned line that `bytes` completes.
   void feed(std::string_view bytes, const std::function<void(std::string)>& take);
-  // The end of the stream: gives the last line if it lacks its newline.
+  // The end of the stream: passes the last line if it lacks its newline.
   void finish(const std::function<void(std::string)>& take);
 
  private:
@@ -56,7 +56,7 @@ class LineSplitter {
   bool cut_ = false;
 };
 
-// Valid UTF-8 without control characters (tabs stay): bytes that fit neither become U+FFFD.
+// Valid UTF-8 without control characters (tabs stay): other bytes become U+FFFD.
 std::string clean_text(std::string_view bytes);
 
 }  // namespace corral::proc

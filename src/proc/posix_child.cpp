@@ -21,13 +21,13 @@ namespace {
 
 using Descriptor = asio::posix::basic_stream_descriptor<async::Executor>;
 constexpr std::size_t kChunk = 32 * 1024;
-// Read from one pipe before others on the loop get their turn. Also the most that is collected after the end, should a
-// process outside the group keep writing.
+// Bytes read from one pipe before other tasks of the loop run. Also the most that is read after the end, if a process
+// outside the group keeps writing.
 constexpr std::size_t kBytesPerTurn = 256 * 1024;
 
 }  // namespace
 
-// Lives until the child is reaped and its output has ended, or the owner is gone: each watching task holds a share.
+// Lives until the child is reaped and its output has ended, or the owner is destroyed: each watching task has a share.
 struct PosixChild::Process {
   struct Output {
     Output(async::Executor executor, UniqueFd fd, bool is_stderr, std::size_t line_bytes)
@@ -73,7 +73,7 @@ struct PosixChild::Process {
     if (end_watch.is_open()) end_watch.release();
   }
 
-  // False at the end of the output. `total`: what was read.
+  // False at the end of the output. `total`: bytes read.
   bool read_output(Output& from, std::size_t& total, std::size_t most = kBytesPerTurn) {
     const auto take = [&](std::string line) { sink.add(from.from_stderr, std::move(line)); };
     std::array<char, kChunk> buffer;
@@ -113,7 +113,7 @@ struct PosixChild::Process {
     ended.set();
   }
 
-  // The owner is gone.
+  // The owner is destroyed.
   void abandon() {
     sink.mute();
     close(out);
@@ -122,7 +122,7 @@ struct PosixChild::Process {
     in.close(ignored);
     if (status) return;
     handle.send(SIGKILL);
-    // Often it is gone already; otherwise watch() ends it.
+    // Often it has already ended; otherwise watch() ends it.
     if (handle.ended()) end();
   }
 
@@ -141,7 +141,7 @@ struct PosixChild::Process {
       const std::size_t pace = self->bytes_per_second;
       std::size_t read = 0;
       if (error || !self->read_output(*output, read, pace == 0 ? kBytesPerTurn : kChunk)) co_return;
-      // Its pipe fills up meanwhile, and who prints waits.
+      // Its pipe fills up meanwhile, and the child waits.
       if (pace == 0) continue;
       const Millis pause(read * 1000 / pace);
       co_await self->timers.sleep_for(pause);

@@ -1,4 +1,4 @@
-// Child over a real process: watches its pidfd, pumps its output, reaps it.
+// The Child of a real process: watches its pidfd, reads its output, reaps it.
 #pragma once
 
 #include "async/timer.h"

@@ -242,8 +242,8 @@ TEST_F(PosixChildTest, WhatLibrariesPrintOfClientsTextsIsLeftOut) {
   for (const auto* size : {"3", "8000", "8192", "100000"}) {
     EXPECT_EQ(run(mode("print-secrets", size)), ExitStatus::exited(0));
     EXPECT_EQ(output,
-              "plain 1\nparse: error (what a client sent is left out)\nplain 2\n"
-              "WARNING: (what a client sent is left out)\nno parse: error")
+              "plain 1\nparse: error (client's text omitted)\nplain 2\n"
+              "WARNING: (client's text omitted)\nno parse: error")
         << size;
   }
 }

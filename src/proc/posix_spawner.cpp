@@ -38,7 +38,7 @@ PosixSpawner::PosixSpawner(async::Timers& timers, Options options)
       }) {}
 
 PosixSpawner::~PosixSpawner() {
-  // As a task of the loop: a plain stop() is lost when the thread hasn't entered run() yet.
+  // As a task of the loop: a plain stop() is lost if the thread hasn't entered run() yet.
   loop_.post([this] { loop_.stop(); });
   thread_.join();
 }
@@ -46,7 +46,7 @@ PosixSpawner::~PosixSpawner() {
 Task<Result<std::unique_ptr<Child>>> PosixSpawner::spawn(ChildSpec spec) {
   const auto executor = co_await async::asio::this_coro::executor;
   ChildSpec for_thread = spec;
-  for_thread.on_line = nullptr;  // what the hook holds belongs to the caller's loop
+  for_thread.on_line = nullptr;  // the data of the hook belongs to the caller's loop
   auto job = launch_here(std::move(for_thread), options_.own_program);
   auto launched = co_await async::run_on(loop_.executor(), std::move(job));
   if (!launched) co_return std::unexpected(std::move(launched.error()));

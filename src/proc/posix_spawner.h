@@ -18,16 +18,16 @@ namespace corral::proc {
 class PosixSpawner final : public Spawner {
  public:
   struct Options {
-    std::filesystem::path own_program;  // runs run_exec_mode() when asked to: this very program, usually own_program()
+    std::filesystem::path own_program;  // runs run_exec_mode() on request: this program, usually own_program()
   };
 
-  // `timers` outlives every child. Children that still run when this object ends are killed by the system.
+  // `timers` outlives every child. The kernel kills children that still run when this object is destroyed.
   PosixSpawner(async::Timers& timers, Options options);
   ~PosixSpawner() override;
   PosixSpawner(const PosixSpawner&) = delete;
   PosixSpawner& operator=(const PosixSpawner&) = delete;
 
-  // From any loop; the child lives on the caller's.
+  // From any loop; the child belongs to the caller's loop.
   async::Task<Result<std::unique_ptr<Child>>> spawn(ChildSpec spec) override;
 
  private:

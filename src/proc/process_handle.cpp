@@ -63,13 +63,13 @@ void ProcessHandle::send(int signal) const {
 bool ProcessHandle::ended() const {
   if (pid_ == 0) return true;
   siginfo_t info;
-  // ECHILD: somebody else reaped it, so it has ended.
+  // ECHILD: other code reaped it, so it has ended.
   return !wait_for(pidfd_.get(), WEXITED | WNOHANG | WNOWAIT, info) || info.si_pid != 0;
 }
 
 ExitStatus ProcessHandle::reap() {
   siginfo_t info;
-  // Files of its pid are its own while it is there, if only as a zombie.
+  // Files of its pid belong to it while it exists, if only as a zombie.
   if (pid_ != 0 && !leftovers_.empty() && wait_for(pidfd_.get(), WEXITED | WNOWAIT, info))
     remove_leftovers(leftovers_, pid_);
   const bool known = pid_ != 0 && wait_for(pidfd_.get(), WEXITED, info);

@@ -1,7 +1,7 @@
 // The operating system's side of a child: its pid, its pidfd, its process group. Owns the process: destroying the
 // handle of an unreaped child kills it and waits for it.
 //
-// While a child isn't reaped its pid and its group's id can't be given to another, so signals never hit a stranger.
+// The pid and group id of an unreaped child can't be reused, so signals never reach another process.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ namespace corral::proc {
 class ProcessHandle {
  public:
   ProcessHandle() = default;
-  // Takes over a direct, unreaped child that leads its own process group. Kills it and fails when the kernel can't
-  // watch it (kernel_too_old, or spawn_failed: out of descriptors). `leftovers` are removed when it is reaped.
+  // Takes over a direct, unreaped child that leads its own process group. Kills it and fails if the kernel can't watch
+  // it (kernel_too_old, or spawn_failed: out of descriptors). Removes `leftovers` when it is reaped.
   static Result<ProcessHandle> adopt(pid_t pid, Leftovers leftovers = {});
   ProcessHandle(ProcessHandle&& other) noexcept
       : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)), leftovers_(std::move(other.leftovers_)) {}
@@ -30,11 +30,11 @@ class ProcessHandle {
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_.get(); }  // readable once the process has ended
 
-  // To the group, which the child leads; to the child itself as well if it has left its group.
+  // Sends to the group, which the child leads; to the child itself as well if it has left its group.
   void send(int signal) const;
   // Whether it has ended. It stays unreaped.
   bool ended() const;
-  // Waits for its end, removes what it left behind, frees pid and pidfd. Once.
+  // Waits for its end, removes its leftovers, frees pid and pidfd. Once.
   ExitStatus reap();
 
  private:

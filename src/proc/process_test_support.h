@@ -1,4 +1,5 @@
-// Real children for tests: a loop, a spawner whose own program is proc_test_program, and ways to wait without sleeping.
+// Real children for tests: a loop, a spawner with proc_test_program as its own program, and ways to wait without
+// sleeping.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,13 +13,13 @@
 
 namespace corral::proc {
 
-// Stands beside the test program.
+// It is next to the test program.
 inline std::string test_program() { return own_program().parent_path() / "proc_test_program"; }
 
-// Watches any process; -1 when it has gone already.
+// Watches any process; -1: it has already ended.
 inline int pidfd_of(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 
-// Waits for its end. Only a failing test waits in vain.
+// Waits for its end. Only a failing test reaches the limit.
 inline bool has_ended(const UniqueFd& pidfd) {
   constexpr int kPatienceMillis = 60'000;
   pollfd poll = {pidfd.get(), POLLIN, 0};

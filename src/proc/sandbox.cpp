@@ -34,7 +34,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty: it was done.
+// An error text. Empty: success.
 using Trouble = std::string;
 
 Trouble trouble(std::string_view what) { return fmt::format("{}: {}", what, std::strerror(errno)); }
@@ -67,7 +67,7 @@ Trouble limit(__rlimit_resource_t what, const char* name, rlim_t value) {
   rlimit now{};
   if (::getrlimit(what, &now) != 0) return trouble(name);
   now.rlim_cur = std::min(now.rlim_max, value);
-  // Of processor time the soft limit tells why it ends.
+  // The soft limit of processor time makes the cause visible.
   now.rlim_max = std::min(now.rlim_max, what == RLIMIT_CPU ? value + 1 : value);
   if (::setrlimit(what, &now) != 0) return trouble(name);
   return {};
@@ -101,16 +101,16 @@ Trouble set_limits(const SandboxOptions& options) {
   return {};
 }
 
-// In namespaces of its own, before the root is bare. Each does by itself; on older kernels neither can.
+// In own namespaces, before the root is empty. Each limit suffices alone; older kernels have neither.
 Trouble limit_threads(unsigned most) {
   const auto kernel = running_kernel();
-  // Threads of a user are counted apart for each namespace of users; root's never end.
+  // Each user namespace counts the threads of a user separately; root's are unlimited.
   constexpr Kernel kCountsApart{5, 14};
   if (kernel >= kCountsApart)
     if (auto failed = limit(RLIMIT_NPROC, "limit of threads", most); !failed.empty()) return failed;
-  // Each list of processes has a highest number of its own. Before that there was one for the whole machine.
+  // Each list of processes has its own maximum number. Before that there was one for the whole machine.
   constexpr Kernel kNumbersApart{6, 14};
-  constexpr unsigned kReserved = 300;  // numbers that aren't given again
+  constexpr unsigned kReserved = 300;  // numbers that aren't reused
   if (kernel >= kNumbersApart && ::getpid() == 1)
     write_text("/proc/sys/kernel/pid_max", fmt::format("{}", kReserved + most));  // may be read-only in a container
   return {};
@@ -121,8 +121,8 @@ Trouble limit_threads(unsigned most) {
 Trouble own_namespaces(bool own_processes, std::size_t threads) {
   if (threads > 1) return fmt::format("{} threads run already", threads);
   const auto user = ::getuid(), group = ::getgid();
-  // Users first, alone: where the system lets them be made and nothing be done with them, the others aren't made by
-  // half.
+  // The user namespace first, alone: if the system permits its creation but no use of it, the others aren't created in
+  // part.
   if (::unshare(CLONE_NEWUSER) != 0) return trouble("own users (sysctl user.max_user_namespaces may be 0)");
   if (auto failed = write_text("/proc/self/setgroups", "deny"); !failed.empty()) return failed;
   if (auto failed = write_text("/proc/self/uid_map", fmt::format("{0} {0} 1", user)); !failed.empty()) return failed;
@@ -132,7 +132,7 @@ Trouble own_namespaces(bool own_processes, std::size_t threads) {
   return {};
 }
 
-// A new network has a loopback, which is down.
+// The loopback of a new network is down.
 Trouble raise_loopback() {
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request{};
@@ -142,7 +142,7 @@ Trouble raise_loopback() {
   return {};
 }
 
-constexpr const char* kNewRoot = "/proc";  // a folder that is everywhere, and that nobody needs in there
+constexpr const char* kNewRoot = "/proc";  // a folder that exists everywhere, and that isn't needed in the sandbox
 
 // The same file or folder, at the same path below the new root.
 Trouble keep(const fs::path& path) {
@@ -158,7 +158,7 @@ Trouble keep(const fs::path& path) {
   return {};
 }
 
-// A root with nothing in it but what is named.
+// A root that contains only the listed paths.
 Trouble bare_root(const SandboxOptions& options) {
   if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return trouble("mounts of its own");
   const unsigned long flags = MS_NODEV | MS_NOEXEC | MS_NOSUID;
@@ -167,20 +167,20 @@ Trouble bare_root(const SandboxOptions& options) {
     for (const auto& path : *paths)
       if (auto failed = keep(path); !failed.empty()) return failed;
   if (::mount("none", kNewRoot, nullptr, MS_REMOUNT | MS_RDONLY | flags, nullptr) != 0)
-    return trouble("an empty folder that stays so");
+    return trouble("a read-only empty folder");
   if (::chdir(kNewRoot) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return trouble("an empty root");
   if (::umount2(".", MNT_DETACH) != 0 || ::chdir("/") != 0) return trouble("leaving the old root");
   return {};
 }
 
-// Stays behind until `child` has ended and its memory was given back, and ends as it did. SIGTERM has it end the child
-// by force: who kills both at once doesn't see when the child's memory is free.
+// Waits until `child` has ended and its memory is free, and ends with the same status. SIGTERM makes it kill the child.
+// If both were killed at once, the end of the shadow wouldn't show that the child's memory is free.
 [[noreturn]] void be_shadow_of(pid_t child, const sigset_t& heeded) {
   int status = 0;
   for (;;) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child) break;
-    if (ended < 0 && errno != EINTR) ::_exit(EXIT_FAILURE);  // nobody will ever say how it ended
+    if (ended < 0 && errno != EINTR) ::_exit(EXIT_FAILURE);  // its status can't be known
     if (::sigwaitinfo(&heeded, nullptr) == SIGTERM) ::kill(child, SIGKILL);
   }
   if (WIFEXITED(status)) ::_exit(WEXITSTATUS(status));
@@ -192,13 +192,13 @@ Trouble bare_root(const SandboxOptions& options) {
   ::_exit(EXIT_FAILURE);
 }
 
-// Becomes the first process of the new list; who stays behind is its shadow.
+// Becomes the first process of the new list; the old process becomes its shadow.
 Trouble into_own_processes() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return trouble("pipe");
   UniqueFd parent_lives(ends[0]), parent_end(ends[1]);
-  std::signal(SIGCHLD, SIG_DFL);  // who ignores it never hears how a child ended
-  // None is lost on the way: what comes before there is a child waits until there is one.
+  std::signal(SIGCHLD, SIG_DFL);  // if it is ignored, the status of a child is lost
+  // Signals that arrive before the child exists stay pending until then.
   sigset_t heeded, before;
   ::sigemptyset(&heeded);
   ::sigaddset(&heeded, SIGTERM);
@@ -211,10 +211,10 @@ Trouble into_own_processes() {
     parent_end.reset();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     pollfd watched{parent_lives.get(), 0, 0};
-    if (::poll(&watched, 1, 0) != 0) ::_exit(EXIT_FAILURE);  // it ended before it could be asked for the signal
+    if (::poll(&watched, 1, 0) != 0) ::_exit(EXIT_FAILURE);  // the parent ended before the request of the signal
     return {};
   }
-  // Nothing of the child's stays open here, or nobody would see it close.
+  // Closes the child's descriptors here, so that their peers see them close.
   ::syscall(SYS_close_range, 3U, static_cast<unsigned>(parent_end.get() - 1), 0U);
   ::syscall(SYS_close_range, static_cast<unsigned>(parent_end.get() + 1), ~0U, 0U);
   be_shadow_of(child, heeded);
@@ -271,7 +271,7 @@ Trouble lock_land(const SandboxOptions& options, std::size_t threads) {
   const UniqueFd rules(static_cast<int>(::syscall(kCreateRuleset, &wanted, sizeof wanted, 0)));
   if (!rules) return trouble("landlock's rules");
   const auto read = kReadFile | kReadFolder;
-  // Plain files: who looks after a folder needn't look for what is deep.
+  // Plain files only, so that the user of a folder needs to check no subfolders.
   const auto write = read | kWriteFile | kTruncate | kRemoveFile | kMakeRegular;
   if (auto failed = add_paths(rules, options.readable, read & wanted.files); !failed.empty()) return failed;
   if (auto failed = add_paths(rules, options.writable, write & wanted.files); !failed.empty()) return failed;
@@ -317,7 +317,7 @@ Result<Sandboxed> enter_sandbox(const SandboxOptions& options) {
     return made.has(fence);
   };
   const auto refused = [](const Trouble& why) {
-    return fail(errc::sandbox_refused, fmt::format("the kernel doesn't let this process be locked in: {}", why));
+    return fail(errc::sandbox_refused, fmt::format("the kernel does not permit the sandbox: {}", why));
   };
   const auto threads = count_threads();
   if (auto failed = set_limits(options); !failed.empty()) return refused(failed);
@@ -331,12 +331,12 @@ Result<Sandboxed> enter_sandbox(const SandboxOptions& options) {
     note(Fence::processes, "not asked for");
   } else {
     const bool first = note(Fence::processes, apart ? into_own_processes() : alone);
-    // The next process would be in the new list, and threads can't be.
+    // The next process would be in the new list, in which threads can't be created.
     if (apart && !first) return refused(made.missing.back().why);
   }
   if (apart && options.threads > 0)
     if (auto failed = limit_threads(options.threads); !failed.empty()) return refused(failed);
-  // Behind Landlock nothing is mounted any more.
+  // After Landlock no mount is possible.
   const bool bare = note(Fence::root, apart ? bare_root(options) : alone);
   const bool locked = note(Fence::landlock, lock_land(options, threads));
   if (options.work == Work::talking && !bare && !locked) return refused(made.missing.back().why);

@@ -9,13 +9,13 @@
 namespace corral::proc {
 namespace {
 
-// The C library hands on what one call prints to an unbuffered stream in pieces of this size; a shorter one is the
-// last.
+// The C library passes one call's print on an unbuffered stream in pieces of this size; a shorter piece is the last
+// one.
 constexpr std::size_t kPiece = BUFSIZ;
 
 struct Filter {
   std::span<const std::string_view> beginnings;
-  bool cutting = false;  // the call goes on, and its beginning was cut
+  bool cutting = false;  // the call continues, and its beginning was cut
 };
 
 bool write_all(std::string_view text) {
@@ -42,7 +42,7 @@ ssize_t write_filtered(void* cookie, const char* bytes, std::size_t size) {
   if (cut == filter.beginnings.end()) {
     fine = write_all(text);
   } else {
-    fine = write_all(*cut) && write_all(" (what a client sent is left out)\n");
+    fine = write_all(*cut) && write_all(" (client's text omitted)\n");
   }
   return fine ? static_cast<ssize_t>(size) : 0;
 }

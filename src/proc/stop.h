@@ -1,4 +1,4 @@
-// The one way children are stopped, real or played.
+// Stops children, real and fake ones.
 #pragma once
 
 #include "async/timer.h"

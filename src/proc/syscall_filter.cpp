@@ -23,7 +23,7 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 #endif
 
 constexpr int kReading[] = {
-    // Descriptors that are open.
+    // Open descriptors.
     SYS_read,
     SYS_pread64,
     SYS_readv,
@@ -34,7 +34,7 @@ constexpr int kReading[] = {
     SYS_fstat,
     SYS_newfstatat,
     SYS_fadvise64,
-    // Memory; what is mapped is looked at more closely below.
+    // Memory; mmap is checked further below.
     SYS_munmap,
     SYS_mremap,
     SYS_madvise,
@@ -53,9 +53,9 @@ constexpr int kReading[] = {
     SYS_restart_syscall,
     SYS_exit,
     SYS_exit_group,
-    // A pipe to itself harms nobody, and is how sanitizers find out whether memory can be read.
+    // A pipe to itself is harmless, and sanitizers use it to check whether memory is readable.
     SYS_pipe2,
-    // Who and where am I.
+    // Facts about the process itself.
     SYS_getpid,
     SYS_gettid,
     SYS_getrandom,
@@ -149,7 +149,7 @@ class Program {
   void load(std::uint32_t offset) { add(BPF_LD | BPF_W | BPF_ABS, offset); }
   void answer(std::uint32_t what) { add(BPF_RET | BPF_K, what); }
   void refuse(int cause) { answer(SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(cause)); }
-  // The next `skip` instructions count only where it is so.
+  // The next `skip` instructions apply only if the test is true.
   void only_if(std::uint16_t test, std::uint32_t value, std::uint8_t skip) {
     add(BPF_JMP | test | BPF_K, value, 0, skip);
   }
@@ -162,7 +162,7 @@ class Program {
       answer(SECCOMP_RET_ALLOW);
     }
   }
-  // That call, when `test` of an argument says so; else it is refused.
+  // Allows the call if `test` of an argument is `wanted`; else rejects it.
   void allow_when(int call, unsigned argument, std::uint16_t test, std::uint32_t value, bool wanted) {
     only_if(BPF_JEQ, static_cast<std::uint32_t>(call), 4);
     load(offset_of_argument(argument));
@@ -198,10 +198,10 @@ std::vector<sock_filter> syscall_filter(Work work, pid_t self) {
   program.allow(kReading);
   if (work != Work::reading) {
     program.allow_when(SYS_clone, 0, BPF_JSET, CLONE_THREAD, true);
-    // Who talks could reach the sockets of the whole disk, as far as it sees it.
+    // With Unix sockets, `talking` could reach all sockets on the visible disk.
     program.allow_when(SYS_socket, 0, BPF_JEQ, work == Work::talking ? AF_INET : AF_UNIX, true);
     program.allow(kServing);
-    // Its flags can't be looked at; without it the C library takes clone.
+    // Its flags can't be checked; without it the C library uses clone.
     program.only_if(BPF_JEQ, SYS_clone3, 1);
     program.refuse(ENOSYS);
   }

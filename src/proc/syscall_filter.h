@@ -1,9 +1,10 @@
-// The programs of seccomp filters: which system calls a process may still make. Pure; safe on every thread.
+// Programs of seccomp filters: the system calls that a process may still make. Pure; safe on every thread.
 //
-// What isn't listed fails with EPERM, so that a library that tries goes on without; calls of other architectures end
-// the process. Mapped memory is never executable, signals go to the process itself (`self`), threads may be started and
-// processes never, and sockets are Unix ones, of who talks IPv4 ones instead. Pairs of sockets are nobody's: one of
-// datagrams can be turned to any other that it sees. Folders are made by nobody, nor room on a disk without writing.
+// Other calls fail with EPERM, so that a library that tries one continues without it; calls of other architectures end
+// the process. Mapped memory is never executable. Signals go only to the process itself (`self`). Threads may be
+// started, processes never. Sockets are Unix sockets, for `talking` IPv4 sockets instead. Pairs of sockets are
+// forbidden, because a datagram pair can be redirected to any visible socket. Folders can't be created, nor can disk
+// space be reserved without writing.
 #pragma once
 
 #include <vector>

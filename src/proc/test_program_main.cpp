@@ -86,7 +86,7 @@ int flood(const std::string& bytes) {
   return 0;
 }
 
-// What a library prints of a client's text, of `bytes` bytes, among what it prints otherwise.
+// A library's print of a client's text of `bytes` bytes, among other output.
 int print_secrets(const std::string& bytes) {
   static constexpr std::string_view kCut[] = {"parse: error", "WARNING:"};
   cut_stderr_behind(kCut);
@@ -99,7 +99,7 @@ int print_secrets(const std::string& bytes) {
   return 0;
 }
 
-// Descriptors above 2 that it was born with.
+// Descriptors above 2 at its start.
 int descriptors(const std::string&) {
   DIR* folder = ::opendir("/proc/self/fd");
   while (const auto* entry = ::readdir(folder)) {
@@ -149,7 +149,7 @@ int leave_with_parent(const std::string&) {
   return 5;
 }
 
-// A router in small: starts a child that runs `mode`, says its pid once it is ready, then waits to be killed.
+// A minimal router: starts a child that runs `mode`, prints its pid once it is ready, then waits to be killed.
 int parent(const std::string& mode) {
   async::Loop loop;
   async::SystemTimers timers;
@@ -169,11 +169,11 @@ int parent(const std::string& mode) {
   return EXIT_FAILURE;
 }
 
-constexpr std::uint64_t kSandboxMemory = 512ull << 20;  // room for what sanitizers add to a thread
+constexpr std::uint64_t kSandboxMemory = 512ull << 20;  // includes the memory that sanitizers add to a thread
 
 constexpr std::uint64_t kSandboxFile = 1 << 20;
 
-// What a call gave: "yes", or why not.
+// Prints the result of a call: "yes", or the error.
 void told(std::string_view what, bool done) {
   const auto why = done ? std::string("yes") : fmt::format("no ({})", std::strerror(errno));
   say(fmt::format("{}: {}", what, why));
@@ -227,7 +227,7 @@ bool can_talk_to_itself() {
   return ::getsockname(listener, generic, &size) == 0 && can_connect(ntohs(at.sin_port));
 }
 
-// Another's socket on the disk, by one of a pair.
+// Sends to another process's socket on the disk, by one of a pair.
 bool can_send_to(const std::string& path) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair) != 0) return false;
@@ -237,7 +237,7 @@ bool can_send_to(const std::string& path) {
   return ::sendto(pair[0], "x", 1, 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 1;
 }
 
-// Plain files up to a size, in a folder that it may write to.
+// Creates plain files up to a size, in a writable folder.
 void try_folder(const std::string& folder) {
   const auto at = [&](const char* name) { return folder + "/" + name; };
   const int fd = ::open(at("file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -250,9 +250,9 @@ void try_folder(const std::string& folder) {
   told("remove what it made", ::unlink(at("file").c_str()) == 0);
 }
 
-// Tries everything that nobody should in there. "reading PATH PORT", "serving …", "talking …": PATH and a second file
-// beside it ("PATH.other") are there, as are a folder to write to ("PATH.folder") and a socket of datagrams
-// ("PATH.socket"), and somebody listens on PORT.
+// Tries everything that is forbidden in the sandbox. "reading PATH PORT", "serving …", "talking …": PATH, a second file
+// ("PATH.other"), a writable folder ("PATH.folder") and a datagram socket ("PATH.socket") exist, and a server listens
+// on PORT.
 int locked_in(const std::string& argument) {
   const bool talking = argument.starts_with("talking"), serving = talking || argument.starts_with("serving");
   const auto begin = argument.find(' ') + 1, end = argument.rfind(' ');
@@ -302,7 +302,7 @@ int locked_in(const std::string& argument) {
   std::_Exit(serving ? 7 : 0);
 }
 
-// Computes, or waits, for ever; or calls abort().
+// Computes or waits without end; or calls abort().
 int locked_in_and_bad(const std::string& how) {
   if (!enter_sandbox({.memory = kSandboxMemory, .cpu_seconds = 1})) return EXIT_FAILURE;
   say("ready");
@@ -315,7 +315,7 @@ int locked_in_and_bad(const std::string& how) {
 
 SandboxOptions apart() { return {.work = Work::serving, .own_processes = true}; }
 
-// Holds much memory, and heeds nobody who asks it to end.
+// Holds much memory, and ignores requests to end.
 int locked_in_and_large(const std::string& bytes) {
   const auto made = enter_sandbox(apart());
   if (!made || !made->has(Fence::processes)) {
@@ -326,13 +326,13 @@ int locked_in_and_large(const std::string& bytes) {
   const auto size = std::stoul(bytes);
   void* const memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return EXIT_FAILURE;
-  ::madvise(memory, size, MADV_NOHUGEPAGE);  // many pages take long to be given back
+  ::madvise(memory, size, MADV_NOHUGEPAGE);  // many pages take long to free
   std::memset(memory, 1, size);
   say("ready");
   for (;;) ::poll(nullptr, 0, -1);
 }
 
-// Starts threads that wait, until no more can be had.
+// Starts threads that wait, until no further one is possible.
 int locked_in_and_many(const std::string& most) {
   auto options = apart();
   options.threads = static_cast<unsigned>(std::stoul(most));
@@ -361,7 +361,7 @@ int stamp(const std::string&) {
   std::_Exit(0);
 }
 
-// What a start and the notice of an end cost, as medians over `rounds`.
+// The cost of a start and of the detection of an end, as medians over `rounds`.
 int measure(const std::string& rounds) {
   async::Loop loop;
   async::SystemTimers timers;

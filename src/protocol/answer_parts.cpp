@@ -12,7 +12,7 @@ void write_rate(json::Writer& out, const char* per_token, const char* per_second
   out.field(per_token, count > 0 ? ms / count : 0.0).field(per_second, ms > 0 ? 1000.0 * count / ms : 0.0);
 }
 
-// The two shapes that list objects differ in how they say how likely one is.
+// The names of probabilities in the two shapes with lists of objects.
 struct Words {
   const char* value;
   const char* top;
@@ -47,7 +47,7 @@ const Words& words_of(LogprobShape shape) {
   return shape == LogprobShape::probabilities ? kProbabilities : kLogarithms;
 }
 
-// The legacy shape has no place for bytes: half a character is spelled "bytes:\xe2\x82", as OpenAI does.
+// The legacy shape has no member for bytes: part of a character is spelled "bytes:\xe2\x82", as in OpenAI's API.
 std::string spelled(std::string_view token) {
   if (json::is_utf8(token)) return std::string(token);
   std::string text = "bytes:";

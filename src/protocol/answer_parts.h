@@ -1,4 +1,4 @@
-// What whole and streamed answers have in common. Internal to protocol/.
+// Shared code of whole and streamed answers. Internal to protocol/.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace corral::protocol {
 
-// The members that stand first; `out` is inside the answer's object.
+// Writes the first members; `out` is inside the answer's object.
 void write_head(json::Writer& out, const AnswerHead& head, std::string_view object);
 // "warnings", if there are any.
 void write_warnings(json::Writer& out, std::span<const std::string> warnings);
@@ -18,7 +18,7 @@ void write_usage(json::Writer& out, const Usage& usage);
 void write_timings(json::Writer& out, const Timings& timings);
 void write_progress(json::Writer& out, const PromptProgress& progress);
 void write_logprobs(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape);
-// The list alone, of LogprobShape::content or probabilities.
+// Only the list, of LogprobShape::content or probabilities.
 void write_probabilities(json::Writer& out, std::span<const TokenLogprob> tokens, LogprobShape shape);
 
 }  // namespace corral::protocol

@@ -81,7 +81,7 @@ namespace {
 
 void write_vector(json::Writer& out, const std::vector<float>& vector, bool as_base64) {
   if (as_base64) {
-    const auto* bytes = reinterpret_cast<const char*>(vector.data());  // little-endian floats, as OpenAI sends them
+    const auto* bytes = reinterpret_cast<const char*>(vector.data());  // little-endian floats, as in OpenAI's API
     out.raw('"' + base64({bytes, vector.size() * sizeof(float)}) + '"');
     return;
   }

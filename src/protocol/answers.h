@@ -1,5 +1,5 @@
-// The bodies of whole inference answers, written straight as text; streamed ones are in protocol/chunks.h. Pure
-// functions and plain values; safe on every thread.
+// Writes the bodies of whole inference answers directly as text; protocol/chunks.h writes streamed ones. Pure functions
+// and plain values; safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace corral::protocol {
 
-// Who answers what: the same in every piece of one answer.
+// Members that are the same in every piece of one answer.
 struct AnswerHead {
   std::string id = {};                     // "chatcmpl-...", "cmpl-..."
-  std::string model = {};                  // the name that was asked for
+  std::string model = {};                  // the requested name
   std::int64_t created = 0;                // seconds since 1970
-  std::string fingerprint = {};            // of the software that answers
-  std::vector<std::string> warnings = {};  // what of the request has no effect; written at the end of an answer
+  std::string fingerprint = {};            // of the server's software
+  std::vector<std::string> warnings = {};  // parts of the request without effect; written at the end of an answer
 };
 
 struct Usage {
   std::uint32_t prompt_tokens = 0;
-  std::uint32_t cached_tokens = 0;  // of the prompt: not computed again
+  std::uint32_t cached_tokens = 0;  // cached tokens of the prompt
   std::uint32_t completion_tokens = 0;
 };
 
@@ -32,34 +32,34 @@ struct Timings {
   std::uint32_t prompt_n = 0;  // prompt tokens that were computed
   double prompt_ms = 0;
   std::uint32_t predicted_n = 0;
-  // From the first token of an answer to its last, and the tokens that came in it: all but the first, which comes with
-  // the prompt. Rates are reckoned with these, as llama-server does.
+  // Time from the first token of an answer to its last, and the number of tokens in it: all but the first, which
+  // prefill computes. Rates use these numbers, as in llama-server.
   double predicted_ms = 0;
   std::uint32_t predicted_steps = 0;
-  std::uint32_t draft_n = 0;           // tokens guessed ahead; with none, the answer doesn't speak of guesses
-  std::uint32_t draft_n_accepted = 0;  // of these, right
+  std::uint32_t draft_n = 0;           // draft tokens; 0: the answer has no such members
+  std::uint32_t draft_n_accepted = 0;  // accepted draft tokens
 };
 
-// How far a prompt is, as llama-server tells it in streams.
+// Progress of a prompt, in llama-server's form.
 struct PromptProgress {
   std::uint32_t total = 0;      // its tokens
-  std::uint32_t cache = 0;      // of these, the ones that were there already
-  std::uint32_t processed = 0;  // of these, done by now, those of `cache` included
+  std::uint32_t cache = 0;      // cached ones
+  std::uint32_t processed = 0;  // processed by now, including `cache`
   double time_ms = 0;           // since computing began
 };
 
 struct TopLogprob {
   std::int32_t id = 0;
-  std::string token = {};  // its bytes, perhaps half a character
+  std::string token = {};  // its bytes, maybe part of a character
   float logprob = 0;
 };
 struct TokenLogprob : TopLogprob {
   std::vector<TopLogprob> top = {};
   std::uint32_t text_offset = 0;  // characters (code points) of the answer before it
 };
-// content: {"content":[{"token",...,"top_logprobs"}]}, as chats have it.
-// probabilities: the same with "prob" and "top_probs", from 0 to 1, as llama-server gives those after sampling.
-// legacy: {"tokens","token_logprobs","top_logprobs","text_offset"}, as completions have it.
+// content: {"content":[{"token",...,"top_logprobs"}]}, for chats. probabilities: the same with "prob" and "top_probs",
+// from 0 to 1, as in llama-server after sampling. legacy: {"tokens","token_logprobs","top_logprobs","text_offset"}, for
+// completions.
 enum class LogprobShape { content, probabilities, legacy };
 
 struct ToolCall {
@@ -72,7 +72,7 @@ struct ChatMessage {
   std::vector<ToolCall> tool_calls = {};
 };
 
-// One step of a streamed chat answer; empty parts are left out.
+// One step of a streamed chat answer; empty parts are omitted.
 struct ChatDelta {
   std::string content = {};
   std::string reasoning_content = {};
@@ -84,7 +84,7 @@ struct ChatDelta {
 struct ChatAnswer {
   ChatMessage message = {};
   std::string_view finish_reason = {};
-  std::string stopping_word = {};  // which of the request's stop strings ended it; written if not empty
+  std::string stopping_word = {};  // the request's stop string that ended it; written if not empty
   std::vector<TokenLogprob> logprobs = {};
   bool has_logprobs = false;
   LogprobShape logprob_shape = LogprobShape::content;
@@ -114,11 +114,11 @@ struct RankedDocument {
   std::uint32_t index = 0;
   float score = 0;
 };
-// `ranked` in the order to be written; `documents` is empty unless their texts are to be given back.
+// `ranked` in the order of the output; `documents` is empty unless the answer returns their texts.
 std::string reranking(std::string_view model, std::span<const RankedDocument> ranked,
                       std::span<const std::string> documents, std::uint32_t tokens);
 
-// The same as text-embeddings-inference has it: a list of {"index", "score"[, "text"]}.
+// The same in the form of text-embeddings-inference: a list of {"index", "score"[, "text"]}.
 std::string ranked_list(std::span<const RankedDocument> ranked, std::span<const std::string> documents);
 
 // GET models of an engine that has one model.

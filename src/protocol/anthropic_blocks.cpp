@@ -1,5 +1,5 @@
-// Messages of Anthropic's bodies and the blocks that they are made of. Blocks nest three deep at most (a message, the
-// result of a tool, a document in it), whatever a body tries.
+// Messages of Anthropic's bodies and their blocks. Blocks nest at most three deep (a message, the result of a tool, a
+// document in it).
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@ namespace {
 
 using json::View;
 
-// Where blocks stand.
+// Places of blocks.
 enum Place : unsigned { kUser = 1, kAssistant = 2, kSystem = 4, kResult = 8, kDocument = 16 };
 
 std::string_view name_of(Place place) {
@@ -44,7 +44,7 @@ Result<> check_document(View block, const Path& path);
 Result<> check_result_content(View content, const Path& path);
 Result<> check_texts(View content, const Path& path);
 
-// What each kind of block has.
+// Fields of each kind of block.
 constexpr Field kTextFields[] = {{.name = "text", .kinds = kString, .required = true}};
 constexpr Field kImageFields[] = {{.name = "source", .kinds = kObject, .required = true, .inside = check_image}};
 constexpr Field kDocumentFields[] = {
@@ -101,7 +101,7 @@ constexpr auto kBlocks = std::to_array<BlockRow>({
     {"tool_result", Block::tool_result, kUser, table<kResultFields>},
     {"thinking", Block::thinking, kAssistant, table<kThinkingFields>},
     {"redacted_thinking", Block::redacted_thinking, kAssistant},
-    // What Anthropic's own tools have left in a conversation.
+    // Blocks of Anthropic's own tools.
     {"server_tool_use", Block::foreign, kAssistant},
     {"web_search_tool_result", Block::foreign, kAssistant | kUser},
     {"web_fetch_tool_result", Block::foreign, kAssistant | kUser},
@@ -127,7 +127,7 @@ const BlockRow* row_of(std::string_view type) {
   return row == kBlocks.end() ? nullptr : &*row;
 }
 
-// The kinds that may stand there, for messages to people.
+// The valid kinds at this place, for messages.
 std::string known_at(Place place) {
   std::string names;
   for (const auto& row : kBlocks) {

@@ -1,4 +1,4 @@
-// Rules for what stands inside the fields of Anthropic's bodies; see Field::inside. Internal to protocol/.
+// Rules for the content of fields of Anthropic's bodies; see Field::inside. Internal to protocol/.
 #pragma once
 
 #include "base/error.h"
@@ -11,7 +11,7 @@ namespace corral::protocol {
 Result<> check_turns(json::View messages, const Path& path);
 Result<> check_system(json::View blocks, const Path& path);
 // anthropic_rules.cpp
-Result<> check_own_tools(json::View tools, const Path& path);  // tools that others run pass
+Result<> check_own_tools(json::View tools, const Path& path);  // tools that Anthropic runs pass
 Result<> check_choice_of_tool(json::View choice, const Path& path);
 Result<> check_thinking(json::View thinking, const Path& path);
 Result<> check_output_config(json::View config, const Path& path);

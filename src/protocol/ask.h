@@ -1,4 +1,4 @@
-// What is asked of a model, in whatever words a client said it, and the paths at which those who answer take it.
+// The operations of models, independent of dialects, and the paths at which upstreams take them.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ enum class Ask : std::uint8_t {
   speech,
   image,
   image_edit,
-  chat_tokens,  // how many tokens the prompt of a chat has
-  infill,       // llama-server's: what stands in a gap
+  chat_tokens,  // number of tokens of a chat's prompt
+  infill,       // llama-server's: fills a gap
 };
 
 struct AskRow {
   Ask ask;
-  std::string_view path;          // of an engine, and of everything that is asked like one
-  std::optional<ModelType> type;  // of model it needs; none: any
+  std::string_view path;          // of an engine, and of every upstream with the same API
+  std::optional<ModelType> type;  // required type of model; nothing: any
 };
 // In the order of Ask.
 std::span<const AskRow> ask_table();

@@ -13,10 +13,10 @@ namespace {
 
 using json::View;
 
-// All of them are looked at for each token of an answer.
+// All of them are checked for each token of an answer.
 constexpr std::size_t kMaxBiased = 16384;
 
-// A text is as many tokens as it has bytes, at most.
+// A text has at most as many tokens as bytes.
 std::size_t weight(std::string_view text) { return std::max<std::size_t>(1, text.size()); }
 
 bool fits(View bias, double most) {
@@ -25,7 +25,7 @@ bool fits(View bias, double most) {
   return (kind == json::Kind::integer || kind == json::Kind::number) && std::abs(bias.as_number()) <= most;
 }
 
-// Whether [token, bias] is right; adds what the token weighs.
+// Whether [token, bias] is valid; adds the token's weight.
 bool fits_pair(View pair, double most, std::size_t& biased) {
   std::size_t at = 0;
   bool fine = pair.size() == 2;

@@ -1,5 +1,5 @@
-// Rules between the fields of a body, for those that generate: what needs nothing but the body is refused before a
-// model is loaded for it.
+// Rules between the fields of a generating request's body: errors that need only the body are found before its model is
+// loaded.
 #include <algorithm>
 #include <initializer_list>
 #include <utility>
@@ -16,7 +16,7 @@ namespace {
 
 using json::View;
 
-// How deep parentheses nest. What reads grammars goes as deep, on its stack.
+// The depth of parentheses. The grammar parser needs as much stack.
 std::size_t nesting(std::string_view text) {
   std::size_t depth = 0, deepest = 0;
   for (const char c : text) {
@@ -94,7 +94,7 @@ Result<> check_top_logprobs(View body) {
       "top_logprobs");
 }
 
-// The messages at the end: an answer that was begun is gone on with.
+// The last messages: a begun answer is continued.
 Result<> check_begun_answer(View body) {
   View last, before;
   body.find("messages").each_element([&](View message) { before = std::exchange(last, message); });

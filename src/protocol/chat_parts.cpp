@@ -19,7 +19,7 @@ void copy(json::Writer& out, View from, std::initializer_list<std::string_view> 
   }
 }
 
-// As it is spelled; "" where the last one of two members with one name is null.
+// The text as spelled; "" if the last one of two equal members is null.
 std::string string_text(View text) { return text.is_string() ? text.text() : std::string(R"("")"); }
 
 void write_text_part(json::Writer& out, View text) {
@@ -44,8 +44,8 @@ void write_content(json::Writer& out, View message) {
   }
 }
 
-// Clients send "" for a call without arguments, and text that is no JSON for a call that was cut off or misspelled.
-// Templates need an object.
+// Clients send "" for a call without arguments, and invalid JSON for a call that was cut off or misspelled. Templates
+// need an object.
 std::string arguments_text(View arguments) {
   if (arguments.is_object()) return arguments.text();
   const auto text = arguments.as_string();

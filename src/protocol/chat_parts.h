@@ -1,6 +1,6 @@
-// The messages, tools and schemas of a body as JSON text for the libraries that read them, which are stricter than the
-// field tables: to them a member that is null has the wrong type. Here null means "not given", at every depth.
-// What a field table takes comes out in a form that those libraries take. Pure functions; internal to protocol/.
+// The messages, tools and schemas of a body as JSON text for libraries that are stricter than the field tables: for
+// them a null member has the wrong type. Here null means "not given", at every depth. Every value that a field table
+// accepts gets a form that these libraries accept. Pure functions; internal to protocol/.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace corral::protocol {
 
-// The array of messages, with the members that chat templates are given. Refusals become texts, a `function_call`
-// becomes one of `tool_calls`, and the role "function" becomes "tool".
+// The array of messages, with the members for chat templates. Refusals become texts, a `function_call` becomes one of
+// `tool_calls`, and the role "function" becomes "tool".
 std::string messages_text(json::View messages);
 
-// The array of functions that may be called, only the `chosen` ones if there is a choice; "" for none. Appends to
-// `places` which element of `tools` each of them was.
+// The array of callable functions, only the `chosen` ones if given; "": none. Appends the index in `tools` of each of
+// them to `places`.
 std::string tools_text(json::View tools, const std::optional<std::vector<std::string_view>>& chosen,
                        std::vector<std::uint32_t>& places);
 

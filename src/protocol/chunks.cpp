@@ -82,7 +82,7 @@ void ChunkWriter::finish(std::string& out, std::string_view reason, std::span<co
   close(out, reason, logprobs, timings, stopping_word);
 }
 
-// The end of a choice and of its event; no reason: more comes.
+// The end of a choice and of its event; no reason: the choice continues.
 void ChunkWriter::close(std::string& out, std::string_view reason, std::span<const TokenLogprob> logprobs,
                         const Timings* timings, std::string_view stopping_word) const {
   if (!logprobs.empty()) {

@@ -1,5 +1,5 @@
-// How a router tells an engine whose request it is, so that clients get equal turns there: a number in a header, which
-// says nothing but that two requests come from the same client. What clients send under this name never gets there.
+// Headers of the router for the engine that identify the client of a request, so that clients get equal turns: a number
+// that only shows which requests have the same client. The router removes these headers from clients' requests.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 namespace corral::protocol {
 
 inline constexpr std::string_view kClientTag = "X-Corral-Client";
-// Says kBackground where others' requests go first.
+// kBackground: run after requests of others.
 inline constexpr std::string_view kPriority = "X-Corral-Priority";
 inline constexpr std::string_view kBackground = "background";
 

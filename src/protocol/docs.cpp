@@ -84,7 +84,7 @@ constexpr EndpointBody kBodies[] = {
     {"conversations/{id}/items", conversation_items_fields},
 };
 
-// A bar would end the cell.
+// A '|' would end the cell.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -94,7 +94,7 @@ std::string cell(std::string_view text) {
   return escaped;
 }
 
-// How many, how long.
+// Limits of count and length.
 std::string limits(const Field& field) {
   std::string text;
   if (field.max_size != kNoLimit) text += fmt::format("; at most {} elements", field.max_size);

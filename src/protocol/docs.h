@@ -1,4 +1,4 @@
-// docs/requests.md, written from the tables; and which table belongs to which endpoint.
+// docs/requests.md, generated from the tables; and the table of each endpoint.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The tables of the endpoints that don't generate.
+// The tables of the endpoints without generation.
 #include <fmt/format.h>
 
 #include "protocol/errors.h"
@@ -9,7 +9,7 @@
 namespace corral::protocol {
 namespace {
 
-// To embed or to rank in one request; also the tokens of a text that is given as such.
+// Maximum number of texts in one request for embeddings or reranking; also of tokens of a given text.
 constexpr std::size_t kMaxTexts = 1 << 16;
 
 constexpr Field kTextsToEmbed{

@@ -1,4 +1,4 @@
-// What can be wrong with a request before any model sees it, and what another server said.
+// Errors of requests before a model gets them, and errors of other servers.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 namespace corral::protocol {
 
 enum class errc {
-  missing_field = 1,        // a field that must be there is not
-  wrong_type,               // a field has another JSON type than it may have
-  bad_value,                // right type, but not a value that makes sense
-  unsupported_value,        // makes sense elsewhere, but not here (yet)
-  context_length_exceeded,  // prompt and answer don't fit the model's context
-  wrong_model_type,         // the model is of another kind than the endpoint needs
+  missing_field = 1,        // a required field is missing
+  wrong_type,               // a field has a wrong JSON type
+  bad_value,                // right type, but an invalid value
+  unsupported_value,        // valid elsewhere, but unsupported here
+  context_length_exceeded,  // prompt and answer exceed the model's context
+  wrong_model_type,         // the model has another type than the endpoint needs
   unknown_path,             // 404 for a path, not for a model
   method_not_allowed,       // 405
-  // What another server answered, when its code is none of ours; one per kind.
+  // Errors of another server with an unknown code; one per kind.
   remote_internal,
   remote_invalid_request,
   remote_unauthorized,
@@ -33,10 +33,11 @@ enum class errc {
   remote_cancelled,
 };
 
-// Of context_length_exceeded: tokens. They stand beside `message` in the error's body, as llama-server has them.
+// Numbers of tokens for context_length_exceeded. They are members of the error's body next to `message`, as in
+// llama-server.
 struct ContextNumbers {
   std::uint64_t n_prompt_tokens = 0;
-  std::uint64_t n_ctx = 0;  // the context there is
+  std::uint64_t n_ctx = 0;  // the actual context
 };
 Error context_exceeded(ContextNumbers numbers, std::string message, std::string param);
 

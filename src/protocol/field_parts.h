@@ -11,7 +11,7 @@ namespace corral::protocol {
 inline constexpr double kMaxUint32 = 4294967295.0;
 inline constexpr double kMaxInt32 = 2147483647.0;
 
-// A model may be called by its place, which is a path, with a folder before it and a number behind it.
+// The name of a model may be a path with a prefix and a number.
 inline constexpr std::uint64_t kLongestModelName = 8192;
 inline constexpr Field kModelField = {
     .name = "model",
@@ -26,7 +26,7 @@ inline constexpr Field kContextField = {
     .max = 1 << 26,
     .about = "minimum context of the model in tokens: a model with less is loaded again; 0 or -1: any context"};
 
-// What every dialect calls by the same name.
+// Fields with the same name in every dialect.
 inline constexpr Field kStreamField = {
     .name = "stream", .kinds = kBoolean, .about = "return the response as a stream of events"};
 inline constexpr Field kTemperatureField = {

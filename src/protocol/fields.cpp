@@ -31,7 +31,7 @@ Kinds kinds_of(json::Kind kind) {
   return Kinds{};
 }
 
-// Of a body. Rules between fields look for each of them by its name.
+// Members of a body. Rules between fields search each of them by its name.
 constexpr std::size_t kMaxMembers = 512;
 
 bool overlap(Kinds a, Kinds b) { return (unsigned(a) & unsigned(b)) != 0; }

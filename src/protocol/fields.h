@@ -1,6 +1,6 @@
-// What may stand in the body of a request, as tables: a body is checked against its endpoint's table before anything is
-// done for it, so that a bad one never loads or evicts a model. One pass over the text; about 1 µs for a usual chat
-// request. Fields a table doesn't know are ignored, and null means "not given".
+// Fields of request bodies, as tables. A body is checked against its endpoint's table first of all, so that an invalid
+// one never loads or evicts a model. One pass over the text; about 1 µs for a usual chat request. Unknown fields are
+// ignored, and null means "not given".
 //
 //   auto peeked = check(body, chat_fields());
 //   // 400: 'temperature' must be a number between 0 and 2, not "hot"       (Error::param is "temperature")
@@ -35,7 +35,7 @@ enum Kinds : unsigned {
 };
 constexpr Kinds operator|(Kinds a, Kinds b) { return static_cast<Kinds>(unsigned(a) | unsigned(b)); }
 
-// Where in a body a value stands; rendered only for messages ("messages[2].content"). Lives on the stack of the walk.
+// The place of a value in a body; rendered only for messages ("messages[2].content"). Lives on the stack of the check.
 struct Path {
   static constexpr std::size_t kNoIndex = std::numeric_limits<std::size_t>::max();
 
@@ -48,7 +48,7 @@ struct Path {
 };
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
-// As `min`: 0 itself is none.
+// As `min`: 0 itself is excluded.
 inline constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
 
 inline constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
@@ -63,13 +63,13 @@ struct Field {
   std::size_t max_bytes = kNoLimit;            // of a string, and of each string in an array
   Kinds elements = kAny;                       // of an array
   std::string_view choices = {};               // the allowed strings, "float|base64"; empty: any
-  // Rules of the inside.
+  // Checks the content.
   Result<> (*inside)(json::View value, const Path& path) = nullptr;
   std::string_view about = {};    // for docs/requests.md
-  std::string_view instead = {};  // the way out, where there are too many or too long ones
+  std::string_view instead = {};  // advice, for too many or too long ones
 };
 
-// What a value must be: "a number between 0 and 2".
+// The expected form of a value: "a number between 0 and 2".
 std::string expectation(const Field& rule);
 
 // Rules for one value.
@@ -78,7 +78,7 @@ Result<> check_value(json::View value, const Field& rule, const Path& path);
 // The fields of one kind of object, found by name in constant time.
 class FieldTable {
  public:
-  // Rules between fields; called when each for itself is right.
+  // Rules between fields; called after all fields are valid.
   using Across = Result<> (*)(json::View object);
 
   // `fields` must outlive the table; names must differ; at most 127.
@@ -87,7 +87,7 @@ class FieldTable {
   const Field* find(std::string_view name) const;
   std::span<const Field> fields() const { return fields_; }
 
-  // Checks every member of `object`, which stands at `path`.
+  // Checks every member of `object`, which is at `path`.
   Result<> check(json::View object, const Path& path = {}) const;
 
  private:
@@ -100,22 +100,22 @@ class FieldTable {
   std::array<std::uint8_t, kSlots> index_{};  // field number + 1, 0: free; open addressing
 };
 
-// What a router wants to know of a body.
+// The members of a body that the router needs.
 struct Peeked {
   std::string model;  // empty: not given
   bool stream = false;
   bool include_usage = false;  // stream_options.include_usage
-  // sse_ping_interval: silence in a stream after which a comment is due; 0: never; none: not said.
+  // sse_ping_interval: silence in a stream before a ping; 0: never; nothing: not given.
   std::optional<Millis> ping_interval = {};
-  std::uint64_t context = 0;  // ctx_size: tokens that the model's context must have; 0: whatever it has
+  std::uint64_t context = 0;  // ctx_size: minimum context of the model in tokens; 0: any
 };
 
-// What sse_ping_interval says.
+// The value of sse_ping_interval.
 std::optional<Millis> ping_interval(json::View seconds);
 
 // Errors: json::errc::malformed; errc::missing_field, wrong_type, bad_value, unsupported_value with Error::param set.
 Result<Peeked> check(const std::string& body, const FieldTable& table);
-// For those who look into the body anyway.
+// For callers that have parsed the body already.
 Result<Peeked> check(json::View body, const FieldTable& table);
 
 const FieldTable& chat_fields();              // POST chat/completions
@@ -128,9 +128,9 @@ const FieldTable& rerank_fields();            // POST rerank
 const FieldTable& tokenize_fields();          // POST tokenize
 const FieldTable& detokenize_fields();        // POST detokenize
 
-// For an endpoint that needs a model and got a body without one.
+// For an endpoint that needs a model, and a body without one.
 Error missing_model();
-// For one that needs a model of another type.
+// For an endpoint that needs a model of another type.
 Error wrong_model_type(std::string_view model, ModelType type, std::string_view endpoint, ModelType needed);
 
 }  // namespace corral::protocol

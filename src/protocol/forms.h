@@ -1,5 +1,4 @@
-// What bodies of sound may have. Forms with files stand here for the documentation; what reads them checks them
-// (dialects/audio).
+// Fields of sound endpoints. Forms with files are listed here for the documentation; dialects/audio checks them.
 #pragma once
 
 #include <span>

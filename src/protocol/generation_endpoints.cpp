@@ -1,10 +1,10 @@
-// The tables of the endpoints that generate; those of the native one are llama-server's.
+// The tables of the generating endpoints; the native ones are llama-server's.
 #include "protocol/generation_fields.h"
 
 namespace corral::protocol {
 namespace {
 
-// llama-server's own endpoint takes more than OpenAI's reference has.
+// llama-server's own endpoint has more fields than OpenAI's reference.
 constexpr auto kNativeGeneration = [] {
   auto fields = kGeneration;
   const auto field = [&](std::string_view name) -> Field& { return *std::ranges::find(fields, name, &Field::name); };
@@ -30,7 +30,7 @@ constexpr Field kPrompt = {.name = "prompt",
                                "a text, tokens (optionally mixed with texts), an object with these (`prompt_string`), "
                                "or a list of these: one completion (or `n`) for each"};
 
-// What llama-server's endpoints for texts have beside that.
+// Further fields of llama-server's endpoints for texts.
 constexpr auto kNative =
     kNativeGeneration +
     std::to_array<Field>({

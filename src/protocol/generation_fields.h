@@ -1,5 +1,5 @@
-// The fields that every generating endpoint takes. Ranges are those of the OpenAI reference where it has the field,
-// those of llama-server 0.5.0 for the fields it adds. Internal to protocol/.
+// The fields of every generating endpoint. Ranges are those of the OpenAI reference if it has the field, else those of
+// llama-server 0.5.0. Internal to protocol/.
 #pragma once
 
 #include "protocol/field_parts.h"
@@ -8,7 +8,7 @@
 
 namespace corral::protocol {
 
-// Looked for at every token, all of them.
+// All stop strings are searched at every token.
 inline constexpr std::size_t kMaxStops = 64;
 inline constexpr std::size_t kMaxStopBytes = 256;
 

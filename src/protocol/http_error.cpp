@@ -33,7 +33,7 @@ constexpr std::array kStatuses = std::to_array<StatusRow>({
 
 constexpr std::size_t kMaxForeignText = 500;
 
-// The remote_* causes stand in the order of ErrorKind.
+// The remote_* causes are in the order of ErrorKind.
 errc remote_cause(ErrorKind kind) {
   return static_cast<errc>(static_cast<int>(errc::remote_internal) + static_cast<int>(kind));
 }
@@ -45,7 +45,7 @@ ErrorKind kind_of_status(unsigned status) {
   return status >= 500 ? ErrorKind::internal : ErrorKind::invalid_request;
 }
 
-// Our own cause of that name and kind, or the general one of the kind.
+// Our own cause with this name and kind, or the general one of the kind.
 std::error_code cause_of(ErrorKind kind, std::string_view name) {
   for (int value = 1; value <= static_cast<int>(errc::remote_cancelled); ++value) {
     const auto code = make_error_code(static_cast<errc>(value));
@@ -54,7 +54,7 @@ std::error_code cause_of(ErrorKind kind, std::string_view name) {
   return make_error_code(remote_cause(kind));
 }
 
-// The words by which clients of Anthropic's know that a conversation has become too long, and make it shorter.
+// The text at which Anthropic's clients shorten a conversation that is too long.
 void write_anthropic(json::Writer& out, const Error& error) {
   out.begin_object().field("type", "error").key("error").begin_object();
   out.field("type", status_row(kind_of(error.code)).anthropic_type).key("message");
@@ -69,7 +69,7 @@ void write_anthropic(json::Writer& out, const Error& error) {
 
 void write_openai(json::Writer& out, const Error& error) {
   const auto& row = status_row(kind_of(error.code));
-  // Clients of llama-server tell a context that is too small by the type, those of OpenAI by the code.
+  // llama-server's clients recognize a too small context by the type, OpenAI's by the code.
   const std::string_view type =
       error.fact<ContextNumbers>() != nullptr ? std::string_view("exceed_context_size_error") : row.openai_type;
   out.begin_object().key("error").begin_object();
@@ -103,7 +103,7 @@ const StatusRow& status_row(ErrorKind kind) {
 
 unsigned http_status(const Error& error) {
   if (error.code == make_error_code(errc::method_not_allowed)) return 405;
-  if (error.code == make_error_code(http::errc::timed_out)) return 408;  // the client, not somebody behind us
+  if (error.code == make_error_code(http::errc::timed_out)) return 408;  // the client was slow, not an upstream
   return status_row(kind_of(error.code)).status;
 }
 

@@ -1,12 +1,13 @@
-// Errors as answers: one table from kinds of causes to status and `type`, one renderer per style, and the way back for
-// clients. Which style a client wants is decided in dialects/. Pure functions over values; safe on every thread.
+// Errors as answers: one table from kinds of causes to status and `type`, one renderer per style, and a parser for
+// clients. dialects/ chooses the style. Pure functions over values; safe on every thread.
 //
 //   openai     {"error":{"message","type","code","param"}}        code: the name of the cause in its folder's table
 //   anthropic  {"type":"error","error":{"type","message"}}
 //   ollama     {"error":"text"}
 //   cohere     {"message":"text"}
-// An OpenAI error carries "details" {"memory":[{"device","need","have"}], "retry_after"} where there are any (bytes,
-// seconds), and "n_prompt_tokens" and "n_ctx" where a context is too small.
+//
+// An OpenAI error has "details" {"memory":[{"device","need","have"}], "retry_after"} if known (bytes, seconds), and
+// "n_prompt_tokens" and "n_ctx" for a too small context.
 #pragma once
 
 #include <chrono>
@@ -32,23 +33,22 @@ const StatusRow& status_row(ErrorKind kind);
 
 unsigned http_status(const Error& error);
 
-// What is sent to say so.
+// The HTTP answer of an error.
 struct ErrorAnswer {
   unsigned status = 500;
   std::string body;  // JSON
   std::optional<std::chrono::seconds> retry_after = {};
 };
 ErrorAnswer error_answer(const Error& error, Style style = Style::openai);
-// The body alone.
+// Only the body.
 std::string error_body(const Error& error, Style style = Style::openai);
-// For streams whose head went out already: one framed "data: {"error":{...}}" event.
+// For streams after their head: one framed "data: {"error":{...}}" event.
 std::string sse_error_event(const Error& error, Style style = Style::openai);
 
-// What is wrong with a path: 404, or 405 for its method.
+// The error of a path: 404, or 405 for its method.
 Error path_error(std::string_view method, std::string_view path, unsigned status);
 
-// What an answer with an error status says, in any of the three styles. Texts that are none of them become the message
-// as they are (cut after 500 bytes).
+// Parses an answer with an error status, in any style. Other texts become the message unchanged (cut after 500 bytes).
 Error parse_error_body(unsigned status, std::string_view body);
 
 }  // namespace corral::protocol

@@ -19,14 +19,14 @@ bool has_label(std::string_view labels, std::string_view name) {
   return labels.starts_with(start) || labels.find("," + start) != std::string_view::npos;
 }
 
-// Whether a sample of this name is one of the family, as histograms have several.
+// Whether a sample of this name belongs to the family; histograms have several names.
 bool belongs(std::string_view name, std::string_view family) {
   if (family.empty() || !name.starts_with(family)) return false;
   const auto suffix = name.substr(family.size());
   return suffix.empty() || suffix == "_bucket" || suffix == "_sum" || suffix == "_count";
 }
 
-// Up to the `}` that ends the labels; npos: there is none.
+// The place of the `}` that ends the labels; npos: none.
 std::size_t end_of_labels(std::string_view labels) {
   bool quoted = false;
   for (std::size_t i = 0; i < labels.size(); ++i) {

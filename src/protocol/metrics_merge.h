@@ -1,5 +1,5 @@
-// Puts the metrics of several programs into one text: the samples of a family come together under one head, and each
-// sample says whose it is.
+// Merges the metrics of several programs into one text: the samples of a family come together under one head, and a
+// label identifies the program of each sample.
 //
 //   MetricsMerge merge;
 //   merge.add(text_of_a, {"model", "a"});
@@ -19,9 +19,9 @@ namespace corral::protocol {
 
 class MetricsMerge {
  public:
-  // Samples that don't have the label get it. Lines that are neither samples nor heads of families are left out.
+  // Adds the label to samples without it. Lines that are neither samples nor heads of families are dropped.
   void add(std::string_view text, const MetricLabel& label);
-  // Families in the order in which they first came.
+  // Writes families in the order of their first occurrence.
   void append_to(std::string& out) const;
 
  private:
@@ -34,7 +34,7 @@ class MetricsMerge {
 
   std::vector<Family> families_;
   std::map<std::string, std::size_t, std::less<>> places_;
-  std::string current_;  // the family whose head came last
+  std::string current_;  // the family of the latest head
 };
 
 }  // namespace corral::protocol

@@ -25,7 +25,7 @@ struct MetricLabel {
   std::string value;      // anything
 };
 
-// Escaped as it stands between the quotation marks of a label.
+// Escapes it for the quotation marks of a label.
 void append_label_value(std::string& out, std::string_view value);
 
 class MetricsText {
@@ -33,7 +33,8 @@ class MetricsText {
   // Appends to `out`, which must outlive this.
   explicit MetricsText(std::string& out) : out_(out) {}
 
-  // Samples that follow belong to it. `name` must be a valid metric name; all samples of a family come together.
+  // Begins a family for the following samples. `name` must be a valid metric name; all samples of a family come
+  // together.
   void family(std::string_view name, MetricType type, std::string_view help);
   void sample(std::span<const MetricLabel> labels, double value);
   // Its buckets, sum and count.

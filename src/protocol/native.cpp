@@ -11,7 +11,7 @@ namespace {
 
 std::uint32_t prompt_tokens(const Timings& timings) { return timings.cache_n + timings.prompt_n; }
 
-// The member at "a/b/c"; nothing if one of the steps isn't there.
+// The member at "a/b/c"; nothing if a step is missing.
 json::View member_at(json::View object, std::string_view path) {
   while (true) {
     const auto end = std::min(path.find('/'), path.size());
@@ -61,7 +61,7 @@ std::string select_fields(const std::string& object, std::span<const std::string
   json::Writer out(text);
   out.begin_object();
   for (auto path = paths.begin(); peek && path != paths.end(); ++path) {
-    if (std::find(paths.begin(), path, *path) != path) continue;  // it is there already
+    if (std::find(paths.begin(), path, *path) != path) continue;  // already written
     if (const auto member = member_at(peek->root(), *path); member.found()) out.any_key(*path).raw(member.text());
   }
   out.end_object();

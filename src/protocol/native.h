@@ -1,5 +1,5 @@
-// The answers of POST completion, in llama-server's own shape, which tells more than OpenAI's: the settings, the
-// prompt, why it stopped. Pure functions and plain values; safe on every thread.
+// The answers of POST completion, in llama-server's own shape, which has more than OpenAI's: the settings, the prompt,
+// the finish reason. Pure functions and plain values; safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace corral::protocol {
 
-// One answer, at its end. In a stream what was said before is left out.
+// One answer, at its end. In a stream without the parts that were already sent.
 struct NativeAnswer {
   std::uint32_t index = 0;  // among the request's answers
   std::string content = {};
   std::vector<std::int32_t> tokens = {};
   std::string model = {};
   std::string settings = {};        // JSON text of "generation_settings"
-  std::string prompt = {};          // as the model saw it
+  std::string prompt = {};          // the actual prompt of the model
   bool has_new_line = false;        // in all of the answer
   bool truncated = false;           // the context was full
   std::string_view stop_type = {};  // "eos", "word", "limit"
@@ -31,11 +31,11 @@ struct NativeAnswer {
   LogprobShape logprob_shape = LogprobShape::content;
 };
 std::string native_answer(const NativeAnswer& answer);
-// More than one: a list.
+// Several answers: a list.
 std::string native_answers(std::span<const std::string> answers);
 
-// Only these members of an object; "a/b" is the member b of the object a, under that name. What isn't there is left
-// out. `object` is JSON text.
+// Selects members of an object; "a/b" is the member b of the object a, under that name. Missing ones are omitted.
+// `object` is JSON text.
 std::string select_fields(const std::string& object, std::span<const std::string> paths);
 
 // The events of one streamed answer. Immutable after construction.
@@ -47,7 +47,7 @@ class NativeWriter {
   void text(std::string& out, std::string_view text, std::span<const std::int32_t> tokens, const Timings& timings,
             std::span<const TokenLogprob> logprobs = {}) const;
   void progress(std::string& out, const PromptProgress& progress) const;
-  // `answer` as native_answer() writes it, or what select_fields() left of it.
+  // `answer` from native_answer(), or from select_fields().
   static void finish(std::string& out, std::string_view answer);
 
  private:

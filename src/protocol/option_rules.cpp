@@ -1,4 +1,4 @@
-// Rules for the options of generating: samplers, triggers, and what is refused on purpose.
+// Rules for generation options: samplers, triggers, and unsupported fields.
 #include <set>
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ Result<> check_samplers(json::View samplers, const Path& path) {
     result = fail(errc::bad_value, std::move(message), std::move(where));
     return false;
   };
-  // Some sort the whole vocabulary, at every token.
+  // Some samplers sort the whole vocabulary at every token, so each may occur once.
   std::set<SamplerKind> seen;
   const auto twice = [&](std::string_view text, std::string where) {
     auto message = fmt::format("'{}' has \"{}\" twice: name each step once", where, text);

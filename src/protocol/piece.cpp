@@ -64,7 +64,7 @@ Timings timings_of(View timings) {
   return read;
 }
 
-// An event has no status of its own; its type stands for one.
+// An event has no status; its type determines one.
 unsigned status_of(View error) {
   const auto type = error.find("type").as_string();
   const auto rows = status_table();

@@ -1,5 +1,5 @@
-// What comes of an answer, read into a value: one event of a stream, or a whole answer. For whoever reads what a
-// server of OpenAI's API says: the command line, and dialects that say it in another way. Pure; safe on every thread.
+// Parses an answer of a server with OpenAI's API: one event of a stream, or a whole answer. For the command line, and
+// for dialects that translate answers. Pure; safe on every thread.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace corral::protocol {
 
-// Of one call of a tool: id and name come once, arguments in pieces.
+// A piece of one tool call: id and name come once, arguments in pieces.
 struct ToolPiece {
   std::uint32_t index = 0;  // of the call, among the choice's
   ToolCall call = {};
@@ -23,23 +23,23 @@ struct ChoicePiece {
   std::string content = {};  // of a message, or the text of a completion
   std::string reasoning = {};
   std::vector<ToolPiece> tools = {};
-  std::string finish_reason = {};  // empty: more comes
-  std::string stopping_word = {};  // which of the request's stop strings ended it
-  std::string logprobs = {};       // of its tokens: the JSON text of an array that isn't empty
+  std::string finish_reason = {};  // empty: not ended
+  std::string stopping_word = {};  // the request's stop string that ended it
+  std::string logprobs = {};       // of its tokens: the JSON text of a non-empty array
 };
 
 struct AnswerPiece {
   std::string id = {};       // of the answer
-  std::string model = {};    // who answers
+  std::string model = {};    // the answering model
   std::int64_t created = 0;  // seconds since 1970
   std::vector<ChoicePiece> choices = {};
   std::optional<Usage> usage = {};  // of a count of tokens, too
   std::optional<Timings> timings = {};
   std::vector<std::string> embeddings = {};  // JSON texts of arrays of numbers, in the order of the inputs
-  std::optional<Error> failure = {};         // what is wrong; nothing follows
+  std::optional<Error> failure = {};         // the error; nothing follows
 };
 
-// `text`: the data of an event, or a body. What isn't there stays empty. Errors: json::errc::malformed.
+// `text`: the data of an event, or a body. Missing members stay empty. Errors: json::errc::malformed.
 Result<AnswerPiece> read_answer(const std::string& text);
 
 }  // namespace corral::protocol

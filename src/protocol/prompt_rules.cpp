@@ -1,5 +1,5 @@
-// Prompts and texts to embed in all shapes that llama-server takes: a text; an array with tokens, between which texts
-// may stand (one prompt); an object with such ("prompt_string"); an array of these (several prompts).
+// Prompts and texts to embed in all forms of llama-server: a text; an array of tokens and texts (one prompt); an object
+// with one of these ("prompt_string"); an array of these (several prompts).
 #include <limits>
 
 #include <fmt/format.h>
@@ -124,7 +124,7 @@ Result<> check_extra(View extra, const Path& path) {
   });
 }
 
-// ---- what they come to
+// ---- values
 
 std::vector<std::int32_t> integers(View array) {
   std::vector<std::int32_t> all;

@@ -47,7 +47,7 @@ constexpr IntegerRow kIntegers[] = {
     {"min_keep", &Sampling::min_keep},
 };
 
-// Names in an array, or letters in a string; the table has seen that all are known.
+// Names in an array, or letters in a string; the table has checked that all are known.
 std::vector<SamplerKind> sampler_order(View value) {
   std::vector<SamplerKind> order;
   for (const char letter : value.as_string()) {

@@ -123,7 +123,7 @@ void fill_tools(ChatRequest& request, View body) {
   request.tool_choice = chosen.mode;
   request.tools = tools_text(body.find("tools"), chosen.names, request.tool_places);
   request.parallel_tool_calls = flag(body.find("parallel_tool_calls"));
-  // A function that is named is called once.
+  // A function that tool_choice names is called once.
   if (!request.parallel_tool_calls && body.find("tool_choice").find("type").as_string() == "function") {
     request.parallel_tool_calls = false;
   }

@@ -1,8 +1,8 @@
-// The bodies of inference requests as plain structs, checked and filled in one go. What a request doesn't say stays
-// empty here: defaults belong to whoever answers. Pure functions; safe on every thread.
+// The bodies of inference requests as plain structs, checked and filled in one pass. Absent fields stay empty here:
+// defaults belong to the engine. Pure functions; safe on every thread.
 //
-// JSON that only passes through to a chat template (messages, tools, schemas) is kept as text.
-// Errors of every parse: as of check() in protocol/fields.h, and errc::unsupported_value.
+// JSON for chat templates (messages, tools, schemas) stays text. Errors of every parser: those of check() in
+// protocol/fields.h, and errc::unsupported_value.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace corral::protocol {
 
-// Sampling options as they were given; names as in the body.
+// Given sampling options; names as in the body.
 struct Sampling {
   std::optional<float> temperature, top_p, min_p, typical_p, top_n_sigma, xtc_probability, xtc_threshold;
   std::optional<float> dynatemp_range, dynatemp_exponent, repeat_penalty, frequency_penalty, presence_penalty;
@@ -27,28 +27,28 @@ struct Sampling {
   std::optional<std::int32_t> top_k, repeat_last_n, dry_allowed_length, dry_penalty_last_n, mirostat, min_keep;
   std::optional<std::vector<std::string>> dry_sequence_breakers;
   std::optional<std::vector<SamplerKind>> samplers;  // their order
-  std::optional<std::uint32_t> seed;                 // the low 32 bits of what was given; none for -1
+  std::optional<std::uint32_t> seed;                 // the low 32 bits of the given value; nothing for -1
 };
 
-// A text (to be tokenised), a list of tokens, or both in turns.
+// A text (to be tokenised), a list of tokens, or both alternating.
 using InputPart = std::variant<std::string, std::vector<std::int32_t>>;
 using Input = std::variant<std::string, std::vector<std::int32_t>, std::vector<InputPart>>;
 // Texts of one prompt that has tokens between them.
 inline constexpr std::size_t kMaxPromptTexts = 4096;
 
 struct TokenBias {
-  std::variant<std::int32_t, std::string> token;  // a number, or a text whose tokens are all meant
+  std::variant<std::int32_t, std::string> token;  // a number, or a text whose tokens are all affected
   float bias = 0;                                 // -infinity forbids
 };
 
-// What makes a lazy grammar begin; types as llama-server counts them.
+// The start of a lazy grammar; types as in llama-server.
 struct Trigger {
   std::uint32_t type = 0;  // 0 a token, 1 a word, 2 a pattern, 3 a pattern of the whole answer so far
   std::string value;
   std::int32_t token = -1;  // for type 0
 };
 
-// An adapter of the load by its number, and how strongly it applies.
+// An adapter of the load by its number, and its scale.
 struct Adapter {
   std::uint32_t id = 0;
   float scale = 0;
@@ -58,60 +58,61 @@ struct Adapter {
 struct AnswerSchema {
   std::string text = {};  // JSON; empty: none
   std::string path = {};  // the field of the request that has it
-  bool strict = false;    // keywords that can't be enforced are an error
+  bool strict = false;    // keywords that can't be enforced are errors
 };
 
-// What chat/completions and completions have in common.
+// Shared fields of chat/completions and completions.
 struct GenerationRequest {
-  std::string model;  // as asked for; empty: not given
+  std::string model;  // as requested; empty: not given
   bool stream = false;
   bool include_usage = false;
-  bool prompt_usage = false;                // the first event of a stream counts the prompt's tokens
-  bool each_token = false;                  // an event for each token, though the reader may be late
+  bool prompt_usage = false;                // the first event of a stream has the number of prompt tokens
+  bool each_token = false;                  // one event for each token, even for a slow reader
   std::optional<std::uint32_t> max_tokens;  // max_completion_tokens, max_tokens or n_predict; none: no limit
   std::vector<std::string> stop;
   Sampling sampling;
   std::vector<TokenBias> logit_bias;
   bool ignore_eos = false;
-  bool logprobs = false;             // wanted in the answer
+  bool logprobs = false;             // requested
   std::uint32_t n_probs = 0;         // most likely tokens listed for each token
-  bool legacy_logprobs = false;      // asked for as completions do, with a number in `logprobs`
-  bool post_sampling_probs = false;  // probabilities as they are after all sampling options
+  bool legacy_logprobs = false;      // requested in the form of completions, with a number in `logprobs`
+  bool post_sampling_probs = false;  // probabilities after all sampling options
   std::string grammar;               // GBNF
-  bool grammar_lazy = false;         // it counts from the first trigger on
+  bool grammar_lazy = false;         // it applies from the first trigger on
   std::vector<Trigger> grammar_triggers;
-  std::vector<std::string> preserved_tokens;  // control tokens that appear in the text all the same
+  std::vector<std::string> preserved_tokens;  // control tokens that stay in the text
   bool timings_per_token = false;             // in each event of a stream
-  bool return_progress = false;               // of the prompt, in events of their own
-  bool verbose = false;                       // of whole chats: what the model saw, and the settings
+  bool return_progress = false;               // progress of the prompt, in separate events
+  bool verbose = false;                       // of whole chats: the model's prompt, and the settings
   std::optional<Millis> ping_interval;        // sse_ping_interval; 0: no pings
-  std::uint32_t max_predict_ms = 0;           // no new line begins after this time; 0: no limit
-  // A context that is full loses n_discard tokens (0: half) behind the first n_keep (-1: the prompt).
+  // the generation ends at the first line break after this time; 0: no limit
+  std::uint32_t max_predict_ms = 0;
+  // A full context drops n_discard tokens (0: half) after the first n_keep (-1: the prompt).
   bool context_shift = false;
   std::int32_t n_keep = 0;
   std::uint32_t n_discard = 0;
   AnswerSchema json_schema;
   bool return_tokens = false;
-  // The others don't apply. None: whatever the server does.
+  // Other adapters don't apply. Nothing: the server's setting.
   std::optional<std::vector<Adapter>> adapters;
-  bool cache_prompt = true;  // false: the prompt's KV is neither taken from others nor left to them
-  std::uint32_t n = 1;       // answers to each prompt; a seed counts up from one to the next
+  bool cache_prompt = true;  // false: neither use cached prefixes nor leave one
+  std::uint32_t n = 1;       // answers to each prompt; the seed increases by one for each
 };
-// Answers to one prompt, and of one request.
+// Maximum number of answers to one prompt, and of one request.
 inline constexpr std::uint32_t kMaxAnswers = 32;
 inline constexpr std::uint32_t kMaxRequestAnswers = 1024;
 
 enum class ToolChoice { automatic, none, required };
 
-// Which part of a last message of the assistant is gone on with. unsaid: the part that is there, and streams repeat it.
+// The part of the assistant's last message that is continued. unsaid: the existing part, and streams repeat it.
 enum class Continuation { unsaid, automatic, content, reasoning };
 
 struct ChatRequest : GenerationRequest {
   std::string messages;        // JSON text of the array
-  std::size_t text_bytes = 0;  // of what messages say: every template has it in its prompt
-  bool has_media = false;      // a part that is no text
-  // JSON text of the array of functions that may be called (those tool_choice allows); other types of tools are left
-  // out; empty: none
+  std::size_t text_bytes = 0;  // of the content of messages: every template puts it into its prompt
+  bool has_media = false;      // a part other than text
+  // JSON text of the array of callable functions (limited by tool_choice); other types of tools are left out; empty:
+  // none
   std::string tools;
   std::vector<std::uint32_t> tool_places;  // of each of these in the request's own array
   ToolChoice tool_choice = ToolChoice::automatic;
@@ -119,30 +120,30 @@ struct ChatRequest : GenerationRequest {
   std::vector<std::pair<std::string, std::string>> template_kwargs;  // name and JSON text
   std::optional<bool> add_generation_prompt;
   Continuation continuation = Continuation::unsaid;
-  bool echo = false;  // with a continuation that is said: streams repeat what they go on with
+  bool echo = false;  // with a given continuation: streams repeat the continued text
   std::optional<bool> enable_thinking;
   std::string reasoning_effort;
   std::string reasoning_format;  // none, auto, deepseek, deepseek-legacy; empty: not given
 };
 
-// What stands around a gap that is to be filled.
+// The texts around a gap to fill.
 struct Infill {
   Input prefix, suffix;
   struct Extra {
     std::string filename, text;
   };
   std::vector<Extra> extra = {};  // other pieces of the project
-  std::string begun = {};         // how the gap begins
-  // All of it counts, and nothing is added to it; false: as llama-server's infill, which cuts what is far from the gap.
+  std::string begun = {};         // the beginning of the gap's text
+  // True: use all of it, and add nothing. False: as in llama-server's infill, which cuts text that is far from the gap.
   bool whole = false;
 };
 
 struct CompletionRequest : GenerationRequest {
   std::vector<Input> prompts;                // at least one, unless there is `infill`
   std::optional<Infill> infill;              // instead of prompts
-  bool echo = false;                         // the prompt stands before the answer
-  bool native = false;                       // the answer is to have llama-server's own shape
-  std::vector<std::string> response_fields;  // of that: only these members; empty: all
+  bool echo = false;                         // the answer begins with the prompt
+  bool native = false;                       // the answer has llama-server's own shape
+  std::vector<std::string> response_fields;  // of native answers: only these members; empty: all
 };
 
 struct EmbeddingRequest {
@@ -150,7 +151,7 @@ struct EmbeddingRequest {
   std::vector<Input> inputs;  // at least one
   bool base64 = false;
   std::optional<std::uint32_t> dimensions;
-  bool truncate = false;  // texts are cut to fit; else refused
+  bool truncate = false;  // too long texts are cut; else they are errors
   std::int32_t norm = 2;  // embd_normalize; -1: none, 0: by the largest
 };
 
@@ -161,7 +162,7 @@ struct RerankRequest {
   std::optional<std::uint32_t> top_n;
   bool return_documents = false;
   bool raw_scores = true;
-  bool as_list = false;  // documents came as `texts`: the answer is a list, as from text-embeddings-inference
+  bool as_list = false;  // documents were given as `texts`: the answer is a list, as from text-embeddings-inference
 };
 
 struct TokenizeRequest {

@@ -9,7 +9,7 @@
 namespace corral::protocol {
 namespace {
 
-// What only comes back with the answer.
+// A field that is only returned with the answer.
 constexpr Field label(std::string_view name) {
   return {.name = name, .kinds = kString, .max_bytes = 512, .about = "no effect", .instead = "make it shorter"};
 }
@@ -18,7 +18,7 @@ constexpr Field kMetadata = {.name = "metadata",
                              .kinds = kObject,
                              .inside = check_response_metadata,
                              .about = "up to 16 strings with names; returned with it"};
-// OpenAI's number of items that are added at once.
+// OpenAI's limit of items that are added at once.
 constexpr Field kFirstItems = {.name = "items",
                                .kinds = kArray,
                                .max_size = 20,

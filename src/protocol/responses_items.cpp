@@ -122,7 +122,7 @@ Result<> check_output(View item, const Path& path) {
     field.name = "output";
     return field;
   }();
-  // Without it the next call is meant.
+  // Without it the item belongs to the next call.
   static constexpr Field kAnyCallId = [] {
     auto field = kCallId;
     field.required = false;

@@ -43,7 +43,7 @@ Result<> check_custom(View tool, const Path& path) {
   return table.check(tool, path);
 }
 
-// A tool that isn't one of a namespace.
+// A tool outside of a namespace.
 Result<> check_single(View tool, const Path& path) {
   const auto kind = tool_of(tool);
   if (kind == Tool::function) return check_function(tool, path);
@@ -75,7 +75,7 @@ Result<> check_response_tool(View tool, const Path& path) {
   return tool_of(tool) == Tool::name_space ? check_namespace(tool, path) : check_single(tool, path);
 }
 
-// visit(std::string_view name_space, std::string_view name) for each tool that can be called.
+// visit(std::string_view name_space, std::string_view name) for each callable tool.
 template <typename Visit>
 void each_tool(View body, Visit visit) {
   const auto see = [&](std::string_view name_space, View tool) {
@@ -107,7 +107,7 @@ bool offers_any(View body) {
 }  // namespace
 
 Result<> check_response_tools(View tools, const Path& path) {
-  // Each is looked for among all of them: also those of namespaces together are no more than chats may have.
+  // Each tool is searched among all of them, so tools of namespaces count against the limit of chats, too.
   std::size_t inside = 0;
   tools.each_element([&](View tool) { inside += tool_of(tool) == Tool::name_space ? tool.find("tools").size() : 0; });
   if (inside > kMaxTools) {
@@ -131,7 +131,7 @@ Result<> check_response_choice(View choice, const Path& path) {
   return table.check(choice, path);
 }
 
-// It stands in each event of an answer.
+// Each event of an answer contains it.
 Result<> check_response_metadata(View metadata, const Path& path) {
   constexpr std::size_t kMaxKeys = 16, kMaxKey = 64;
   static constexpr Field kValue{.name = "", .kinds = kString, .max_bytes = 512, .instead = "make it shorter"};

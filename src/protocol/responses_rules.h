@@ -1,4 +1,4 @@
-// Rules for what stands inside the fields of the Responses API; see Field::inside. Internal to protocol/.
+// Rules for the content of fields of the Responses API; see Field::inside. Internal to protocol/.
 #pragma once
 
 #include "base/error.h"
@@ -9,7 +9,7 @@ namespace corral::protocol {
 
 // responses_items.cpp
 Result<> check_items(json::View input, const Path& path);
-Result<> check_kept_items(json::View items, const Path& path);  // none that refers to another
+Result<> check_kept_items(json::View items, const Path& path);  // without references
 // responses_rules.cpp
 Result<> check_response_tools(json::View tools, const Path& path);
 Result<> check_response_choice(json::View choice, const Path& path);

@@ -1,4 +1,4 @@
-// Rules for what stands inside the fields of a body: messages, tools, formats, prompts.
+// Rules for the content of fields of a body: messages, tools, formats, prompts.
 #include "protocol/rules.h"
 
 #include <fmt/format.h>
@@ -107,8 +107,8 @@ Result<> check_message(json::View message, const Path& path) {
   return required(path, "content", "an assistant message without it needs 'tool_calls'");
 }
 
-// Their content is measured against the context before a template is filled. What stands beside it a template may
-// leave out, so here is only what it may cost: each value becomes a hundred bytes, each byte several.
+// Content is checked against the context before a template is filled. A template may drop other members, so this limits
+// only their cost: each value takes a hundred bytes, each byte several.
 Result<> check_extras(json::View messages, const Path& path) {
   const auto refuse = [&](std::string message) { return fail(errc::bad_value, std::move(message), path.text()); };
   if (const auto values = messages.values(); values > kMaxMessageValues) {
@@ -161,7 +161,7 @@ Result<> check_tool(json::View tool, const Path& path) {
                             where),
                 where);
   }
-  return {};  // tools of other types are not for us; they are left out, not refused
+  return {};  // tools of other types are left out, without an error
 }
 
 Result<> check_allowed_tool(json::View tool, const Path& path) {

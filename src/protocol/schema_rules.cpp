@@ -1,6 +1,6 @@
-// Rules for JSON schemas, those of answers and those of tools. A schema becomes a grammar in time that grows with the
-// cube of the properties an object may leave out, twice as much with each list of types around another, and on a stack
-// as deep as the schema: what is taken here is made in a moment.
+// Rules for JSON schemas of answers and tools. The time to make a grammar grows with the cube of an object's optional
+// properties, and doubles with each list of types around another; its stack is as deep as the schema. Accepted schemas
+// take a moment.
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -25,10 +25,10 @@ class Schema {
   Schema(View root, const Path& path) : root_(root), path_(path) {}
 
   Result<> check() {
-    // Definitions that nobody refers to are counted nowhere else, nor is how long values are.
+    // Unreferenced definitions, and the length of values, are counted nowhere else.
     limit("bytes", root_.bytes(), SchemaLimits::kBytes, "make it smaller");
     visit(root_, {.depth = 1});
-    // Each target is built once, wherever it stands.
+    // Each target is built once, for all references.
     for (std::size_t done = 0; done < targets_.size() && result_; ++done) visit(targets_[done], {.depth = 1});
     return result_;
   }
@@ -36,8 +36,8 @@ class Schema {
  private:
   struct Place {
     std::size_t depth = 0;
-    std::size_t names = 0;   // bytes of the names of all properties on the way
-    std::size_t copies = 1;  // lists of types make a copy of what is inside for each type
+    std::size_t names = 0;   // bytes of the names of all properties on the path
+    std::size_t copies = 1;  // a list of types copies its inner schemas for each type
   };
 
   void refuse(std::string reason) {
@@ -116,7 +116,7 @@ class Schema {
     }
   }
 
-  // Its parts become one object, with all their properties.
+  // Its parts become one object with all their properties.
   void all_of(View parts) {
     std::size_t all = 0, optional = 0;
     parts.each_element([&](View part) {
@@ -155,10 +155,10 @@ class Schema {
     }
   }
 
-  // What "#/$defs/x" names; nothing where there isn't such a thing, which the engine tells.
+  // The target of "#/$defs/x"; nothing if it is missing, which the engine reports.
   View target(std::string_view ref) {
     if (const auto known = refs_.find(ref); known != refs_.end()) return known->second;
-    // Looking one up may mean going through the whole text, so their number is bounded before.
+    // A lookup may read the whole text, so their number is limited first.
     limit("bytes in a '$ref'", ref.size(), SchemaLimits::kRef, "shorten it");
     limit("different '$ref's", refs_.size() + 1, SchemaLimits::kRefs, "inline some of them");
     if (!result_) return {};
@@ -191,7 +191,7 @@ class Schema {
   const Path& path_;
   Result<> result_;
   std::size_t nodes_ = 0, values_ = 0, optional_work_ = 0;
-  std::map<std::string, View, std::less<>> refs_;  // what they name
+  std::map<std::string, View, std::less<>> refs_;  // their targets
   std::set<std::string, std::less<>> followed_;
   std::vector<View> targets_;
 };

@@ -36,24 +36,24 @@ class MemoryRule {
  public:
   MemoryRule(State& state, const Instance& load, MonoTime now, EvictionPlan& room)
       : state_(state),
-        books_(state.memory),
+        ledger_(state.memory),
         load_(load),
         now_(now),
         room_(room),
-        need_(books_.bytes(load.spec->memory, MemoryPart::all)) {}
+        need_(ledger_.bytes(load.spec->memory, MemoryPart::all)) {}
 
   void apply() {
     if (load_.attempt == 1 && exceeds_machine()) return;
     PoolBytes missing = need_;
     for (std::size_t i = 0; i < missing.size(); ++i) {
-      if (need_[i] > 0) missing[i] -= books_.pools()[i].expected;
+      if (need_[i] > 0) missing[i] -= ledger_.pools()[i].expected;
     }
-    for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(books_, *victim.instance));
+    for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(ledger_, *victim.instance));
     if (none_left(missing)) return settle();
     if (load_.attempt > 1) return settle();  // all others stop anyway, and it is never refused
     const std::vector<Reclaim> leaving = with_lent(under_way());
-    if (take(cover(books_, missing, with_downsizes(leaving)))) return;
-    if (take(cover(books_, missing, with_stops(leaving)))) return;
+    if (take(cover(ledger_, missing, with_downsizes(leaving)))) return;
+    if (take(cover(ledger_, missing, with_stops(leaving)))) return;
     if (is_wanted_back()) return wait(missing);
     if (!is_promised(missing)) refuse(missing);
   }
@@ -62,7 +62,7 @@ class MemoryRule {
   bool exceeds_machine() {
     Error error(errc::insufficient_memory, "", "model");
     for (std::size_t i = 0; i < need_.size(); ++i) {
-      if (need_[i] > books_.pools()[i].total) add_need(error, i, books_.pools()[i].total);
+      if (need_[i] > ledger_.pools()[i].total) add_need(error, i, ledger_.pools()[i].total);
     }
     if (error.memory.empty()) return false;
     error.message = fmt::format("'{}' {}", load_.spec->name.value(), in_words(error.memory));
@@ -74,7 +74,7 @@ class MemoryRule {
   void settle() {
     if (!room_.victims.empty()) return;
     for (std::size_t i = 0; i < need_.size(); ++i) {
-      const MemoryLedger::Pool& pool = books_.pools()[i];
+      const MemoryLedger::Pool& pool = ledger_.pools()[i];
       if (need_[i] == 0 || need_[i] <= pool.available || pool.expected <= pool.available) continue;
       if (!room_.settles) room_.settles.emplace();
       room_.settles->pools.push_back(pool.id);
@@ -97,7 +97,7 @@ class MemoryRule {
     room_.settles.emplace();
     room_.settles->until = until;
     for (std::size_t i = 0; i < missing.size(); ++i) {
-      if (missing[i] > 0) room_.settles->pools.push_back(books_.pools()[i].id);
+      if (missing[i] > 0) room_.settles->pools.push_back(ledger_.pools()[i].id);
     }
   }
 
@@ -106,7 +106,7 @@ class MemoryRule {
     if (!load_.promise || now_ < load_.promise->until) return false;
     const std::vector<PoolId>& pools = load_.promise->pools;
     for (std::size_t i = 0; i < missing.size(); ++i) {
-      if (missing[i] > 0 && std::ranges::find(pools, books_.pools()[i].id) == pools.end()) return false;
+      if (missing[i] > 0 && std::ranges::find(pools, ledger_.pools()[i].id) == pools.end()) return false;
     }
     return true;
   }
@@ -187,11 +187,11 @@ class MemoryRule {
   void refuse(const PoolBytes& missing) {
     if (room_.stale || state_.loader != nullptr) return;  // refused only when its turn has come, by a fresh sample
     PoolBytes hopeless = missing;
-    for (const Reclaim& relief : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(books_, relief));
+    for (const Reclaim& relief : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(ledger_, relief));
     PoolBytes unpinned = missing;
     std::string pinned;
     for (const auto& [id, instance] : state_.instances) {
-      if (takes_slot(instance->state) && !is_victim(*instance)) subtract(unpinned, books_.held(*instance));
+      if (takes_slot(instance->state) && !is_victim(*instance)) subtract(unpinned, ledger_.held(*instance));
       if (!state_.is_protected(*instance)) continue;
       fmt::format_to(std::back_inserter(pinned), "{}'{}'", pinned.empty() ? "" : ", ", instance->spec->name.value());
     }
@@ -212,11 +212,11 @@ class MemoryRule {
 
   void add_need(Error& error, std::size_t pool, std::int64_t have) const {
     error.memory.push_back(
-        {books_.pools()[pool].id.value(), static_cast<std::uint64_t>(need_[pool]), static_cast<std::uint64_t>(have)});
+        {ledger_.pools()[pool].id.value(), static_cast<std::uint64_t>(need_[pool]), static_cast<std::uint64_t>(have)});
   }
 
   State& state_;
-  const MemoryLedger& books_;
+  const MemoryLedger& ledger_;
   const Instance& load_;
   const MonoTime now_;
   EvictionPlan& room_;

@@ -103,24 +103,24 @@ class LentRule {
   }
 
   void fit_memory() {
-    const MemoryLedger& books = state_.memory;
-    room_.stale = !books.is_fresh(now_, settings_.memory_poll);
+    const MemoryLedger& ledger = state_.memory;
+    room_.stale = !ledger.is_fresh(now_, settings_.memory_poll);
     if (room_.stale) return;
-    if (books.pools().empty()) {
+    if (ledger.pools().empty()) {
       if (settings_.lend_share < 1) refuse("this node can't measure its memory, and lends only a part of it");
       return;
     }
     if (load_.spec->memory.empty()) return refuse("its memory need is unknown");
-    const PoolBytes need = books.bytes(load_.spec->memory, MemoryPart::all);
+    const PoolBytes need = ledger.bytes(load_.spec->memory, MemoryPart::all);
     keep_to_share(need);
     if (!room_.refused) find_free(need);
   }
 
   // All lent models together, also those whose processes still stop.
   void keep_to_share(const PoolBytes& need) {
-    const MemoryLedger& books = state_.memory;
+    const MemoryLedger& ledger = state_.memory;
     PoolBytes over = need;
-    add(over, books.bytes(lent_memory(state_), MemoryPart::all));
+    add(over, ledger.bytes(lent_memory(state_), MemoryPart::all));
     for (std::size_t i = 0; i < over.size(); ++i) over[i] = need[i] == 0 ? 0 : over[i] - max_lent(state_, i);
     if (none_left(over)) return;
     room_.settles = true;
@@ -128,14 +128,14 @@ class LentRule {
     for (const auto& [id, instance] : state_.instances) {
       if (!instance->lent || !takes_slot(instance->state)) continue;
       if (is_victim(*instance) || instance->state == InstanceState::evicting) {
-        subtract(over, books.bytes(instance->spec->memory, MemoryPart::all));
+        subtract(over, ledger.bytes(instance->spec->memory, MemoryPart::all));
       } else if (may_go(*instance)) {
         idle.push_back(instance.get());
       }
     }
     std::ranges::sort(idle, {}, &Instance::used_nth);
     for (Instance* instance : idle) {
-      const PoolBytes gives = books.bytes(instance->spec->memory, MemoryPart::all);
+      const PoolBytes gives = ledger.bytes(instance->spec->memory, MemoryPart::all);
       bool helps = false;
       for (std::size_t i = 0; i < over.size(); ++i) helps |= gives[i] > 0 && over[i] > 0;
       if (!helps) continue;
@@ -146,17 +146,17 @@ class LentRule {
   }
 
   void find_free(const PoolBytes& need) {
-    const MemoryLedger& books = state_.memory;
+    const MemoryLedger& ledger = state_.memory;
     PoolBytes missing = need;
     bool free = true;
     for (std::size_t i = 0; i < need.size(); ++i) {
       if (need[i] == 0) continue;
-      const MemoryLedger::Pool& pool = books.pools()[i];
+      const MemoryLedger::Pool& pool = ledger.pools()[i];
       const std::int64_t kept = kept_of(pool);
       free &= need[i] + kept <= pool.available;
       missing[i] += kept - pool.expected;
     }
-    for (const Instance* victim : room_.victims) subtract(missing, books.held(*victim));
+    for (const Instance* victim : room_.victims) subtract(missing, ledger.held(*victim));
     room_.settles |= !free;
     std::vector<Reclaim> choice;
     for (const auto& [id, instance] : state_.instances) {
@@ -168,7 +168,7 @@ class LentRule {
       };
       for (Instance* instance : by_score(state_, now_, open)) choice.push_back({instance, false});
     }
-    const ReclaimPlan found = cover(books, missing, choice);
+    const ReclaimPlan found = cover(ledger, missing, choice);
     if (!found.enough) return refuse_for(short_of(need, found.left));
     for (const Reclaim& relief : found.reliefs) {
       if (relief.instance->state != InstanceState::evicting) room_.victims.push_back(relief.instance);

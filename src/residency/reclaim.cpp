@@ -30,14 +30,14 @@ MonoTime after(MonoTime start, Millis timeout, Millis floor) { return start + st
 
 }  // namespace
 
-PoolBytes given_by_end_of(const MemoryLedger& books, const Instance& instance) {
-  return instance.spec->memory.empty() ? PoolBytes(books.pools().size(), kEnough) : books.held(instance);
+PoolBytes given_by_end_of(const MemoryLedger& ledger, const Instance& instance) {
+  return instance.spec->memory.empty() ? PoolBytes(ledger.pools().size(), kEnough) : ledger.held(instance);
 }
 
-PoolBytes given_by(const MemoryLedger& books, const Reclaim& relief) {
-  const PoolBytes dynamic = books.bytes(relief.instance->spec->memory, MemoryPart::dynamic);
+PoolBytes given_by(const MemoryLedger& ledger, const Reclaim& relief) {
+  const PoolBytes dynamic = ledger.bytes(relief.instance->spec->memory, MemoryPart::dynamic);
   if (relief.downsize) return dynamic;
-  PoolBytes bytes = given_by_end_of(books, *relief.instance);
+  PoolBytes bytes = given_by_end_of(ledger, *relief.instance);
   if (relief.instance->state == InstanceState::downsizing) subtract(bytes, dynamic);
   return bytes;
 }
@@ -55,9 +55,9 @@ bool may_downsize(const State& state, const Instance& instance) {
 }
 
 bool is_evict_due(const State& state, const Instance& instance, MonoTime now, Millis floor) {
-  const EvictionSettings& wish = instance.eviction;
-  return is_idle(instance) && !runs_elsewhere(*instance.spec) && wish.auto_evict && !state.pinned(instance) &&
-         wish.evict_idle_timeout >= Millis{0} && now >= after(instance.last_use, wish.evict_idle_timeout, floor);
+  const EvictionSettings& request = instance.eviction;
+  return is_idle(instance) && !runs_elsewhere(*instance.spec) && request.auto_evict && !state.pinned(instance) &&
+         request.evict_idle_timeout >= Millis{0} && now >= after(instance.last_use, request.evict_idle_timeout, floor);
 }
 
 bool is_downsize_due(const State& state, const Instance& instance, MonoTime now, Millis floor) {
@@ -66,16 +66,16 @@ bool is_downsize_due(const State& state, const Instance& instance, MonoTime now,
 }
 
 std::optional<MonoTime> idle_due(const State& state, const Instance& instance, MonoTime now) {
-  const EvictionSettings& wish = instance.eviction;
-  if (!wish.auto_evict || !is_idle(instance)) return std::nullopt;
+  const EvictionSettings& request = instance.eviction;
+  if (!request.auto_evict || !is_idle(instance)) return std::nullopt;
   std::optional<MonoTime> due;
   const auto consider = [&](Millis timeout) {
     if (timeout < Millis{0}) return;
     const MonoTime time = after(instance.last_use, timeout, state.settings.idle_floor);
     if (time > now && (!due || time < *due)) due = time;
   };
-  if (may_downsize(state, instance)) consider(wish.downsize_idle_timeout);
-  if (!state.pinned(instance)) consider(wish.evict_idle_timeout);
+  if (may_downsize(state, instance)) consider(request.downsize_idle_timeout);
+  if (!state.pinned(instance)) consider(request.evict_idle_timeout);
   return due;
 }
 
@@ -90,13 +90,13 @@ std::vector<Instance*> by_score(const State& state, MonoTime now, const std::fun
   return found;
 }
 
-ReclaimPlan cover(const MemoryLedger& books, const PoolBytes& short_by, const std::vector<Reclaim>& choice) {
+ReclaimPlan cover(const MemoryLedger& ledger, const PoolBytes& short_by, const std::vector<Reclaim>& choice) {
   ReclaimPlan result;
   PoolBytes left = short_by;
   std::vector<PoolBytes> given;
   for (const Reclaim& relief : choice) {
     if (none_left(left)) break;
-    PoolBytes gives = given_by(books, relief);
+    PoolBytes gives = given_by(ledger, relief);
     if (!helps(gives, left)) continue;
     subtract(left, gives);
     result.reliefs.push_back(relief);

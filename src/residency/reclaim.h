@@ -38,10 +38,10 @@ std::vector<Instance*> by_score(const State& state, MonoTime now, const std::fun
 
 // Memory that is free after the instance has stopped. Unknown need counts as enough: the next sample shows the real
 // amount.
-PoolBytes given_by_end_of(const MemoryLedger& books, const Instance& instance);
+PoolBytes given_by_end_of(const MemoryLedger& ledger, const Instance& instance);
 // Memory that one reclaim frees in addition to those that run: the stop of an instance that is being downsized frees
 // only the rest.
-PoolBytes given_by(const MemoryLedger& books, const Reclaim& relief);
+PoolBytes given_by(const MemoryLedger& ledger, const Reclaim& relief);
 
 struct ReclaimPlan {
   std::vector<Reclaim> reliefs;
@@ -50,6 +50,6 @@ struct ReclaimPlan {
 };
 // The first ones of `choice` that free `short_by`, without superfluous ones. If all together don't suffice: as few as
 // free the possible maximum of every pool.
-ReclaimPlan cover(const MemoryLedger& books, const PoolBytes& short_by, const std::vector<Reclaim>& choice);
+ReclaimPlan cover(const MemoryLedger& ledger, const PoolBytes& short_by, const std::vector<Reclaim>& choice);
 
 }  // namespace corral::residency

@@ -150,22 +150,22 @@ async::Task<Result<Lease>> LeaseManager::acquire_with(backends::ModelPtr model, 
   constexpr int kAttempts = 3;  // other requests may reload it meanwhile
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (auto lease = try_acquire(model->name, tokens)) co_return lease;
-    auto wish = parts_.contexts.wish_for(model, tokens);
-    if (wish && !request.context.may_reload) {
+    auto patch = parts_.contexts.patch_for(model, tokens);
+    if (patch && !request.context.may_reload) {
       const auto most = parts_.contexts.most(model);
       if (tokens > most) co_return std::unexpected(not_yours(model->name, tokens, most));
     }
     const bool loaded = parts_.processes.resident(model->name) != nullptr;
-    if (held_.contains(model->name)) wish.reset();  // its group's plan sets the context
-    if (wish && loaded) {
+    if (held_.contains(model->name)) patch.reset();  // its group's plan sets the context
+    if (patch && loaded) {
       auto told = parts_.processes.resident(model->name)->requested;
-      auto loading = parts_.loads.load(model, std::move(*wish), std::nullopt, false);
+      auto loading = parts_.loads.load(model, std::move(*patch), std::nullopt, false);
       const auto reloaded = co_await std::move(loading);
       if (!reloaded) co_return std::unexpected(reloaded.error());
       parts_.loads.note_requested(model->name, told);  // a request doesn't change the options of later loads
       continue;
     }
-    auto lease = co_await acquire_new(model, wish ? std::move(*wish) : OptionPatch(), request.asked);
+    auto lease = co_await acquire_new(model, patch ? std::move(*patch) : OptionPatch(), request.asked);
     if (!lease || lease->context_window() >= tokens) co_return lease;
   }
   const RunningInstance* running = parts_.processes.resident(model->name);

@@ -64,8 +64,8 @@ TEST_F(LendingTest, ALoadForAPeerTakesNoSlotAndIsShown) {
 
 TEST_F(LendingTest, WhatIsInMemoryServesByTheShortWay) {
   have("a");
-  const auto asked_here = [](PeerLeaseProvider& lender, backends::ModelPtr wanted) -> async::Task<bool> {
-    co_return static_cast<bool>(lender.try_acquire(*wanted, 0));
+  const auto asked_here = [](PeerLeaseProvider& provider, backends::ModelPtr wanted) -> async::Task<bool> {
+    co_return static_cast<bool>(provider.try_acquire(*wanted, 0));
   };
   EXPECT_TRUE(run(asked_here(*peers, model("a"))).get());
   EXPECT_FALSE(run(asked_here(*peers, model("b"))).get());

@@ -11,7 +11,7 @@ ProcessOptions process_options(const RouterOptions& options) { return {options.s
 
 RouterSnapshot snapshot_of(const CoreDriver& driver, const ProcessManager& processes) {
   const auto* loading = processes.loading();
-  return take_picture(driver.core(), driver.now(), loading == nullptr ? 0 : loading->progress);
+  return take_snapshot(driver.core(), driver.now(), loading == nullptr ? 0 : loading->progress);
 }
 
 }  // namespace

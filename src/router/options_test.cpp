@@ -66,7 +66,7 @@ TEST_F(OptionsTest, ParametersOfOllamasRegistryCountLessThanWhatIsSavedAndMoreTh
 }
 
 TEST_F(OptionsTest, ARequestLoadsWithWhatIsSaved) {
-  ASSERT_TRUE(options("a", {.wish = context_of(64)}));
+  ASSERT_TRUE(options("a", {.patch = context_of(64)}));
   auto lease = acquire("a");
   EXPECT_EQ(server("a").options().ctx_size, 64);
   server("a").finish_load();
@@ -97,7 +97,7 @@ TEST_F(OptionsTest, ALoadSavesWhatItWasToldWhenItHasSucceeded) {
 TEST_F(OptionsTest, ALoadCanLeaveOutWhatIsSaved) {
   backends::LoadOptions both = context_of(64);
   both.parallel = 2;
-  ASSERT_TRUE(options("a", {.wish = both}));
+  ASSERT_TRUE(options("a", {.patch = both}));
   const OptionPatch without_context({}, {config::find_load_option("ctx_size")});
   auto loading = run(router->load(model("a"), without_context, {}));
   EXPECT_EQ(server("a").options().ctx_size, -1);
@@ -114,7 +114,7 @@ TEST_F(OptionsTest, ALoadCanLeaveOutWhatIsSaved) {
 
 TEST_F(OptionsTest, ADryRunSaysWhatWouldBeAndChangesNothing) {
   have("a");
-  const auto report = options("a", {.wish = context_of(64), .dry_run = true});
+  const auto report = options("a", {.patch = context_of(64), .dry_run = true});
   ASSERT_TRUE(report);
   EXPECT_EQ(report->effective.ctx_size, 64);
   EXPECT_EQ(report->defaults.ctx_size, -1);
@@ -128,8 +128,8 @@ TEST_F(OptionsTest, ADryRunSaysWhatWouldBeAndChangesNothing) {
 TEST_F(OptionsTest, ChangesAddUpAndAreTakenBackOneByOneOrAll) {
   backends::LoadOptions both = context_of(64);
   both.parallel = 2;
-  ASSERT_TRUE(options("a", {.wish = both}));
-  ASSERT_TRUE(options("a", {.wish = {context_of(65), {config::find_load_option("parallel")}}}));
+  ASSERT_TRUE(options("a", {.patch = both}));
+  ASSERT_TRUE(options("a", {.patch = {context_of(65), {config::find_load_option("parallel")}}}));
   EXPECT_EQ(options("a")->saved, context_of(65));
   ASSERT_TRUE(options("a", {.unset_all = true}));
   EXPECT_EQ(options("a")->saved, backends::LoadOptions());
@@ -140,7 +140,7 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryNeedsNoReload) {
   backends::LoadOptions evict;
   evict.auto_evict = true;
   evict.evict_idle_timeout = Millis(1000);
-  EXPECT_FALSE(options("a", {.wish = evict})->needs_reload);
+  EXPECT_FALSE(options("a", {.patch = evict})->needs_reload);
   auto again = load("a", evict);
   ASSERT_TRUE(again.granted());
   EXPECT_TRUE(again.get().value());
@@ -165,7 +165,7 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsRequestSavedAndConfigured) {
   backends::LoadOptions saved;
   saved.evict_idle_timeout = 20s;
   saved.downsize_idle_timeout = -1s;
-  ASSERT_TRUE(options("a", {.wish = saved}));
+  ASSERT_TRUE(options("a", {.patch = saved}));
   EXPECT_EQ(eviction().evict_idle_timeout, 20s);
   EXPECT_LT(eviction().downsize_idle_timeout, 0s) << "below 0 is never";
   EXPECT_EQ(report().instances.at(0).options.downsize_idle_timeout, -1s);
@@ -188,7 +188,7 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsChangesMadeWhileItsLoadIsQueued)
   backends::LoadOptions saved;
   saved.auto_evict = true;
   saved.evict_idle_timeout = 20s;
-  ASSERT_TRUE(options("a", {.wish = saved}));
+  ASSERT_TRUE(options("a", {.patch = saved}));
   server("b").finish_load();
   settle();
   server("a").finish_load();
@@ -203,7 +203,7 @@ TEST_F(OptionsTest, HowAModelLeavesMemoryFollowsChangesMadeWhileItsLoadIsQueued)
 
 TEST_F(OptionsTest, ValuesThatTheBackendRefusesAreNotSaved) {
   backend.refused.emplace("a", Error(make_error_code(backends::errc::invalid_option), "no such file", "lora"));
-  const auto refused = options("a", {.wish = context_of(64)});
+  const auto refused = options("a", {.patch = context_of(64)});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().param, "lora");
   EXPECT_FALSE(options("a")->saved.ctx_size);
@@ -217,7 +217,7 @@ TEST_F(OptionsTest, TheServersFlagsCountBesideAModelsOwnUnlessToldOtherwise) {
   configured.defaults_without_args.emplace().parallel = 4;
   start_with(configured, backends::OptionStore());
   const auto threads = [this](backends::LoadOptions wanted) {
-    return options("a", {.wish = wanted, .dry_run = true})->effective.threads;
+    return options("a", {.patch = wanted, .dry_run = true})->effective.threads;
   };
   backends::LoadOptions wanted;
   EXPECT_EQ(threads(wanted), 3);
@@ -225,7 +225,7 @@ TEST_F(OptionsTest, TheServersFlagsCountBesideAModelsOwnUnlessToldOtherwise) {
   EXPECT_EQ(threads(wanted), 3);
   wanted.merge_args = false;
   EXPECT_EQ(threads(wanted), 0);
-  EXPECT_EQ(options("a", {.wish = wanted, .dry_run = true})->effective.parallel, 4) << "settings are no flags";
+  EXPECT_EQ(options("a", {.patch = wanted, .dry_run = true})->effective.parallel, 4) << "settings are no flags";
   wanted.llamacpp_args = "";
   EXPECT_EQ(threads(wanted), 0);
   wanted.llamacpp_args.reset();

@@ -16,23 +16,23 @@ constexpr std::size_t kMaxWaiting = 8;
 
 class PeerLeaseProvider::Waiting {
  public:
-  Waiting(PeerLeaseProvider& lender, NodeRef peer) : lender_(lender), peer_(std::move(peer)) {
-    const std::scoped_lock lock(lender_.mutex_);
-    may_ = lender_.waiting_[peer_] < kMaxWaiting;
-    if (may_) ++lender_.waiting_[peer_];
+  Waiting(PeerLeaseProvider& provider, NodeRef peer) : provider_(provider), peer_(std::move(peer)) {
+    const std::scoped_lock lock(provider_.mutex_);
+    may_ = provider_.waiting_[peer_] < kMaxWaiting;
+    if (may_) ++provider_.waiting_[peer_];
   }
   ~Waiting() {
     if (!may_) return;
-    const std::scoped_lock lock(lender_.mutex_);
-    const auto entry = lender_.waiting_.find(peer_);
-    if (--entry->second == 0) lender_.waiting_.erase(entry);
+    const std::scoped_lock lock(provider_.mutex_);
+    const auto entry = provider_.waiting_.find(peer_);
+    if (--entry->second == 0) provider_.waiting_.erase(entry);
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
   bool may() const { return may_; }
 
  private:
-  PeerLeaseProvider& lender_;
+  PeerLeaseProvider& provider_;
   const NodeRef peer_;
   bool may_ = false;
 };

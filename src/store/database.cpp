@@ -12,10 +12,11 @@
 namespace corral::store {
 namespace {
 
-// Who has the file may be on its way out: a server that is started again.
+// Another process with the file may be about to exit: a server that restarts.
 constexpr int kPatienceMs = 2'000;
 
-// So that no moment is there at which others may read it. What stands beside it gets the same rights.
+// Creates the file with its final rights, so that other users can never read it. SQLite gives the same rights to its
+// other files.
 void make_private(const std::filesystem::path& file) {
   const UniqueFd descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!descriptor || ::fchmod(descriptor.get(), 0600) != 0) throw Failure(SQLITE_CANTOPEN, std::strerror(errno));
@@ -87,14 +88,14 @@ Database::Database(const std::filesystem::path& file) {
     if (code != SQLITE_OK) fail(handle_, code);
     sqlite3_busy_timeout(handle_, kPatienceMs);
     run("PRAGMA locking_mode = EXCLUSIVE");
-    run("PRAGMA auto_vacuum = INCREMENTAL");  // before there is a table
+    run("PRAGMA auto_vacuum = INCREMENTAL");  // before the first table
     run("PRAGMA journal_mode = WAL");
     run("PRAGMA synchronous = NORMAL");
-    run("PRAGMA secure_delete = ON");  // what is deleted is gone
+    run("PRAGMA secure_delete = ON");  // overwrites deleted data
     run("PRAGMA foreign_keys = ON");
     run("PRAGMA journal_size_limit = 16777216");
     run("PRAGMA trusted_schema = OFF");
-    run("BEGIN IMMEDIATE");  // so that it is known now whether somebody else has it
+    run("BEGIN IMMEDIATE");  // detects now whether another process has it
     run("COMMIT");
   } catch (...) {
     sqlite3_close_v2(handle_);
@@ -118,7 +119,7 @@ Transaction::~Transaction() {
   try {
     database_.run("ROLLBACK");
   } catch (const Failure&) {
-    // The failure that brought us here has ended it already.
+    // The failure itself may have ended the transaction.
   }
 }
 

@@ -1,6 +1,6 @@
-// One SQLite file and the statements on it, for the thread of the store. Internal to store/.
+// One SQLite file and its statements, for the thread of the store. Internal to store/.
 //
-// Values go in as parameters, never as text of a statement. What fails throws Failure, and unwinds a transaction.
+// Values are parameters, never text of a statement. Errors are thrown as Failure, and roll a transaction back.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class Failure : public std::exception {
   Failure(int code, std::string text) : code_(code), text_(std::move(text)) {}
   const char* what() const noexcept override { return text_.c_str(); }
   int code() const { return code_; }
-  bool damaged() const;       // the file is no database, or a broken one
-  bool full() const;          // there is no room for it
-  bool of_statement() const;  // what was asked can't be done; the file is as it was
+  bool damaged() const;       // the file is no database, or damaged
+  bool full() const;          // the disk or the file's limit is full
+  bool of_statement() const;  // this statement is impossible; the file is unchanged
 
  private:
   int code_;
@@ -32,7 +32,7 @@ class Failure : public std::exception {
 
 class Database;
 
-// The rows of one question. Columns count from 0.
+// The rows of one query. Columns count from 0.
 class Rows {
  public:
   bool next();
@@ -59,7 +59,7 @@ class Rows {
 
 class Database {
  public:
-  // Opens the file, or makes it; only the user may read it. Nobody else may have it open meanwhile.
+  // Opens or creates the file; only the user may read it. No other process may have it open.
   explicit Database(const std::filesystem::path& file);
   ~Database();
   Database(const Database&) = delete;
@@ -72,14 +72,14 @@ class Database {
     (rows.bind(++at, values), ...);
     return rows;
   }
-  // How many rows it has changed.
+  // Returns the number of changed rows.
   template <typename... Values>
   int run(std::string_view sql, const Values&... values) {
     auto rows = ask(sql, values...);
     while (rows.next());
     return changes();
   }
-  // The first column of the first row; 0 where there is none.
+  // The first column of the first row; 0 without rows.
   template <typename... Values>
   std::int64_t number(std::string_view sql, const Values&... values) {
     auto rows = ask(sql, values...);
@@ -93,7 +93,7 @@ class Database {
   sqlite3* handle_ = nullptr;
 };
 
-// Undone unless it is committed.
+// Rolled back unless it is committed.
 class Transaction {
  public:
   explicit Transaction(Database& database) : database_(database) { database_.run("BEGIN IMMEDIATE"); }

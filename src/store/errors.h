@@ -1,4 +1,4 @@
-// Why the store doesn't keep, or find, what it was asked for.
+// Errors of the store.
 #pragma once
 
 #include "base/error.h"
@@ -6,11 +6,11 @@
 namespace corral::store {
 
 enum class errc {
-  unavailable = 1,  // the file can't be used: somebody else has it, the disk is full or broken; the message says which
-  busy,             // more waits to be written than may
-  not_found,        // no such thing of this owner, or not any more
-  too_long,         // a chain of responses, or a conversation, has more of them than may be read at once
-  too_large,        // or more bytes
+  unavailable = 1,  // the file is unusable: locked by another process, disk full, or damaged; the message has the cause
+  busy,             // the queue is full
+  not_found,        // unknown for this owner, or expired
+  too_long,         // a chain of responses, or a conversation, exceeds the limit of rows
+  too_large,        // or of bytes
 };
 
 }  // namespace corral::store

@@ -45,7 +45,7 @@ std::vector<ActivityRow> Journal::find(const ActivityFilter& filter, std::int64_
   if (!filter.model.empty()) sql += " AND model = ?3";
   if (filter.owner) sql += " AND owner = ?4";
   if (!filter.key.empty()) sql += " AND (owner = ?5 OR key = ?5)";
-  // All have their place, used or not.
+  // Every parameter occurs, used or not.
   sql += " AND (?3 = ?3 AND ?4 = ?4 AND ?5 = ?5) ORDER BY number DESC LIMIT ?6";
   const auto since = std::max(filter.since, now - limits_.activity_age);
   auto rows = database_.ask(sql, since, filter.before.value_or(INT64_MAX), filter.model, filter.owner.value_or(""),

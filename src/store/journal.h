@@ -1,4 +1,4 @@
-// What has happened: requests that have ended, and what some of them said. Internal to store/; on its thread.
+// The activity log: ended requests, and captured bodies of some. Internal to store/; on its thread. Throws Failure.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class Journal {
   Journal(Database& database, const Limits& limits);
   void change(const Limits& limits) { limits_ = limits; }
 
-  // All of them or none.
+  // Adds all rows or none.
   void add(std::span<const ActivityRow> rows, std::int64_t now);
   // Newest first.
   std::vector<ActivityRow> find(const ActivityFilter& filter, std::int64_t now);
 
-  // One that is larger than all may be isn't kept.
+  // A capture above the limit of all captures isn't stored.
   void capture(const CaptureRow& row, std::int64_t now);
   // errc::not_found.
   Result<CaptureRow> captured(std::string_view request);

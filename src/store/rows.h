@@ -1,5 +1,5 @@
-// What is kept, as plain values. Times are milliseconds since 1970. Texts that are documents are JSON, and nobody here
-// looks into them. `owner`: whose it is; nobody else finds it.
+// Stored data as plain values. Times are milliseconds since 1970. Documents are JSON texts, which the store doesn't
+// parse. `owner`: only the owner finds it.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ struct ResponseRow {
   std::string id;
   std::string owner;
   std::int64_t created = 0;
-  std::string status;         // "queued" and "in_progress" change into what they come to
-  std::string previous = {};  // the response that it goes on from; empty: none
+  std::string status;         // "queued" and "in_progress" become the final status
+  std::string previous = {};  // the response that it continues; empty: none
   std::string doc = {};       // the response
-  std::string input = {};     // an array: what came with this request, without what stood before
+  std::string input = {};     // an array: the items of this request, without earlier ones
 };
 inline constexpr std::string_view kQueued = "queued";
 inline constexpr std::string_view kInProgress = "in_progress";
-inline constexpr std::string_view kInterrupted = "interrupted";  // the program ended before it did
+inline constexpr std::string_view kInterrupted = "interrupted";  // the program ended first
 
 struct ConversationRow {
   std::string id;
@@ -35,9 +35,9 @@ struct ItemRow {
   std::string doc;
 };
 
-// Which of several.
+// A page of a list.
 struct Page {
-  std::string after = {};  // behind this one; empty: from the beginning
+  std::string after = {};  // after this one; empty: from the beginning
   bool newest_first = true;
   std::size_t limit = 20;
 };
@@ -46,7 +46,7 @@ struct ItemPage {
   bool more = false;
 };
 
-// How much is read at once of what belongs together.
+// Limits of one read of a chain or conversation.
 struct ReadLimits {
   std::size_t rows = 1'000;
   std::uint64_t bytes = 32ull << 20;
@@ -54,15 +54,15 @@ struct ReadLimits {
 
 // One request that has ended.
 struct ActivityRow {
-  std::int64_t number = 0;  // goes up by one
+  std::int64_t number = 0;  // increases by one
   std::int64_t ended = 0;
   std::string request;
   std::string model = {};
   std::string owner = {};  // identifies the key
-  std::string key = {};    // what people call it
+  std::string key = {};    // name of the key
   std::string dialect = {};
   std::string path = {};
-  std::string client = {};  // as it names itself
+  std::string client = {};  // from its User-Agent
   std::optional<std::int64_t> prompt_tokens = {}, cached_tokens = {}, output_tokens = {}, first_token_ms = {};
   std::int64_t duration_ms = 0;
   int status = 0;
@@ -71,7 +71,7 @@ struct ActivityRow {
 };
 struct ActivityFilter {
   std::string model = {};                   // empty: any
-  std::optional<std::string> owner = {};    // none: any
+  std::optional<std::string> owner = {};    // nothing: any
   std::string key = {};                     // by identifier or name; empty: any
   std::int64_t since = 0;                   // ended then or later
   std::optional<std::int64_t> before = {};  // only those with a lower number
@@ -84,7 +84,7 @@ struct CaptureRow {
   std::string doc = {};
 };
 
-// What may be kept. Ages in milliseconds. 0: nothing of it, or of that age, is found.
+// Bounds of stored data. Ages in milliseconds. 0: nothing of this kind, or of this age, is found.
 struct Limits {
   std::uint64_t response_bytes = 256ull << 20;  // responses and conversations together
   std::int64_t response_age = 30ll * 24 * 3'600 * 1'000;

@@ -10,8 +10,7 @@
 namespace corral::store {
 namespace {
 
-// `used`, `created`, `ended`: milliseconds since 1970. Steps that were released stay as they are; a change is a new
-// one.
+// `used`, `created`, `ended`: milliseconds since 1970. Released steps never change; a change is a new step.
 constexpr std::array kKept = {
     R"(CREATE TABLE responses(
          id TEXT PRIMARY KEY, owner TEXT NOT NULL, used INTEGER NOT NULL, status TEXT NOT NULL,

@@ -7,8 +7,8 @@
 
 namespace corral::store {
 
-// Brings an older file to the latest version, step by step, or not at all. Throws Failure; also where the file was made
-// by a newer program.
+// Migrates an older file to the latest version, step by step, in one transaction. Throws Failure; also if a newer
+// program made the file.
 void migrate(Database& database);
 std::int64_t latest_version();
 

@@ -15,10 +15,10 @@
 namespace corral::store {
 namespace {
 
-// A file that couldn't be used is left alone for so long.
+// Time before an unusable file is tried again.
 constexpr Millis kPause{10'000};
 
-// What has been answered is kept, even if nothing may be asked of that conversation from then on.
+// A finished answer is stored, even if its conversation is then too large to continue.
 constexpr ReadLimits kAppended{.rows = 16'384, .bytes = 256ull << 20};
 
 std::uint64_t size_of(const ResponseRow& row) { return row.doc.size() + row.input.size() + row.id.size(); }
@@ -32,8 +32,8 @@ std::uint64_t size_of(const std::vector<ItemRow>& items) {
 
 struct Store::File {
   File(const StoreOptions& options, const Limits& limits, std::int64_t now)
-      : database(prepared(options)), shelf(*database, limits), journal(*database, limits) {
-    shelf.tidy(now);
+      : database(prepared(options)), tables(*database, limits), journal(*database, limits) {
+    tables.tidy(now);
     journal.tidy(now);
   }
   static std::unique_ptr<Database> prepared(const StoreOptions& options) {
@@ -44,11 +44,11 @@ struct Store::File {
   }
 
   std::unique_ptr<Database> database;
-  Tables shelf;
+  Tables tables;
   Journal journal;
 };
 
-// Counts along what waits.
+// Counts waiting jobs and their bytes.
 class Store::Job {
  public:
   Job(Store& store, std::uint64_t bytes) : store_(&store), bytes_(bytes) {
@@ -92,14 +92,14 @@ Error Store::failed(const std::exception& failure, Damage damage) {
   ++failures_;
   Error cause(make_error_code(errc::unavailable),
               fmt::format("storage is not available: {}: {}", options_.file.native(), failure.what()));
-  if (damage == Damage::statement) {  // others aren't concerned
+  if (damage == Damage::statement) {  // only this operation fails
     log::warning("store", "{}", cause.message);
     return cause;
   }
   cause.retry_after = std::chrono::ceil<std::chrono::seconds>(kPause);
   cause_ = cause;
   try_again_ = timers_.now() + kPause;
-  if (damage == Damage::full) {  // what is there can be read
+  if (damage == Damage::full) {  // reads still work
     log::warning("store", "{}", cause.message);
     return cause;
   }
@@ -121,7 +121,7 @@ Error Store::failed(const std::exception& failure, Damage damage) {
 
 Result<Store::File*> Store::file() {
   if (file_) return file_.get();
-  // A second time for one that was put aside.
+  // A second time after a rename.
   for (int times = 0; times < 2; ++times) {
     if (cause_ && timers_.now() < try_again_.load()) return std::unexpected(*cause_);
     try {
@@ -144,7 +144,7 @@ R Store::with_file(Work& work) {
   if (!opened) return std::unexpected(opened.error());
   try {
     R result = work(**opened);
-    kept_ = (*opened)->shelf.bytes();
+    kept_ = (*opened)->tables.bytes();
     return result;
   } catch (const std::exception& failure) {
     return std::unexpected(failed(failure, damage_of(failure)));
@@ -154,7 +154,7 @@ R Store::with_file(Work& work) {
 template <typename R, typename Work>
 async::Task<R> Store::ask(std::uint64_t bytes, Work work) {
   if (!has_room(bytes)) co_return fail(errc::busy, "too many reads and writes wait: retry later");
-  // Counted until it is done, not until its caller has gone on: who waited for it may ask for the room it had.
+  // Counted until the job is destroyed, before its caller resumes: the caller may use its place in the queue at once.
   auto job = [this, counted = Job(*this, bytes), work = std::move(work)]() mutable {
     const Job until_done = std::move(counted);
     return with_file<R>(work);
@@ -176,9 +176,9 @@ void Store::change(const Limits& limits) {
     limits_ = limits;
     if (!file_) return;
     auto work = [&](File& file) -> Result<> {
-      file.shelf.change(limits);
+      file.tables.change(limits);
       file.journal.change(limits);
-      file.shelf.tidy(now());
+      file.tables.tidy(now());
       file.journal.tidy(now());
       return {};
     };
@@ -189,7 +189,7 @@ void Store::change(const Limits& limits) {
 bool Store::finish_within(Millis limit) {
   auto done = std::make_shared<std::promise<void>>();
   const auto last = done->get_future();
-  // What waits is done before it.
+  // Jobs that wait are done before this one.
   thread_.post([this, done] {
     write_notes();
     file_.reset();
@@ -214,16 +214,16 @@ Result<Store::Place> Store::reserve() {
   return Place(*this);
 }
 
-// The job counts from here on, and its place no more.
+// From here on the job counts instead of its place.
 void Store::put(Place /*place*/, ResponseRow row) {
   const auto bytes = size_of(row);
-  post(bytes, [this, row = std::move(row)](File& file) { return file.shelf.put(row, now()); });
+  post(bytes, [this, row = std::move(row)](File& file) { return file.tables.put(row, now()); });
 }
 
 void Store::append(Place /*place*/, std::string owner, std::string conversation, std::vector<ItemRow> items) {
   const auto bytes = size_of(items);
   post(bytes, [this, owner = std::move(owner), id = std::move(conversation), items = std::move(items)](File& file) {
-    return file.shelf.add(owner, id, items, kAppended, now());
+    return file.tables.add(owner, id, items, kAppended, now());
   });
 }
 
@@ -234,7 +234,7 @@ void Store::note(ActivityRow row) {
     return;
   }
   notes_.push_back(std::move(row));
-  // Whoever comes first sees to it that they are written.
+  // The first row schedules the write.
   if (notes_.size() == 1) thread_.post_after(options_.gather, [this] { write_notes(); });
 }
 
@@ -266,20 +266,20 @@ void Store::capture(std::string request, std::int64_t ended, std::uint64_t bytes
 
 async::Task<Result<>> Store::put_now(ResponseRow row) {
   const auto bytes = size_of(row);
-  auto work = [this, row = std::move(row)](File& file) { return file.shelf.put(row, now()); };
+  auto work = [this, row = std::move(row)](File& file) { return file.tables.put(row, now()); };
   return ask<Result<>>(bytes, std::move(work));
 }
 
 async::Task<Result<ResponseRow>> Store::response(std::string owner, std::string id) {
   auto work = [this, owner = std::move(owner), id = std::move(id)](File& file) {
-    return file.shelf.response(owner, id, now());
+    return file.tables.response(owner, id, now());
   };
   return ask<Result<ResponseRow>>(0, std::move(work));
 }
 
 async::Task<Result<std::vector<ResponseRow>>> Store::chain(std::string owner, std::string id, ReadLimits limits) {
   auto work = [this, owner = std::move(owner), id = std::move(id), limits](File& file) {
-    return file.shelf.chain(owner, id, limits, now());
+    return file.tables.chain(owner, id, limits, now());
   };
   return ask<Result<std::vector<ResponseRow>>>(0, std::move(work));
 }
@@ -287,14 +287,14 @@ async::Task<Result<std::vector<ResponseRow>>> Store::chain(std::string owner, st
 async::Task<Result<std::vector<ResponseRow>>> Store::responses(std::string owner, std::vector<std::string> ids,
                                                                ReadLimits limits) {
   auto work = [this, owner = std::move(owner), ids = std::move(ids), limits](File& file) {
-    return file.shelf.responses(owner, ids, limits, now());
+    return file.tables.responses(owner, ids, limits, now());
   };
   return ask<Result<std::vector<ResponseRow>>>(0, std::move(work));
 }
 
 async::Task<Result<>> Store::erase_response(std::string owner, std::string id) {
   auto work = [this, owner = std::move(owner), id = std::move(id)](File& file) {
-    return file.shelf.erase_response(owner, id, now());
+    return file.tables.erase_response(owner, id, now());
   };
   return ask<Result<>>(0, std::move(work));
 }
@@ -302,14 +302,14 @@ async::Task<Result<>> Store::erase_response(std::string owner, std::string id) {
 async::Task<Result<>> Store::create(ConversationRow row, std::vector<ItemRow> items) {
   const auto bytes = row.metadata.size() + size_of(items);
   auto work = [this, row = std::move(row), items = std::move(items)](File& file) {
-    return file.shelf.create(row, items, now());
+    return file.tables.create(row, items, now());
   };
   return ask<Result<>>(bytes, std::move(work));
 }
 
 async::Task<Result<ConversationRow>> Store::conversation(std::string owner, std::string id) {
   auto work = [this, owner = std::move(owner), id = std::move(id)](File& file) {
-    return file.shelf.conversation(owner, id, now());
+    return file.tables.conversation(owner, id, now());
   };
   return ask<Result<ConversationRow>>(0, std::move(work));
 }
@@ -317,14 +317,14 @@ async::Task<Result<ConversationRow>> Store::conversation(std::string owner, std:
 async::Task<Result<ConversationRow>> Store::set_metadata(std::string owner, std::string id, std::string metadata) {
   const auto bytes = metadata.size();
   auto work = [this, owner = std::move(owner), id = std::move(id), metadata = std::move(metadata)](File& file) {
-    return file.shelf.set_metadata(owner, id, metadata, now());
+    return file.tables.set_metadata(owner, id, metadata, now());
   };
   return ask<Result<ConversationRow>>(bytes, std::move(work));
 }
 
 async::Task<Result<>> Store::erase_conversation(std::string owner, std::string id) {
   auto work = [this, owner = std::move(owner), id = std::move(id)](File& file) {
-    return file.shelf.erase_conversation(owner, id, now());
+    return file.tables.erase_conversation(owner, id, now());
   };
   return ask<Result<>>(0, std::move(work));
 }
@@ -332,35 +332,35 @@ async::Task<Result<>> Store::erase_conversation(std::string owner, std::string i
 async::Task<Result<>> Store::add(std::string owner, std::string id, std::vector<ItemRow> items, ReadLimits limits) {
   const auto bytes = size_of(items);
   auto work = [this, owner = std::move(owner), id = std::move(id), items = std::move(items), limits](File& file) {
-    return file.shelf.add(owner, id, items, limits, now());
+    return file.tables.add(owner, id, items, limits, now());
   };
   return ask<Result<>>(bytes, std::move(work));
 }
 
 async::Task<Result<ItemPage>> Store::items(std::string owner, std::string id, Page page) {
   auto work = [this, owner = std::move(owner), id = std::move(id), page = std::move(page)](File& file) {
-    return file.shelf.items(owner, id, page, now());
+    return file.tables.items(owner, id, page, now());
   };
   return ask<Result<ItemPage>>(0, std::move(work));
 }
 
 async::Task<Result<std::vector<ItemRow>>> Store::all_items(std::string owner, std::string id, ReadLimits limits) {
   auto work = [this, owner = std::move(owner), id = std::move(id), limits](File& file) {
-    return file.shelf.all_items(owner, id, limits, now());
+    return file.tables.all_items(owner, id, limits, now());
   };
   return ask<Result<std::vector<ItemRow>>>(0, std::move(work));
 }
 
 async::Task<Result<ItemRow>> Store::item(std::string owner, std::string id, std::string item) {
   auto work = [this, owner = std::move(owner), id = std::move(id), item = std::move(item)](File& file) {
-    return file.shelf.item(owner, id, item, now());
+    return file.tables.item(owner, id, item, now());
   };
   return ask<Result<ItemRow>>(0, std::move(work));
 }
 
 async::Task<Result<>> Store::erase_item(std::string owner, std::string id, std::string item) {
   auto work = [this, owner = std::move(owner), id = std::move(id), item = std::move(item)](File& file) {
-    return file.shelf.erase_item(owner, id, item, now());
+    return file.tables.erase_item(owner, id, item, now());
   };
   return ask<Result<>>(0, std::move(work));
 }
@@ -369,7 +369,7 @@ async::Task<Result<std::vector<ActivityRow>>> Store::activity(ActivityFilter fil
   auto work = [this, filter = std::move(filter)](File& file) -> Result<std::vector<ActivityRow>> {
     return file.journal.find(filter, now());
   };
-  // It comes behind them.
+  // This job runs after the write.
   if (has_room(0)) thread_.post([this] { write_notes(); });
   return ask<Result<std::vector<ActivityRow>>>(0, std::move(work));
 }

@@ -1,16 +1,15 @@
-// What outlives requests: stored responses and conversations, what requests have come to, and what some of them said,
-// in one SQLite file. Knows nothing of HTTP, and of documents only that they are text.
+// Data that outlives requests: stored responses and conversations, results of requests, and captured bodies of some, in
+// one SQLite file. Independent of HTTP; documents are texts.
 //
-// The file is used on a thread of its own, so that no loop waits for a disk. What goes to that thread is bounded in
-// number and in bytes, but for the texts of what has a Place. Where there is too much of it, rows of activity are lost,
-// and counted; what has to be kept asks for a Place first, so that it is refused before anything is done for it. Jobs
-// are done in the order of their asking: what was put is found by whoever asks afterwards.
+// Only the store's own thread uses the file, so that no loop waits for a disk. Its queue is bounded in number and
+// bytes, except for texts with a Place. If the queue is full, rows of activity are lost and counted. Data that must be
+// stored needs a Place first, so that a request fails before any work. Jobs run in the order of their calls, so a later
+// read finds an earlier write.
 //
-// A file that is broken is put aside and a new one begun. One that can't be used (another program has it, the disk is
-// full) is tried again later; until then what needs it is errc::unavailable, with the cause, and nothing else stands
-// still.
+// A damaged file is renamed and a new one created. An unusable file (locked by another program, disk full) is tried
+// again later; until then calls that need it fail with errc::unavailable and the cause.
 //
-// Methods may be called on any thread, tasks on any loop; who is cancelled doesn't wait for the disk.
+// Methods may be called on any thread, tasks on any loop. A cancelled caller doesn't wait for the disk.
 #pragma once
 
 #include <atomic>
@@ -41,30 +40,30 @@ struct StoreOptions {
   Limits limits = {};
   std::size_t max_waiting = 1'024;             // jobs
   std::uint64_t max_waiting_bytes = 64 << 20;  // of their texts
-  Millis gather = Millis(100);                 // how long rows of activity wait for others
-  std::int64_t max_pages = 0;                  // of the file, 4 KiB each; 0: as many as the disk has
+  Millis gather = Millis(100);                 // how long rows of activity are collected
+  std::int64_t max_pages = 0;                  // of the file, 4 KiB each; 0: no limit
 };
 
 struct StoreCounts {
   std::uint64_t waiting = 0, waiting_bytes = 0;
-  std::uint64_t lost_activity = 0;  // rows that there was no room for
+  std::uint64_t lost_activity = 0;  // rows and captures that exceeded a limit
   std::uint64_t failures = 0;       // of the file
   std::uint64_t kept_bytes = 0;     // of responses and conversations
 };
 
 class Store {
  public:
-  // The file is opened when it is first needed. `timers` must outlive the store.
+  // The file is opened at its first use. `timers` must outlive the store.
   Store(async::Timers& timers, StoreOptions options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   void change(const Limits& limits);
-  // Does what waits, for so long at most, and nothing after that. False: the disk gives no answer.
+  // Runs the queued jobs, at most for `limit`, then stops. False: the disk doesn't respond.
   bool finish_within(Millis limit);
 
-  // The right to put one thing.
+  // A reservation for one put().
   class Place {
    public:
     Place() = default;
@@ -84,14 +83,14 @@ class Store {
   };
   // Errors: busy; unavailable, if that is known.
   Result<Place> reserve();
-  // Nobody waits for it. What can't be kept is logged and counted.
+  // Returns at once. Failures are logged and counted.
   void put(Place place, ResponseRow row);
-  // Behind the last items of that conversation, if it is there.
+  // Appends items to the conversation, if it exists.
   void append(Place place, std::string owner, std::string conversation, std::vector<ItemRow> items);
-  // Rows are gathered for a moment and written together: one by one they would cost a busy server more than some of its
-  // requests do. Lost where `max_waiting` of them are gathered, which bounds what the log costs in a second.
+  // Rows are collected for a moment and written together: on a busy server, single writes would cost more than some
+  // requests. Rows beyond `max_waiting` are lost, which bounds the cost of the log.
   void note(ActivityRow row);
-  // Lost as well. `doc` makes the document, of so many bytes, on the store's thread.
+  // May be lost, too. `doc` makes the document, of `bytes` bytes, on the store's thread.
   void capture(std::string request, std::int64_t ended, std::uint64_t bytes,
                std::move_only_function<std::string()> doc);
 
@@ -99,7 +98,7 @@ class Store {
   async::Task<Result<>> put_now(ResponseRow row);
   async::Task<Result<ResponseRow>> response(std::string owner, std::string id);
   async::Task<Result<std::vector<ResponseRow>>> chain(std::string owner, std::string id, ReadLimits limits);
-  // Those of them that are there.
+  // The existing ones of them.
   async::Task<Result<std::vector<ResponseRow>>> responses(std::string owner, std::vector<std::string> ids,
                                                           ReadLimits limits);
   async::Task<Result<>> erase_response(std::string owner, std::string id);
@@ -121,21 +120,21 @@ class Store {
   struct File;
   class Job;
 
-  // Writes the rows that were gathered. On the thread.
+  // Writes the collected rows. On the thread.
   void write_notes();
   bool has_room(std::uint64_t bytes) const;
   std::int64_t now() const { return epoch_millis(timers_.wall_now()); }
-  // The file, opened if need be. On the thread.
+  // The file, opened if necessary. On the thread.
   Result<File*> file();
-  // Runs `work(File&)` and turns what the file throws into an error. On the thread.
+  // Runs `work(File&)` and converts exceptions of the file to errors. On the thread.
   template <typename R, typename Work>
   R with_file(Work& work);
-  // `bytes`: of the texts that it brings.
+  // `bytes`: of its texts.
   template <typename R, typename Work>
   async::Task<R> ask(std::uint64_t bytes, Work work);
   template <typename Work>
   void post(std::uint64_t bytes, Work work);
-  // statement: of one question alone.
+  // statement: only one operation fails.
   enum class Damage { none, statement, full, broken };
   Error failed(const std::exception& failure, Damage damage);
   static Damage damage_of(const std::exception& failure);
@@ -146,7 +145,7 @@ class Store {
   std::vector<ActivityRow> notes_;
   std::unique_ptr<File> file_;  // on the thread
   Limits limits_;               // on the thread
-  std::optional<Error> cause_;  // why there is none, on the thread
+  std::optional<Error> cause_;  // why there is no file, on the thread
   std::atomic<MonoTime> try_again_{MonoTime::min()};
   std::atomic<std::uint64_t> waiting_ = 0, waiting_bytes_ = 0, lost_ = 0, failures_ = 0, kept_ = 0;
   async::ThreadPool thread_{1};

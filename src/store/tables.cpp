@@ -10,9 +10,9 @@
 namespace corral::store {
 namespace {
 
-// What a row costs beside its texts.
+// Bytes of a row in addition to its texts.
 constexpr std::int64_t kRowBytes = 512, kItemBytes = 128;
-// Between them and all others one alone may have no more than this part of all.
+// One response or conversation may have at most this part of the limit.
 constexpr std::uint64_t kLargestPart = 4;
 
 std::int64_t size_of(const ResponseRow& row) {
@@ -27,7 +27,7 @@ std::int64_t size_of(const std::vector<ItemRow>& items) {
   return all;
 }
 
-// For messages: an id is whatever a client wrote.
+// For messages: an id is any text of a client.
 std::string shown(std::string_view id) { return fmt::format("'{}'{}", id.substr(0, 100), id.size() > 100 ? "…" : ""); }
 
 std::unexpected<Error> missing(std::string_view what, std::string_view id) {
@@ -114,7 +114,7 @@ Result<std::vector<ResponseRow>> Tables::chain(std::string_view owner, std::stri
   std::uint64_t bytes = 0;
   std::string next(id);
   while (!next.empty()) {
-    // A ring can't come about by our own ids, but costs no more than this.
+    // Our own ids can't form a cycle; if they did, this limit would end it.
     if (all.size() >= limits.rows) return std::unexpected(too_many(id, limits.rows, "responses"));
     auto row = response(owner, next, now);
     if (!row && !all.empty()) {
@@ -315,7 +315,7 @@ void Tables::evict_one() {
         "SELECT * FROM (SELECT id, bytes, used, 0 FROM conversations WHERE owner = ? ORDER BY used LIMIT 1) "
         "ORDER BY 3 LIMIT 1",
         owner, owner);
-    if (!rows.next()) return booked(owner, -most->second);  // can't be; better counted anew than for ever
+    if (!rows.next()) return booked(owner, -most->second);  // can't happen; counting anew avoids an endless loop
     id = rows.text(0);
     bytes = rows.number(1);
     table = rows.number(3) == 1 ? "responses" : "conversations";

@@ -1,6 +1,6 @@
 // Responses and conversations in the file. Internal to store/; on its thread.
 //
-// When there is more than may be, the oldest goes of whoever has the most: who keeps much pushes out nobody else's.
+// Beyond the limit, the oldest data of the owner with the most data is deleted, so an owner evicts only its own.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,21 @@
 
 namespace corral::store {
 
-// Each takes the time, `now`. Errors: errc::not_found, and those said. Throws Failure.
+// All functions take the time, `now`. Errors: errc::not_found, and those listed. Throws Failure.
 class Tables {
  public:
-  // What was under way when the program ended is interrupted from now on.
+  // Sets the status of unfinished responses of an ended program to interrupted.
   Tables(Database& database, const Limits& limits);
   void change(const Limits& limits) { limits_ = limits; }
 
-  // Replaces one of the same id and owner; of another owner it stays. errc::too_large: it alone is more than may be.
+  // Replaces a row of the same id and owner; a row of another owner stays. errc::too_large: above the limit for one
+  // response.
   Result<> put(const ResponseRow& row, std::int64_t now);
   Result<ResponseRow> response(std::string_view owner, std::string_view id, std::int64_t now);
-  // That one and those that it goes on from, oldest first. errc::too_long, too_large; not_found names the one missing.
+  // The response and those that it continues, oldest first. errc::too_long, too_large; not_found names the missing one.
   Result<std::vector<ResponseRow>> chain(std::string_view owner, std::string_view id, ReadLimits limits,
                                          std::int64_t now);
-  // Those that are there. errc::too_large.
+  // The existing ones. errc::too_large.
   Result<std::vector<ResponseRow>> responses(std::string_view owner, const std::vector<std::string>& ids,
                                              ReadLimits limits, std::int64_t now);
   Result<> erase_response(std::string_view owner, std::string_view id, std::int64_t now);
@@ -38,17 +39,17 @@ class Tables {
   Result<ConversationRow> set_metadata(std::string_view owner, std::string_view id, std::string_view metadata,
                                        std::int64_t now);
   Result<> erase_conversation(std::string_view owner, std::string_view id, std::int64_t now);
-  // errc::too_long: it would have more items than may be read.
+  // errc::too_long: it would exceed the limit of items.
   Result<> add(std::string_view owner, std::string_view id, const std::vector<ItemRow>& items, ReadLimits limits,
                std::int64_t now);
   Result<ItemPage> items(std::string_view owner, std::string_view id, const Page& page, std::int64_t now);
-  // All of them, oldest first. errc::too_long, too_large.
+  // All items, oldest first. errc::too_long, too_large.
   Result<std::vector<ItemRow>> all_items(std::string_view owner, std::string_view id, ReadLimits limits,
                                          std::int64_t now);
   Result<ItemRow> item(std::string_view owner, std::string_view id, std::string_view item, std::int64_t now);
   Result<> erase_item(std::string_view owner, std::string_view id, std::string_view item, std::int64_t now);
 
-  // What is too old, or too much, goes.
+  // Deletes data that is too old or too much.
   void tidy(std::int64_t now);
   std::uint64_t bytes() const { return bytes_; }
 

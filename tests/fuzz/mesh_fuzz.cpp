@@ -116,13 +116,13 @@ void read_page(std::string_view bytes) {
   must(one->models.size() <= kNodeStateLimits.models && one->serving.size() <= kNodeStateLimits.serving);
   std::vector<KnownNode> nodes(3);
   nodes[0].reach = Reach::own;
-  nodes[0].said = std::make_shared<const NodeState>();
+  nodes[0].node_state = std::make_shared<const NodeState>();
   nodes[1].id.bytes[0] = 1;
   nodes[1].reach = Reach::linked;
-  nodes[1].said = std::make_shared<const NodeState>(rounded(*one));
+  nodes[1].node_state = std::make_shared<const NodeState>(rounded(*one));
   nodes[2].id.bytes[0] = 2;
   nodes[2].reach = other ? Reach::linked : Reach::away;
-  if (other) nodes[2].said = std::make_shared<const NodeState>(*other);
+  if (other) nodes[2].node_state = std::make_shared<const NodeState>(*other);
   const auto catalog = make_catalog(nodes);
   for (const auto& model : catalog->models()) {
     must(catalog->find(model.name).model == &model);

@@ -78,12 +78,12 @@ void check_kept(const std::string& body, const std::string& earlier) {
   // What is kept has been looked at when it came.
   const bool fine = is_json(earlier) && protocol::check(R"({"input":)" + earlier + "}", protocol::responses_fields());
   if (fine) before.earlier = {earlier};
-  for (const auto& item : first->wish->references) before.items[item] = R"({"role":"assistant","content":"kept"})";
+  for (const auto& item : first->storage->references) before.items[item] = R"({"role":"assistant","content":"kept"})";
   const auto asked = read_response_on(body, before);
   if (!asked) return must(!asked.error().message.empty());
   must(protocol::check(asked->body, protocol::chat_fields()).has_value());
-  must(asked->wish->input.empty() || is_json(asked->wish->input));
-  for (const auto& item : items_in(asked->wish->input)) must(is_json(item.doc) && !item.id.empty());
+  must(asked->storage->input.empty() || is_json(asked->storage->input));
+  for (const auto& item : items_in(asked->storage->input)) must(is_json(item.doc) && !item.id.empty());
   must(is_json(response_document(*asked, "queued")));
 }
 

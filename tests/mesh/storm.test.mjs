@@ -18,7 +18,7 @@ const seconds = Number(process.env.CORRAL_MESH_SECONDS ?? 120);
 const seed = Number(process.env.CORRAL_MESH_SEED ?? 1);
 const kCalm = 5; // s before it begins
 const kCheckerEnds = 150_000; // ms: an idle process that checks requests ends after one to two minutes (router/instances/request_checks.cpp)
-// A request waits for a group 90 s at most (fleet/requests/split_lender.cpp) and for a load 60 s (router/options/model_options.cpp); the rest is
+// A request waits for a group 90 s at most (fleet/requests/split_lease_provider.cpp) and for a load 60 s (router/options/model_options.cpp); the rest is
 // for what comes before: 5 s for a plan, and a load for others that it stands behind.
 const kHung = 180_000; // ms
 const kGlance = 5_000; // ms that a node may take to say how it is

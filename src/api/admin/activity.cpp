@@ -1,4 +1,4 @@
-// What requests have come to: GET activity, GET activity/{id}/capture.
+// Results of ended requests: GET activity, GET activity/{id}/capture.
 #include <algorithm>
 #include <map>
 
@@ -17,7 +17,7 @@ constexpr std::int64_t kMax = 1'000, kUsual = 100;
 constexpr int kMaxPages = 20;
 constexpr std::size_t kLongestFilter = 256;
 
-// What is asked for; the store knows all but how a request ended.
+// The filters of a request. The store applies all but those about the end of requests.
 struct Wanted {
   store::ActivityFilter filter;
   std::size_t limit = 100;
@@ -48,7 +48,7 @@ std::string text_of(std::string_view query, std::string_view name) {
   return http::query_value(query, name).value_or("").substr(0, kLongestFilter);
 }
 
-// By identifier, as people call them.
+// Key names by identifier.
 using Names = std::map<std::string, std::string, std::less<>>;
 Names key_names(const ApiContext& context) {
   Names names;
@@ -89,10 +89,10 @@ Result<Wanted> wanted_of(std::string_view query, const http::Caller& caller, con
 
 struct Found {
   std::vector<store::ActivityRow> rows;
-  std::optional<std::int64_t> next;  // older ones have lower numbers; none: there are none
+  std::optional<std::int64_t> next;  // older ones have lower numbers; nothing: no more rows
 };
 
-// Looks through so many pages at most; `next` is where to go on.
+// Searches a limited number of pages; `next` is where to continue.
 async::Task<Result<Found>> find(store::Store& store, Wanted wanted) {
   Found found;
   if (wanted.limit == 0) co_return found;

@@ -56,7 +56,7 @@ void write_split(json::Writer& out, const fleet::MeshView& view, const mesh::Spl
   plan.context > 0 ? out.value(plan.context) : out.null();
 }
 
-// Tokens that the model has at that node now; 0: none, or not known.
+// Context of the model at that node now, in tokens; 0: none or unknown.
 std::uint64_t context_at(const mesh::MeshModel& model, const mesh::NodeId& node) {
   const auto copy = std::ranges::find_if(model.copies, [&](const auto& one) { return one.node->id == node; });
   return copy != model.copies.end() && copy->serving != nullptr ? copy->serving->context : 0;
@@ -67,7 +67,7 @@ void write_lack(json::Writer& out, const fleet::MeshView& view, const mesh::Unse
   out.field("need_bytes", lack.need).field("have_bytes", lack.have).field("why", lack.why).end_object();
 }
 
-// All lines, or those about one model.
+// All lines, or the lines about one model.
 void write_lines(json::Writer& out, const fleet::MeshView& view, const std::optional<ContentKey>& only) {
   static const mesh::Allocation kNone;
   const auto& lines = view.allotment && view.catalog ? view.allotment->allocation : kNone;
@@ -137,8 +137,8 @@ void write_plan_of(json::Writer& out, const fleet::MeshView& view, const mesh::M
   write_lines(out, view, model.content);
   out.key("groups").begin_array();
   for (const auto& node : view.catalog->nodes()) {
-    if (!node.said || !mesh::is_routable(node.reach)) continue;
-    for (const auto& group : node.said->groups)
+    if (!node.node_state || !mesh::is_routable(node.reach)) continue;
+    for (const auto& group : node.node_state->groups)
       if (group.model == model.content) write_group(out, view, node.id, group, context_at(model, node.id));
   }
   out.end_array().key("foretold");
@@ -164,8 +164,8 @@ void write_reasons(json::Writer& out, const fleet::MeshView& view, const mesh::M
     tell(lines.unsplit);
   }
   for (const auto& node : view.catalog->nodes()) {
-    if (!node.said || !mesh::is_routable(node.reach)) continue;
-    for (const auto& group : node.said->groups)
+    if (!node.node_state || !mesh::is_routable(node.reach)) continue;
+    for (const auto& group : node.node_state->groups)
       if (group.model == model.content && !group.refusal.empty()) out.value(group.refusal);
   }
   out.end_array();

@@ -22,8 +22,7 @@ async::Task<std::optional<std::string>> ask(router::Resident child, std::string 
   co_return text ? std::optional(std::move(*text)) : std::nullopt;
 }
 
-// The process's object stays as long as `child` refers to it, and the place for the answer as long as somebody fills
-// it.
+// `child` keeps the process's object alive, `answers` the place for the answer.
 async::Task<void> ask_in_time(async::Timers& timers, router::Resident child, std::string path, Millis patience,
                               Answers answers, std::size_t place) {
   auto asking = ask(std::move(child), std::move(path));
@@ -47,7 +46,7 @@ async::Task<std::vector<ChildAnswer>> ask_all(ApiContext& context, std::vector<r
 
 namespace {
 
-// Whole, so that nothing of it comes from a process that is about to go.
+// Reads the whole answer, so that it doesn't depend on a process that is about to stop.
 async::Task<Result<http::Response>> exchange(router::Resident child, http::RequestHead head, std::string body) {
   const auto executor = co_await async::asio::this_coro::executor;
   auto answer = co_await child.target(executor).send(head, body);

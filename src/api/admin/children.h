@@ -1,4 +1,4 @@
-// Asks the processes of all models in memory the same thing at the same time.
+// Sends the same request to the engine processes of all models in memory, in parallel.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@ namespace corral::api {
 
 struct ChildAnswer {
   ModelName model;
-  std::optional<std::string> text;  // nothing: no good answer in time
+  std::optional<std::string> text;  // nothing: no valid answer in time
 };
 
-// GET `path` of each, in the order of their loading. Takes no longer than the slowest answer or `patience`, however
-// many hang; loads, wakes and keeps nothing.
+// GET `path` of each, in the order of their loads. Takes at most `patience`, even if processes hang. Loads, wakes and
+// keeps nothing.
 async::Task<std::vector<ChildAnswer>> ask_children(ApiContext& context, std::string path, Millis patience);
 
-// The same of one; nothing: it isn't in memory.
+// The same for one model; nothing: it isn't in memory.
 async::Task<std::optional<ChildAnswer>> ask_child(ApiContext& context, ModelName model, std::string path,
                                                   Millis patience);
 
-// Sends one of them a request, and gives whatever it answers. Errors: residency::errc::not_loaded,
-// router::errc::backend_unreachable (also where it takes longer than `patience`).
+// Sends a request to the process of one model, and returns its answer. Errors: residency::errc::not_loaded,
+// router::errc::backend_unreachable (also after `patience`).
 async::Task<Result<http::Response>> send_child(ApiContext& context, ModelName model, http::RequestHead head,
                                                std::string body, Millis patience);
 

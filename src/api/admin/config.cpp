@@ -57,7 +57,7 @@ async::Task<http::Response> defaults() {
   co_return answer(rows);
 }
 
-// Who may come in, and where files are, isn't for everybody who reaches an open server.
+// On an open server, settings of access and of folders need the right of an owner.
 Result<> check_rights(const http::Caller& caller, const config::SetValues& values) {
   if (has(caller, kOwner)) return {};
   for (const auto& [key, value] : values) {
@@ -88,7 +88,7 @@ async::Task<http::Response> set(ApiContext& context, http::Request request) {
   if (!values) co_return dialects::error_response(values.error());
   if (const auto may = check_rights(request.caller, *values); !may) co_return dialects::error_response(may.error());
   if (const auto args = values->find("llamacpp_args"); args != values->end() && args->second.is_string()) {
-    // What is wrong with the flags themselves the settings say.
+    // The settings report errors in the flags themselves.
     config::LoadOptions named;
     named.llamacpp_args = std::string(args->second.get_string());
     if (context.files) {

@@ -1,21 +1,20 @@
-// GET events: everything that changes in memory, as it changes. First comes a snapshot with health's members, then one
-// event for each change; a reader that is too slow for them gets another snapshot.
+// GET events: changes of models in memory. First comes a snapshot with health's members, then one event for each
+// change; a reader that is too slow gets another snapshot.
 //
-//   snapshot   all of health that concerns models
-//   server     a model's process went from one state to another, or its requests became more or fewer
+//   snapshot   all members of health about models
+//   server     an instance changed its state or its number of requests
 //   load       started, progress, finished, failed or aborted
-//   queue      who waits to be loaded, all of it
+//   queue      the whole load queue
 //   pin        a model was pinned or unpinned
 //   settings   limits changed
-//   shutdown   the last one
-//   others     what other parts of the program tell, under their names (router/core/event_source.h); a snapshot has a
-//   member
-//              of that name
+//   shutdown   the last event
+//   others     events of other parts of the program, by their names (router/core/event_source.h); a snapshot has a
+//              member of that name
 //
-// No more than max_event_readers at once: one costs little, but each change is written out for each of them.
+// At most max_event_readers at once: a reader costs little memory, but each change is written for each of them.
 //
-// ?view=snapshots sends snapshots only: one when something changed, at most ten a second, and one each second anyway,
-// for who shows the whole at all times.
+// ?view=snapshots sends snapshots only: after changes, at most ten a second, and one each second in any case, for
+// clients that always show the whole state.
 #include "api/admin/health.h"
 #include "api/errors.h"
 #include "api/reader_places.h"
@@ -27,12 +26,12 @@
 namespace corral::api {
 namespace {
 
-// A comment goes out after so much silence, so that nobody in between takes the connection for dead.
+// Sends a comment after this time without an event, so that no proxy drops the connection.
 constexpr Millis kKeepAlive{15'000};
 constexpr Millis kSnapshotInterval{1'000};
 constexpr Millis kShortestInterval{100};
 
-// Writes the members of one event into an open object and says what it is called.
+// Writes the members of one event into an open object and returns its name.
 struct EventWriter {
   json::Writer& out;
 
@@ -119,7 +118,7 @@ class EventFeed final : public http::BodySource {
   bool ended_ = false;
 };
 
-// Snapshots, whenever something changed and now and then.
+// Snapshots: after changes, and from time to time.
 class SnapshotFeed final : public http::BodySource {
  public:
   SnapshotFeed(ApiContext& context, std::shared_ptr<void> place)

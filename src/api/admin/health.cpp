@@ -1,4 +1,4 @@
-// What is in memory and why: health, live, stats.
+// Models in memory: health, live, stats.
 #include "api/admin/health.h"
 
 #include "api/admin/mesh_json.h"
@@ -45,7 +45,7 @@ void write_server(json::Writer& out, const router::InstanceReport& instance) {
   out.end_array().end_object();
 }
 
-// Of the servers that count as loaded, or of those that have been told to end and still occupy memory.
+// Of the instances that count as loaded, or of those that are stopping and still occupy memory.
 void write_servers(json::Writer& out, const char* name, const router::Report& report, bool resident) {
   out.key(name).begin_array();
   for (const auto& instance : report.instances) {
@@ -54,7 +54,7 @@ void write_servers(json::Writer& out, const char* name, const router::Report& re
   out.end_array();
 }
 
-// Parts of other nodes' models: nobody can ask them, so they stand apart.
+// Shares of other nodes' models. Clients can't use them, so they have their own list.
 void write_shares(json::Writer& out, const router::Report& report) {
   out.key("shares").begin_array();
   for (const auto& [instance, of] : report.shares) {
@@ -82,7 +82,7 @@ void write_loading(json::Writer& out, const router::Report& report) {
   out.field("lent", loading.lent).field("aborting", loading.aborting).end_object();
 }
 
-// What other machines of the mesh have loaded here.
+// Models that other nodes of the mesh have loaded here.
 void write_lent(json::Writer& out, const residency::Snapshot& snapshot) {
   std::size_t models = 0;
   for (const auto count : snapshot.lent) models += count;
@@ -137,7 +137,7 @@ void write_residency(json::Writer& out, const router::Report& report) {
 
 namespace {
 
-// Only where there is one: then it is news.
+// Only if this node is in a mesh.
 void write_mesh_of(json::Writer& out, const fleet::MeshView& view) {
   if (view.phase == fleet::MeshPhase::none) return;
   out.key("mesh").begin_object().field("status", fleet::name_of(view.phase));
@@ -188,7 +188,7 @@ async::Task<http::Response> stats(ApiContext& context) {
 
 void add_health(std::vector<http::Route>& routes, ApiContext& context) {
   const http::RouteHandler on_health = [&context](http::Request, http::PathParams) { return health(context); };
-  // As llama-server tells it, for who waits until that has its model.
+  // In llama-server's form, for clients that wait until the server has its model.
   const http::RouteHandler on_root = [&context, on_health](http::Request request, http::PathParams params) {
     return context.given_is_loading.load() ? still_loading() : on_health(std::move(request), std::move(params));
   };

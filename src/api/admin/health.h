@@ -1,4 +1,4 @@
-// The parts of health's answer that others show too. Each writes members of an object that is open.
+// The parts of health's answer that other routes show too. Each function writes members into an open object.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace corral::api {
 
-// Everything about what is in memory, loads, waits and is pinned: "model_loaded" to "load_queue". A model is in
-// "all_models_loaded", at most once, until its process is told to end; that process is then in "stopping". Parts of
-// other nodes' models are in "shares" and nowhere else.
+// All about models in memory, loads, queues and pins: "model_loaded" to "load_queue". A model is in
+// "all_models_loaded", at most once, until its process is asked to stop; then that process is in "stopping". Shares of
+// other nodes' models are in "shares" only.
 void write_residency(json::Writer& out, const router::Report& report);
 // "max_models".
 void write_limits(json::Writer& out, const residency::Limits& limits);

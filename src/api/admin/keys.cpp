@@ -1,5 +1,5 @@
-// The keys of the server's clients: GET /internal/keys, POST /internal/keys (tells the new key, this one time),
-// DELETE /internal/keys/{id}. Only for an admin who has shown a key; the first one is made by `corral key create`.
+// The keys of the server's clients: GET /internal/keys, POST /internal/keys (the only answer with the new key), DELETE
+// /internal/keys/{id}. Only for an admin with a key; `corral key create` makes the first key.
 #include "api/load_body.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"

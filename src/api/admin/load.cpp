@@ -1,5 +1,5 @@
-// Loading and unloading by hand: POST load (with progress, if wanted), POST estimate, POST unload,
-// POST /internal/pin.
+// Loads and unloads by user order: POST load (with progress on request), POST estimate, POST unload, POST
+// /internal/pin.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -73,7 +73,7 @@ std::string far_body(const fleet::RemoteModel& model, const std::vector<std::str
   return body;
 }
 
-// With what it has come to, which may not be what somebody thought who asked for it.
+// With the options in effect, which may differ from the requested ones.
 async::Task<std::string> loaded_body(ApiContext& context, backends::ModelPtr model) {
   if (const auto* far = fleet::as_remote_model(*model)) co_return far_body(*far, {});
   const std::vector<backends::ModelPtr> one = {model};
@@ -90,7 +90,7 @@ async::Task<std::string> loaded_body(ApiContext& context, backends::ModelPtr mod
   co_return body;
 }
 
-// Of a load alone: what would be loaded where else has no other nodes.
+// Only for load: in other commands a choice of nodes has no meaning.
 const protocol::FieldTable& fields_with_split() {
   static const auto fields = [] {
     std::vector<Field> all(load_fields().fields().begin(), load_fields().fields().end());
@@ -107,10 +107,10 @@ const protocol::FieldTable& fields_with_split() {
 
 using Loading = async::SpawnedTask<Result<bool>>;
 
-// The load as events: progress until it ends, then complete or error. Dropping them gives the load up.
+// The load as events: progress until it ends, then complete or error. Destroying them cancels the load.
 class LoadEvents final : public http::BodySource {
  public:
-  // `split`: the load is one over several nodes.
+  // `split`: the load is over several nodes.
   LoadEvents(ApiContext& context, backends::ModelPtr model, std::shared_ptr<SplitLoad> split,
              std::unique_ptr<Loading> loading)
       : context_(context), model_(std::move(model)), split_(std::move(split)), loading_(std::move(loading)) {}
@@ -156,7 +156,7 @@ class LoadEvents final : public http::BodySource {
   bool waited_ = false;
 };
 
-// The load as one of the requests under way, which can be cancelled by their id.
+// The load as a listed request, which can be cancelled by its id.
 async::Task<Result<bool>> cancellable(ApiContext& context, RequestId id, std::string owner, backends::ModelPtr model,
                                       bool streams, async::Task<Result<bool>> load) {
   const auto executor = co_await async::asio::this_coro::executor;
@@ -171,7 +171,7 @@ async::Task<Result<bool>> cancellable(ApiContext& context, RequestId id, std::st
   co_return co_await std::move(loading);
 }
 
-// A load that is refused at once has a status; one that takes its time is told as it goes.
+// An early error has its own HTTP status; later progress and errors are events.
 async::Task<http::Response> load_streamed(ApiContext& context, backends::ModelPtr model,
                                           std::shared_ptr<SplitLoad> split, async::Task<Result<bool>> task) {
   const auto executor = co_await async::asio::this_coro::executor;
@@ -194,12 +194,12 @@ bool flag(json::View body, std::string_view name) {
   return found.found() && found.as_bool();
 }
 
-// Whoever loads before asking may ask.
-http::Response load_far(const fleet::RemoteModel& model, bool wishes, bool streams) {
+// Clients that load a model before they use it may continue: the first request loads it.
+http::Response load_far(const fleet::RemoteModel& model, bool has_options, bool streams) {
   const auto places = fmt::format("{}", fmt::join(model.at, ", "));
   std::vector<std::string> warnings = {
       fmt::format("'{}' is at {}, which loads it at the first request", model.name.value(), places)};
-  if (wishes)
+  if (has_options)
     warnings.push_back(fmt::format("options, 'pinned' and 'save_options' have no effect here: set them at {}", places));
   auto body = far_body(model, warnings);
   if (!streams) return http::Response::json(200, std::move(body));
@@ -208,13 +208,13 @@ http::Response load_far(const fleet::RemoteModel& model, bool wishes, bool strea
   return response;
 }
 
-// Waits for it: the object lives as long as the task.
+// Waits for the load; the object lives as long as the task.
 async::Task<Result<bool>> run_split(std::shared_ptr<SplitLoad> split) { co_return co_await split->run(); }
 
-// Over several nodes. How each loads its part is up to the one that hosts it.
+// Loads over several nodes. The host decides how each node loads its share.
 async::Task<http::Response> load_split(ApiContext& context, http::Request& request, json::View body,
-                                       backends::ModelPtr model, bool wishes) {
-  if (wishes) {
+                                       backends::ModelPtr model, bool has_options) {
+  if (has_options) {
     const Error error =
         Error(make_error_code(protocol::errc::unsupported_value),
               "'split' cannot be combined with other options: the host loads the model with the options saved there",
@@ -239,17 +239,17 @@ async::Task<http::Response> load_split(ApiContext& context, http::Request& reque
 async::Task<http::Response> load_found(ApiContext& context, http::Request request, json::Peek peek,
                                        backends::ModelPtr model) {
   const auto body = peek.root();
-  auto options = co_await allowed_wish_of(context, request.caller, body);
+  auto options = co_await allowed_patch_of(context, request.caller, body);
   if (!options) co_return dialects::error_response(options.error());
   std::optional<bool> pin;
   if (const auto pinned = body.find("pinned"); pinned.found() && !pinned.is_null()) pin = pinned.as_bool();
-  const bool wishes = options->set != config::LoadOptions() || pin || flag(body, "save_options");
+  const bool has_options = options->set != config::LoadOptions() || pin || flag(body, "save_options");
   if (body.find("split").is_array()) {
-    auto splitting = load_split(context, request, body, model, wishes);
+    auto splitting = load_split(context, request, body, model, has_options);
     co_return co_await std::move(splitting);
   }
   if (const auto* far = fleet::as_remote_model(*model)) {
-    co_return load_far(*far, wishes, flag(body, "stream"));
+    co_return load_far(*far, has_options, flag(body, "stream"));
   }
   auto task = cancellable(context, request.id, request.caller.key, model, flag(body, "stream"),
                           context.router.load(model, std::move(*options), pin, flag(body, "save_options")));
@@ -280,7 +280,7 @@ async::Task<http::Response> load(ApiContext& context, http::Request request) {
   co_return co_await std::move(answering);
 }
 
-// What load with this body would take; nothing is loaded.
+// The memory that load with this body needs; nothing is loaded.
 async::Task<http::Response> estimate(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, load_fields());
   if (!peek) co_return dialects::error_response(peek.error());
@@ -288,7 +288,7 @@ async::Task<http::Response> estimate(ApiContext& context, http::Request request)
   if (!spelling) co_return dialects::error_response(spelling.error());
   const auto model = co_await named_model(context, peek->root(), find_own_model);
   if (!model) co_return dialects::error_response(model.error());
-  auto options = co_await allowed_wish_of(context, request.caller, peek->root());
+  auto options = co_await allowed_patch_of(context, request.caller, peek->root());
   if (!options) co_return dialects::error_response(options.error());
   const auto estimated = co_await context.router.estimate(*model, std::move(*options));
   if (!estimated) co_return dialects::error_response(estimated.error());
@@ -306,7 +306,7 @@ void write_names(json::Writer& out, std::string_view key, const std::vector<Mode
   out.end_array();
 }
 
-// A body that names no model unloads all of them: a member that means nothing may well be a name that was misspelt.
+// A body without a model name unloads all models, so an unknown member is an error: it may be a misspelt name.
 Result<> means_all(json::View body) {
   Result<> fine;
   body.each_member([&](std::string_view name, json::View) {
@@ -327,8 +327,7 @@ async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   json::Writer out(body);
   out.begin_object().field("status", "success");
   if (!name.empty()) {
-    // A client may use any of a model's names; one that is on no disk any more is still known by the name it was loaded
-    // as.
+    // A client may use any name of a model. A model that is no longer on disk is found by the name of its load.
     if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
     const auto unloaded = co_await context.router.unload(ModelName(name));
     if (!unloaded) co_return dialects::error_response(unloaded.error());
@@ -367,7 +366,7 @@ async::Task<http::Response> pin(ApiContext& context, http::Request request) {
   if (!done) {
     const auto known = co_await find_own_model(context, name);
     auto response = dialects::error_response(known ? done.error() : known.error());
-    // Not loaded is a bad request here, as clients of this endpoint expect.
+    // 400 for a model that isn't loaded, as clients of this endpoint expect.
     if (response.head.status == 404 || known) response.head.status = 400;
     co_return response;
   }

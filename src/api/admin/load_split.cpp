@@ -17,7 +17,7 @@ bool is_over(const mesh::GroupReport& group, const std::vector<mesh::NodeId>& no
   return held == nodes;
 }
 
-// What is in memory of it here is of a group, not its owner's alone.
+// Whether this node's part of the model in memory belongs to a group, not to a local load.
 bool is_group_here(const fleet::MeshView& view, const mesh::ContentKey& model) {
   return std::ranges::any_of(view.groups, [&](const fleet::GroupView& group) {
     return group.content == model && group.status != "waiting" && group.status != "claiming";
@@ -31,7 +31,7 @@ bool is_ready_here(const fleet::MeshView& view, const mesh::ContentKey& model) {
 
 }  // namespace
 
-// A node that has just come, or started, hasn't told yet what it has, nor how it is called.
+// The node state of a new node lacks its models and its name at first.
 async::Task<Result<fleet::Node::Split>> SplitLoad::order() {
   const auto last = context_.timers.now() + kFirstWords;
   while (true) {
@@ -39,7 +39,7 @@ async::Task<Result<fleet::Node::Split>> SplitLoad::order() {
     auto split = co_await std::move(ordering);
     const auto view = context_.node->view();
     const bool unnamed =
-        std::ranges::any_of(view->nodes, [&](const auto& node) { return node.id != view->self && !node.said; });
+        std::ranges::any_of(view->nodes, [&](const auto& node) { return node.id != view->self && !node.node_state; });
     const bool may_change = !split && (split.error().code == fleet::errc::nowhere ||
                                        (split.error().code == fleet::errc::node_not_found && unnamed));
     if (!may_change || context_.timers.now() >= last) co_return split;
@@ -56,7 +56,7 @@ async::Task<Result<bool>> SplitLoad::run() {
     if (error.param.empty() || error.param == "node") error.param = "split";
     co_return std::unexpected(std::move(error));
   }
-  // What its owner has alone in memory here makes room for it.
+  // If this node is the host, its own load of the model is unloaded to free memory for the group.
   const auto now = context_.node->view();
   if (!fleet::is_remote(*model_) && split->host == now->self && !is_group_here(*now, split->model)) {
     const auto report = co_await context_.router.report();
@@ -85,18 +85,18 @@ std::optional<Result<bool>> SplitLoad::look(const fleet::Node::Split& split) {
   std::string trouble;
   const auto* host = view->catalog->node(split.host);
   const mesh::GroupReport* group = nullptr;
-  if (host == nullptr || !host->said || !mesh::is_routable(host->reach)) {
+  if (host == nullptr || !host->node_state || !mesh::is_routable(host->reach)) {
     trouble = "the host of the split is not reachable";
   } else {
-    const auto at = std::ranges::find(host->said->groups, split.model, &mesh::GroupReport::model);
-    // One that stands over others has still to be made anew.
-    if (at != host->said->groups.end() && is_over(*at, split.nodes)) group = &*at;
+    const auto at = std::ranges::find(host->node_state->groups, split.model, &mesh::GroupReport::model);
+    // A group over other nodes has yet to be replaced.
+    if (at != host->node_state->groups.end() && is_over(*at, split.nodes)) group = &*at;
   }
   progress_.stage = "waiting";
   forgotten_ = false;
   if (group != nullptr) {
-    // One that has just been unloaded is told for a moment still: what nodes say has a pace. Of its own groups a node
-    // knows.
+    // A group that was just unloaded is still in node states for a moment, because these are published with delay. A
+    // node knows its own groups at once.
     const bool stands = group->stage == mesh::GroupStage::standing && group->running &&
                         (split.host != view->self || is_ready_here(*view, split.model));
     if (stands && looked_) return Result<bool>(true);
@@ -108,10 +108,10 @@ std::optional<Result<bool>> SplitLoad::look(const fleet::Node::Split& split) {
       const auto lack = std::ranges::find(*lacks, split.model, &mesh::Unserved::model);
       if (lack != lacks->end()) trouble = lack->why;
     }
-    forgotten_ = std::ranges::none_of(host->said->split_orders, [&](const mesh::SplitOrder& order) {
+    forgotten_ = std::ranges::none_of(host->node_state->split_orders, [&](const mesh::SplitOrder& order) {
       return order.model == split.model && order.nodes == split.nodes;
     });
-    if (forgotten_) trouble = fmt::format("the host {} was restarted, or got another order", host->said->name);
+    if (forgotten_) trouble = fmt::format("the host {} was restarted, or got another order", host->node_state->name);
   }
   const auto now = context_.timers.now();
   if (trouble.empty()) {

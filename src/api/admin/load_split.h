@@ -1,5 +1,5 @@
-// Loading a model over several nodes by hand: ordered at the node that hosts it, and watched until it serves or it is
-// clear why it doesn't.
+// Loads a model over several nodes by user order: sends the order to the node that hosts it, and watches the group
+// until it serves or fails.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace corral::api {
 
-// How it goes, as far as this node knows.
+// Progress, as far as this node knows it.
 struct SplitProgress {
   std::string stage = "queued";  // waiting, claiming, loading
   double progress = 0;
@@ -20,29 +20,30 @@ struct SplitProgress {
 class SplitLoad {
  public:
   static constexpr Millis kLook{250};
-  static constexpr Millis kPatience{90'000};   // with what keeps it from being: what is idle for a minute goes
-  static constexpr Millis kForgotten{5'000};   // that its host doesn't say that it was told
-  static constexpr Millis kFirstWords{5'000};  // of its nodes
+  static constexpr Millis kPatience{90'000};   // for a group that can't start: an idle model is evicted within a minute
+  static constexpr Millis kForgotten{5'000};   // for a host whose state lacks the order
+  static constexpr Millis kFirstWords{5'000};  // for the first node states
 
   SplitLoad(ApiContext& context, backends::ModelPtr model, std::vector<std::string> nodes)
       : context_(context), model_(std::move(model)), nodes_(std::move(nodes)) {}
 
-  // True, once it serves. One that can't be is given up; who goes away leaves it to be. Errors: those of Node::split();
-  // nowhere: why it came to nothing.
+  // True, once the group serves. A group that can't start is given up; if the client disconnects, the group stays.
+  // Errors: those of Node::split(); nowhere: why it failed.
   async::Task<Result<bool>> run();
   SplitProgress progress() const { return progress_; }
 
  private:
   async::Task<Result<fleet::Node::Split>> order();
-  // Nothing: not yet.
+  // Nothing: not decided yet.
   std::optional<Result<bool>> look(const fleet::Node::Split& split);
 
   ApiContext& context_;
   const backends::ModelPtr model_;
   const std::vector<std::string> nodes_;
   SplitProgress progress_;
-  std::optional<MonoTime> troubled_;  // since then something keeps it from being
-  bool forgotten_ = false;            // its host doesn't say that it was told: it has ended, or was told otherwise
+  std::optional<MonoTime> troubled_;  // since when a problem prevents the start
+  // the host's state lacks the order: the order has ended, or another one replaced it
+  bool forgotten_ = false;
   bool looked_ = false;
 };
 

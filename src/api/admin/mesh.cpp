@@ -1,7 +1,6 @@
-// This machine as a node of a mesh: GET mesh, POST mesh/create, join and leave; GET and POST mesh/tokens,
-// DELETE mesh/tokens/{id}; POST mesh/revoke; POST mesh/pull, GET mesh/copies and DELETE one; GET mesh/nodes,
-// mesh/models, mesh/why/{model...} and mesh/doctor. All for admins. The text of a token stands in the one answer that
-// makes it, and nowhere else.
+// This machine as a node of a mesh: GET mesh, POST mesh/create, join and leave; GET and POST mesh/tokens, DELETE
+// mesh/tokens/{id}; POST mesh/revoke; POST mesh/pull, GET mesh/copies and DELETE one; GET mesh/nodes, mesh/models,
+// mesh/why/{model...} and mesh/doctor. All for admins. Only the answer that creates a token has its text.
 #include <algorithm>
 #include <deque>
 #include <mutex>
@@ -90,13 +89,13 @@ async::Task<http::Response> create(fleet::Node& node) {
 
 using Joining = async::SpawnedTask<Result<fleet::MeshViewPtr>>;
 
-// What the mesh tells while a node is let in, from its loop to the request's.
+// Passes the steps of a join from the loop of the mesh to the loop of the request.
 struct Steps {
   std::mutex mutex;
   std::deque<fleet::JoinProgress> steps;
 };
 
-// The join as events: a step each, then complete or error. Dropping them gives it up.
+// The join as events: one for each step, then complete or error. Destroying them cancels the join.
 class JoinEvents final : public http::BodySource {
  public:
   JoinEvents(ApiContext& context, std::shared_ptr<Steps> steps, std::unique_ptr<Joining> joining)
@@ -223,7 +222,7 @@ async::Task<http::Response> revoke(ApiContext& context, http::Request request) {
   co_return answer(std::move(body));
 }
 
-// What is known at this moment, which needs no question to anybody.
+// Answers from the current view, without requests to other nodes.
 using Write = void (*)(json::Writer&, const fleet::MeshView&);
 async::Task<http::Response> show(fleet::Node& node, Write write) {
   const auto view = node.view();
@@ -235,7 +234,8 @@ async::Task<http::Response> show(fleet::Node& node, Write write) {
   co_return answer(std::move(body));
 }
 
-// A node serves what it has on disk, and asks others only where it has no room (fleet/requests/mesh_lease_provider.h).
+// A node serves models of its own disk, and uses other nodes only if it lacks memory
+// (fleet/requests/mesh_lease_provider.h).
 void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
   const auto own = std::ranges::find(choice.candidates, self, &mesh::Candidate::node);
   if (own == choice.candidates.end() || own->rank == mesh::Rank::none) return;
@@ -244,10 +244,10 @@ void prefer_own(mesh::Choice& choice, const mesh::NodeId& self) {
   choice.shortage.reset();
 }
 
-// Where a request for that model would go that came now, and why not elsewhere.
+// The node that a request for this model would get now, and why not another one.
 async::Task<http::Response> why(ApiContext& context, std::string model) {
   const auto view = context.node->view();
-  // One that looks for its mesh knows of others that may speak soon, and isn't with them yet.
+  // A node that is still joining knows members, but isn't connected with them.
   const bool outside = view->phase == fleet::MeshPhase::none || view->phase == fleet::MeshPhase::joining;
   if (!view->catalog || outside) {
     const Error error(make_error_code(fleet::errc::no_mesh), "this node is in no mesh: it serves all requests itself");
@@ -296,7 +296,7 @@ std::string copy_body(const fleet::MeshView& view, const fleet::CopyView& copy) 
   return text;
 }
 
-// A copy as events: progress now and then, then complete or error. Nobody has to listen for it to go on.
+// A copy as events: progress from time to time, then complete or error. The copy continues without a listener.
 class CopyEvents final : public http::BodySource {
  public:
   CopyEvents(ApiContext& context, fleet::CopyView copy) : context_(context), copy_(std::move(copy)) {}
@@ -335,12 +335,12 @@ class CopyEvents final : public http::BodySource {
   }
 
   ApiContext& context_;
-  fleet::CopyView copy_;  // as it was told last
+  fleet::CopyView copy_;  // as of the last event
   bool told_ = false, ended_ = false;
   std::string text_;
 };
 
-// Orders it. Without events the answer comes at once, and mesh/copies tells how it goes.
+// Orders the copy. Without events the answer comes at once, and mesh/copies shows the progress.
 async::Task<http::Response> pull(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kPullFields>());
   if (!peek) co_return dialects::error_response(peek.error());

@@ -1,5 +1,5 @@
-// Who has what for the mesh: GET mesh/plan and mesh/plan/{model...}, POST mesh/assign and mesh/unload. All for admins;
-// what another node is to do it does only if its setting mesh_admin allows it.
+// The allocation: GET mesh/plan and mesh/plan/{model...}, POST mesh/assign and mesh/unload. All for admins. Another
+// node executes an order only if its setting mesh_admin allows it.
 #include <fmt/format.h>
 
 #include "api/admin/allotment_json.h"
@@ -71,8 +71,8 @@ bool flag(json::View body, std::string_view name) {
   return found.found() && !found.is_null() && found.as_bool();
 }
 
-// One of the three is said.
-Result<fleet::AllotCommand> wish_of(json::View body) {
+// The body has one of three members.
+Result<fleet::AllotCommand> patch_of(json::View body) {
   const auto model = body.find("model");
   const bool named = model.found() && !model.is_null(), nothing = flag(body, "nothing"), any = flag(body, "auto");
   if (named + nothing + any != 1) {
@@ -88,23 +88,23 @@ async::Task<http::Response> assign(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kAssignFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
-  const auto wish = wish_of(body);
-  if (!wish) co_return dialects::error_response(wish.error());
+  const auto wanted = patch_of(body);
+  if (!wanted) co_return dialects::error_response(wanted.error());
   std::string node(body.find("node").as_string());
   std::string model;
-  if (*wish == fleet::AllotCommand::assign) model = body.find("model").as_string();
-  auto assigning = context.node->assign(node, *wish, model);
+  if (*wanted == fleet::AllotCommand::assign) model = body.find("model").as_string();
+  auto assigning = context.node->assign(node, *wanted, model);
   const auto assigned = co_await std::move(assigning);
   if (!assigned) co_return dialects::error_response(assigned.error());
   std::string text;
   json::Writer out(text);
   out.begin_object().field("status", "success").field("node", node).key("model");
   model.empty() ? out.null() : out.value(model);
-  out.field("auto", *wish == fleet::AllotCommand::release).end_object();
+  out.field("auto", *wanted == fleet::AllotCommand::release).end_object();
   co_return answer(std::move(text));
 }
 
-// Nodes that refuse are told of; only where all do is it an error.
+// The answer lists nodes that refuse; it is an error only if all of them do.
 async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kUnloadFields>());
   if (!peek) co_return dialects::error_response(peek.error());

@@ -29,9 +29,9 @@ std::string_view name_of(mesh::Reach reach) {
   return "";
 }
 
-void write_memory(json::Writer& out, const mesh::NodeState& said) {
+void write_memory(json::Writer& out, const mesh::NodeState& node_state) {
   out.key("memory").begin_array();
-  for (const auto& memory : said.memory) {
+  for (const auto& memory : node_state.memory) {
     out.begin_object().field("device", memory.name).field("gpu", memory.gpu);
     out.field("total_bytes", memory.total).field("free_bytes", memory.free);
     out.field("evictable_bytes", memory.evictable).field("lent_bytes", memory.lent).end_object();
@@ -39,9 +39,9 @@ void write_memory(json::Writer& out, const mesh::NodeState& said) {
   out.end_array();
 }
 
-void write_serving(json::Writer& out, const mesh::NodeState& said) {
+void write_serving(json::Writer& out, const mesh::NodeState& node_state) {
   out.key("serving").begin_array();
-  for (const auto& model : said.serving) {
+  for (const auto& model : node_state.serving) {
     out.begin_object().field("model", model.name).field("state", mesh::name_of(model.state));
     out.field("context", model.context).field("running", model.running).field("waiting", model.waiting);
     out.field("tokens_per_second", model.tokens_per_second).field("idle_ms", model.idle_ms);
@@ -50,15 +50,17 @@ void write_serving(json::Writer& out, const mesh::NodeState& said) {
   out.end_array();
 }
 
-void write_said(json::Writer& out, const mesh::NodeState& said) {
-  out.field("role", mesh::name_of(said.role)).field("version", said.version).field("llamacpp", said.engine);
+void write_node_state(json::Writer& out, const mesh::NodeState& node_state) {
+  out.field("role", mesh::name_of(node_state.role))
+      .field("version", node_state.version)
+      .field("llamacpp", node_state.engine);
   out.key("weight_speeds").begin_object();
-  for (const auto& speed : said.weight_speeds) out.field(speed.type, speed.bytes_per_second);
+  for (const auto& speed : node_state.weight_speeds) out.field(speed.type, speed.bytes_per_second);
   out.end_object();
-  out.field("protocol_minor", said.minor).field("disk_free_bytes", said.disk_free);
-  out.field("models", said.models.size() + said.more_models);
-  write_memory(out, said);
-  write_serving(out, said);
+  out.field("protocol_minor", node_state.minor).field("disk_free_bytes", node_state.disk_free);
+  out.field("models", node_state.models.size() + node_state.more_models);
+  write_memory(out, node_state);
+  write_serving(out, node_state);
 }
 
 void write_node(json::Writer& out, const fleet::NodeView& node) {
@@ -72,8 +74,8 @@ void write_node(json::Writer& out, const fleet::NodeView& node) {
   const auto* between = node.last_end.empty() || node.last_failure.empty() ? "" : "; ";
   write_text_or_null(out, "last_end", node.last_end + between + node.last_failure);
   out.field("bytes_in", node.bytes_in).field("bytes_out", node.bytes_out).field("requests", node.held);
-  out.field("announced", node.said != nullptr);
-  if (node.said) write_said(out, *node.said);
+  out.field("announced", node.node_state != nullptr);
+  if (node.node_state) write_node_state(out, *node.node_state);
   out.end_object();
 }
 
@@ -157,7 +159,7 @@ void write_nodes_briefly(json::Writer& out, const fleet::MeshView& view) {
   for (const auto& node : view.nodes) {
     out.begin_object().field("name", node.name).field("self", node.reach == mesh::Reach::own);
     out.field("routable", mesh::is_routable(node.reach));
-    if (node.said) write_serving(out, *node.said);
+    if (node.node_state) write_serving(out, *node.node_state);
     out.end_object();
   }
   out.end_array();

@@ -1,4 +1,4 @@
-// What is known of the mesh, as JSON. Each writes members of an object that is open.
+// State of the mesh as JSON. Each function writes members into an open object.
 #pragma once
 
 #include "fleet/view/mesh_view.h"
@@ -9,24 +9,24 @@ namespace corral::api {
 
 // "status" to "problem".
 void write_mesh(json::Writer& out, const fleet::MeshView& view);
-// "nodes": each with what it says of itself, and how this node gets there.
+// "nodes": each with its node state and its reachability.
 void write_nodes(json::Writer& out, const fleet::MeshView& view);
-// The same without what only admins need: names, reach, and what they serve.
+// The same without the facts for admins: names, reachability, and the models that they serve.
 void write_nodes_briefly(json::Writer& out, const fleet::MeshView& view);
-// "models": who has each and who serves it.
+// "models": the nodes that have each model, and the nodes that serve it.
 void write_mesh_models(json::Writer& out, const fleet::MeshView& view);
 
-// A copy to this node, or another: "model" to "problem".
+// A copy to this node or to another one: "model" to "problem".
 void write_copy(json::Writer& out, const fleet::MeshView& view, const fleet::CopyView& copy);
 // "copies".
 void write_copies_here(json::Writer& out, const fleet::MeshView& view);
 
-// "groups" that this node hosts, and "share": what another host has of this node's memory, or null.
+// "groups" that this node hosts, and "share": the memory of this node that another host uses, or null.
 void write_groups(json::Writer& out, const fleet::MeshView& view);
 
-// "node" (null: nobody), "rank", "short" (what is short, where nobody is) and "candidates".
+// "node" (null: none), "rank", "short" (the missing memory, if no node is chosen) and "candidates".
 void write_choice(json::Writer& out, const fleet::MeshView& view, const mesh::Choice& choice);
-// "nodes" of a model as lists of models have it: who has it, and in what state.
+// "nodes" of a model in lists of models: each node that has it, and its state.
 void write_copies(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model);
 
 }  // namespace corral::api

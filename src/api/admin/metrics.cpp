@@ -1,5 +1,5 @@
-// GET metrics: what the router counts of each model, how things stand, and what the engines say of themselves, as
-// Prometheus text. Nothing here loads or wakes a model.
+// GET metrics: counters of the router for each model, the current state, and the metrics of the engines, as Prometheus
+// text. Nothing here loads or wakes a model.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -23,10 +23,10 @@ using protocol::MetricsText;
 using protocol::MetricType;
 using router::ModelMetrics;
 
-// An engine that doesn't answer in this time is left out. Collectors wait for ten seconds at most.
+// An engine that doesn't answer in this time is left out: collectors wait for at most ten seconds.
 constexpr Millis kPatience{1'000};
 
-// What is counted of each model.
+// Counters of each model.
 struct CountedFamily {
   const char* name;
   MetricType type;
@@ -50,7 +50,7 @@ void write_each(MetricsText& out, const std::string& model, const ModelMetrics& 
   const auto& counts = counted.*kMember;
   constexpr const char* kLabel = std::is_same_v<Enum, residency::StopReason> ? "reason" : "outcome";
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    // Most reasons never happen; outcomes are few and wanted from the start.
+    // Most reasons never occur, so zeros are left out; outcomes are few and always listed.
     if (std::is_same_v<Enum, residency::StopReason> && counts[i] == 0) continue;
     const MetricLabel labels[] = {{"model", model}, {kLabel, name_of(static_cast<Enum>(i))}};
     out.sample(labels, static_cast<double>(counts[i]));
@@ -85,7 +85,7 @@ constexpr CountedFamily kCounted[] = {
      write_number<&ModelMetrics::quarantined>},
 };
 
-// What is known of each model in memory.
+// Metrics of each model in memory.
 struct ServerFamily {
   const char* name;
   const char* help;
@@ -106,7 +106,7 @@ constexpr ServerFamily kServers[] = {
      }},
 };
 
-// What is known of each type.
+// Metrics of each model type.
 struct TypeFamily {
   const char* name;
   const char* help;
@@ -206,7 +206,7 @@ void write_servers(MetricsText& out, const router::Report& report) {
   }
 }
 
-// What is known of what outlives requests.
+// Metrics of the store.
 struct StoreFamily {
   const char* name;
   MetricType type;
@@ -245,7 +245,7 @@ void write_store(MetricsText& out, const store::StoreCounts& counts) {
   }
 }
 
-// What is known of each other node.
+// Metrics of each other node.
 struct NodeFamily {
   const char* name;
   MetricType type;
@@ -269,7 +269,7 @@ constexpr NodeFamily kNodes[] = {
      [](const fleet::NodeView& node) { return static_cast<double>(node.held); }},
 };
 
-// What is known of each model that this node hosts over several.
+// Metrics of each model that this node hosts over several nodes.
 struct GroupFamily {
   const char* name;
   const char* help;
@@ -338,7 +338,7 @@ void write_engines(MetricsText& out, std::string& text, const std::vector<ChildA
   merge.append_to(text);
 }
 
-// Where there is one model, what llama-server has names for stands without the name of the model, as there.
+// If the server has one model, metrics with llama-server's names have no label of the model, as in llama-server.
 void unlabel(std::string& text, std::size_t from) {
   constexpr std::string_view kTheirs = "\nllamacpp:";
   for (auto line = text.find(kTheirs, from); line != std::string::npos; line = text.find(kTheirs, line + 1)) {

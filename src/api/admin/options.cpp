@@ -1,4 +1,4 @@
-// What is saved for a model, and what it would be loaded with: GET, POST and DELETE models/{id}/options.
+// Saved and effective options of a model: GET, POST and DELETE models/{id}/options.
 #include "api/find_model.h"
 #include "api/load_body.h"
 #include "api/routes.h"
@@ -19,7 +19,7 @@ json::Object object_of(const config::LoadOptions& options) {
   return object;
 }
 
-// Where each effective value comes from: the request (of a dry run), what is saved for the model, a place of the
+// The source of each effective value: the request (of a dry run), the saved options of the model, a source of the
 // server's settings, or the default.
 json::Object sources_of(const router::OptionReport& report, const config::LiveSettings* live) {
   json::Object sources;
@@ -44,7 +44,7 @@ json::Array warnings_of(const router::OptionReport& report) {
   return warnings;
 }
 
-// What can be sent to load as it is.
+// A body for load.
 json::Object load_body_of(const models::ModelInfo& model, const config::LoadOptions& options) {
   auto body = object_of(options);
   body["model_name"] = model.name.value();
@@ -91,16 +91,16 @@ const protocol::FieldTable& option_fields() {
   return table;
 }
 
-// Every member is an option to set, or null for one to take back.
+// Every member is an option to set, or null to unset it.
 Result<router::OptionChange> read_change(json::View body) {
   if (body.find("pinned").found())
     return fail(protocol::errc::unsupported_value,
                 "'pinned' is not a load option: use /internal/pin, or 'pinned' of load", "pinned");
   if (auto fine = check_members(body, option_fields()); !fine) return std::unexpected(fine.error());
-  auto wish = option_wish_of(body);
-  if (!wish) return std::unexpected(wish.error());
+  auto wanted = option_patch_of(body);
+  if (!wanted) return std::unexpected(wanted.error());
   const auto dry_run = body.find("dry_run");
-  return router::OptionChange{.wish = std::move(*wish), .dry_run = dry_run.found() && dry_run.as_bool()};
+  return router::OptionChange{.patch = std::move(*wanted), .dry_run = dry_run.found() && dry_run.as_bool()};
 }
 
 async::Task<http::Response> post(ApiContext& context, http::Request request, std::string id) {
@@ -109,7 +109,7 @@ async::Task<http::Response> post(ApiContext& context, http::Request request, std
   auto wanted = read_change(peek->root());
   if (!wanted) co_return dialects::error_response(wanted.error());
   if (context.files) {
-    const auto allowed = co_await context.files->check(request.caller, wanted->wish.set);
+    const auto allowed = co_await context.files->check(request.caller, wanted->patch.set);
     if (!allowed) co_return dialects::error_response(allowed.error());
   }
   co_return co_await change(context, std::move(id), std::move(*wanted));

@@ -1,4 +1,4 @@
-// The requests under way, inference and loads: GET requests, POST requests/{id}/cancel.
+// Running requests, inference and loads: GET requests, POST requests/{id}/cancel.
 #include <fmt/format.h>
 
 #include "api/activity_board.h"
@@ -11,12 +11,12 @@
 namespace corral::api {
 namespace {
 
-// Others' requests are an admin's business.
+// Only admins see requests of others.
 bool may_see(const http::Caller& caller, const router::RequestView& request) {
   return has(caller, kAdmin) || request.owner.value() == caller.key;
 }
 
-// Whose it is, and how far its answer is.
+// The owner of the request, and the progress of its answer.
 void write_seen(json::Writer& out, const router::RequestView& request, const ActivityBoard& board) {
   const auto& key = request.owner.value();
   if (!key.empty()) out.field("key", key);
@@ -52,7 +52,7 @@ async::Task<http::Response> list(ApiContext& context, std::shared_ptr<ActivityBo
   co_return http::Response::json(200, std::move(body));
 }
 
-// Where one may end only one's own, others' aren't there.
+// To a caller without admin rights, requests of others don't exist.
 async::Task<http::Response> cancel(ApiContext& context, http::Caller caller, std::string id) {
   const auto owner = has(caller, kAdmin) ? std::nullopt : std::optional(router::OwnerId(caller.key));
   const auto found = context.forwarder.requests().cancel(RequestId(id), owner);

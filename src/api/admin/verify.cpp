@@ -1,6 +1,6 @@
-// POST verify: reads a model's files again, or all models' without a name, and says which hold other bytes than they
-// should. With "quarantine" those are moved out of the way, with "stream" it is told as it goes: `progress`, then
-// `complete` or `error`. A client that leaves ends it.
+// POST verify: reads the files of a model, or of all models without a name, and reports damaged ones. With "quarantine"
+// damaged files are renamed. With "stream" the answer is events: `progress`, then `complete` or `error`. If the client
+// disconnects, the verification stops.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -38,7 +38,7 @@ constexpr Field kVerifyFields[] = {
 using Verified = Result<std::vector<VerifiedModel>>;
 using Verifying = async::SpawnedTask<Verified>;
 
-// What to do about it.
+// Advice for the user.
 std::string advice(const models::FileCheck& file, bool from_hub) {
   using models::Verdict;
   switch (file.verdict) {
@@ -88,7 +88,7 @@ std::string verified_body(const std::vector<VerifiedModel>& models) {
   return body;
 }
 
-// Moved files aren't listed any more.
+// Scans again, so that renamed files are no longer listed.
 async::Task<void> look_again(ApiContext& context, const Verified& verified) {
   const auto moved = [](const models::FileCheck& file) { return !file.moved_to.empty(); };
   const auto has_moved = [&](const VerifiedModel& model) { return std::ranges::any_of(model.files, moved); };
@@ -101,7 +101,7 @@ async::Task<Verified> verified_and_seen(ApiContext& context, async::Task<Verifie
   co_return verified;
 }
 
-// Dropping them ends the work.
+// Destroying them stops the verification.
 class VerifyEvents final : public http::BodySource {
  public:
   VerifyEvents(ApiContext& context, std::shared_ptr<VerifyProgress> progress, std::unique_ptr<Verifying> work)
@@ -170,7 +170,7 @@ async::Task<http::Response> verify(ApiContext& context, http::Request request) {
   }
   const auto executor = co_await async::asio::this_coro::executor;
   auto working = std::make_unique<Verifying>(executor, "verification", std::move(work));
-  // One that is refused at once has a status.
+  // An early error has its own HTTP status.
   const bool done = co_await working->wait(context.timers, kVerifyInterval);
   if (done) {
     const auto verified = working->take();

@@ -1,5 +1,5 @@
-// What the engine of a given model said of itself last, for who asks while it isn't in memory: llama-server's model
-// sleeps then, and says so. Safe on every thread.
+// The last /props of the engine of the server's one model, for requests while that model isn't in memory.
+// llama-server's model sleeps then, and still answers. Safe on every thread.
 #pragma once
 
 #include <mutex>
@@ -13,7 +13,7 @@ class KeptProps {
     const std::scoped_lock lock(mutex_);
     text_ = std::move(text);
   }
-  // Empty: it was never asked.
+  // Empty: none yet.
   std::string last() const {
     const std::scoped_lock lock(mutex_);
     return text_;

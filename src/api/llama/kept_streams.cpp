@@ -13,7 +13,7 @@
 namespace corral::api {
 namespace {
 
-constexpr std::size_t kReadAtOnce = 64 << 10;  // of what is read at a time
+constexpr std::size_t kReadAtOnce = 64 << 10;  // read at a time
 
 Error was_stopped() {
   return {make_error_code(errc::stream_stopped), "the request was cancelled: its stream was stopped"};
@@ -21,7 +21,7 @@ Error was_stopped() {
 
 }  // namespace
 
-// On one loop, but for what is constant or atomic.
+// On one loop, except constant or atomic members.
 struct KeptStreams::Session {
   Session(async::Executor loop, Name whose, WallTime now, MonoTime mono)
       : executor(loop), name(std::move(whose)), began(now), last_read(mono), group(loop) {}
@@ -45,7 +45,7 @@ struct KeptStreams::Session {
   const WallTime began;
 
   std::optional<http::Response> whole;  // an answer that doesn't stream
-  http::ResponseHead head;              // of one that does
+  http::ResponseHead head;              // of an answer that streams
   std::string bytes;
   std::uint64_t dropped = 0;  // before them
   std::optional<Error> failure;
@@ -61,7 +61,7 @@ struct KeptStreams::Session {
 struct KeptStreams::State {
   State(async::Timers& the_timers, KeptLimits the_limits) : timers(the_timers), limits(the_limits) {}
 
-  // Only if it is still that one.
+  // Only if the name still means this session.
   void forget(const SessionPtr& session) {
     const std::scoped_lock lock(mutex);
     const auto found = sessions.find(session->name);
@@ -75,7 +75,7 @@ struct KeptStreams::State {
     sessions.erase(found);
     return session;
   }
-  // Under the mutex. Of `owner`, or of all; the oldest one that has ended goes where it must.
+  // Under the mutex. Drops the oldest ended stream of `owner`, or of all, if there are too many.
   bool make_room(const std::string* owner, std::size_t most) {
     std::size_t there = 0;
     auto oldest = sessions.end();
@@ -97,12 +97,12 @@ struct KeptStreams::State {
 
   async::Timers& timers;
   const KeptLimits limits;
-  mutable std::mutex mutex;  // guards what is below
+  mutable std::mutex mutex;  // guards the members below
   std::map<Name, SessionPtr> sessions;
   bool closed = false;
 };
 
-// What a client gets of it.
+// The body that a client reads.
 class KeptStreams::Reader final : public http::BodySource {
  public:
   Reader(SessionPtr session, std::uint64_t from) : session_(std::move(session)), at_(from) {}
@@ -150,7 +150,7 @@ async::Task<Result<std::string>> KeptStreams::next(SessionPtr session, std::uint
 
 async::Task<void> KeptStreams::run(std::shared_ptr<State> state, SessionPtr session,
                                    async::Task<http::Response> answering) {
-  // However it ends, who waits hears of it.
+  // Wakes waiters at any end of this task.
   struct Ending {
     State& state;
     Session& session;
@@ -169,7 +169,7 @@ async::Task<void> KeptStreams::run(std::shared_ptr<State> state, SessionPtr sess
       co_return;
     }
     session->head = answer.head;
-    session->failure = was_stopped();  // unless it ends by itself
+    session->failure = was_stopped();  // unless it ends regularly
     session->streams = true;
     session->wake();
     const auto source = answer.body.take_source();
@@ -199,7 +199,7 @@ KeptStreams::SessionPtr KeptStreams::begin(const Name& name, async::Executor exe
   if (state_->closed) return nullptr;
   if (!state_->make_room(&name.first, state_->limits.of_one_key)) return nullptr;
   if (!state_->make_room(nullptr, state_->limits.streams)) return nullptr;
-  // Its tasks may only be cancelled on its loop.
+  // Its tasks may be cancelled only on its loop.
   auto gone = [executor](Session* session) {
     async::asio::post(executor, [owned = std::unique_ptr<Session>(session)] {});
   };

@@ -1,9 +1,9 @@
-// Streams that go on when their client is away: a request whose header `X-Conversation-Id` names a conversation is
-// worked on to its end, and what it says is kept for who comes back. As llama-server's /v1/stream.
+// Streams that continue after their client disconnects. A request whose header `X-Conversation-Id` names a conversation
+// runs to its end, and its bytes are kept for clients that reconnect. Like llama-server's /v1/stream.
 //
 //   bytes    the last 4 MiB of each stream
-//   number   64 streams, 16 of one key; the oldest that has ended makes room, and where none has, nothing is kept
-//   age      five minutes after its end; a stream that nobody reads for as long is ended
+//   number   64 streams, 16 of one key; the oldest ended one is dropped; if none has ended, a new one isn't kept
+//   age      five minutes after its end; a stream without a reader for as long is ended
 //
 // Safe on every loop: a stream lives on the one on which its request came.
 #pragma once
@@ -24,7 +24,7 @@
 namespace corral::api {
 
 inline constexpr std::string_view kConversationId = "X-Conversation-Id";
-// Longer names aren't kept under.
+// Streams with longer names aren't kept.
 inline constexpr std::size_t kLongestConversationId = 512;
 
 struct KeptLimits {
@@ -35,20 +35,21 @@ struct KeptLimits {
 
 class KeptStreams {
  public:
-  // Whose it is (a key), and the name that its client gave it. No two keys see each other's.
+  // Owner (a key), and the client's name for the stream. A key sees only its own streams.
   using Name = std::pair<std::string, std::string>;
 
   explicit KeptStreams(async::Timers& timers, KeptLimits limits = {});
   KeptStreams(const KeptStreams&) = delete;
   KeptStreams& operator=(const KeptStreams&) = delete;
 
-  // What `answering` comes to. It goes on when the caller is cancelled. A stream of this name from before is ended.
+  // Returns the answer of `answering`, which continues if the caller is cancelled. An earlier stream of this name is
+  // ended.
   async::Task<http::Response> keep(Name name, async::Task<http::Response> answering);
 
-  // From this byte of the stream on, to its end. Errors: stream_not_found, stream_not_begun (with retry_after),
-  // stream_lost (the bytes are gone).
+  // The stream from this byte to its end. Errors: stream_not_found, stream_not_begun (with retry_after), stream_lost
+  // (the bytes were dropped).
   Result<http::Response> read(const Name& name, std::uint64_t from);
-  // Ends it, and forgets it. Also where there is none.
+  // Ends and removes the stream; no error if there is none.
   void drop(const Name& name);
 
   struct View {
@@ -58,10 +59,10 @@ class KeptStreams {
     WallTime began;
     std::optional<WallTime> finished = {};
   };
-  // Those of this owner with one of these names, or one followed by "::" and more.
+  // Streams of this owner with one of these names, or with one of them followed by "::" and more.
   std::vector<View> find(const std::string& owner, std::span<const std::string> ids) const;
 
-  // Ends all of them and waits for that; from then on nothing is kept.
+  // Ends all streams and waits for their ends; after that, no stream is kept.
   async::Task<void> stop();
 
  private:

@@ -1,5 +1,5 @@
-// What llama-server has for its models when it serves several: POST /models/load and /models/unload, GET /models/sse.
-// The list is in openai/models.cpp; who wants to say more of a load than a name finds that in admin/load.cpp.
+// llama-server's routes for a server of several models: POST /models/load and /models/unload, GET /models/sse. The list
+// is in openai/models.cpp; admin/load.cpp takes further options of a load.
 #include "api/find_model.h"
 #include "api/load_body.h"
 #include "api/model_status.h"
@@ -23,7 +23,7 @@ async::Task<Result<std::string>> asked_name(ApiContext& context, http::Request& 
   co_return std::string(peek->root().find("model").as_string());
 }
 
-// Answers when the model is there, or can't be.
+// Answers when the model is loaded or the load has failed.
 async::Task<http::Response> load_by_name(ApiContext& context, http::Request request) {
   auto name = co_await asked_name(context, request);
   if (!name) co_return dialects::error_response(name.error());
@@ -38,7 +38,7 @@ async::Task<http::Response> load_by_name(ApiContext& context, http::Request requ
 async::Task<http::Response> unload_by_name(ApiContext& context, http::Request request) {
   auto name = co_await asked_name(context, request);
   if (!name) co_return dialects::error_response(name.error());
-  // One that is on no disk any more is still known by the name that it was loaded as.
+  // A model that is no longer on disk is found by the name of its load.
   if (const auto known = context.models.find_known(*name)) name = (*known)->name.value();
   const auto unloaded = co_await context.router.unload(ModelName(*name));
   if (!unloaded) co_return dialects::error_response(unloaded.error());
@@ -59,7 +59,7 @@ class StatusFeed final : public http::BodySource {
     if (ended_) co_return text_;
     const auto update = co_await reader_.next(kFeedSilence);
     ended_ = update.ended;
-    // What was missed can be read from the list.
+    // Missed changes can be read from the list.
     if (update.whole && !std::exchange(begun_, true)) {
       co_return http::kSsePing;
     }

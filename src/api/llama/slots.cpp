@@ -23,7 +23,7 @@ std::uint64_t count_in(const json::Value& object, std::string_view name) {
   return json::to_count(json::number_or(object, name, 0)).value_or(0);
 }
 
-// The places of a model that no session has, up to as many entries as there are places. Their numbers are no session's.
+// Idle entries of a model, up to as many entries as it has places. Their numbers differ from those of sessions.
 void write_idle(json::Writer& out, const ModelName& model, const json::Value& props, std::set<std::uint64_t> numbers) {
   const auto* const settings = json::find(props, "default_generation_settings");
   const auto n_ctx = settings != nullptr ? count_in(*settings, "n_ctx") : 0;
@@ -35,8 +35,8 @@ void write_idle(json::Writer& out, const ModelName& model, const json::Value& pr
   }
 }
 
-// An engine's own list, each entry with the name of its model in front. Anything else counts as no answer. Returns the
-// numbers of its sessions.
+// An engine's own list, with the name of its model in front of each entry. Anything else is no valid answer. Returns
+// the numbers of its sessions.
 std::optional<std::set<std::uint64_t>> write_slots(json::Writer& out, const ChildAnswer& answer) {
   const auto parsed = answer.text ? json::parse(*answer.text) : Result<json::Value>();
   const auto* slots = parsed ? parsed->if_array() : nullptr;
@@ -65,7 +65,7 @@ async::Task<http::Response> all_slots(ApiContext& context) {
       out.field("error", "the engine did not respond in time").end_object();
       continue;
     }
-    // Others have no sessions.
+    // Models of other backends have no sessions.
     const auto model = context.models.find_known(answer.model.value());
     if (!model || (*model)->type != ModelType::llm) continue;
     const auto props = co_await ask_child(context, answer.model, "/props", kSlotsPatience);
@@ -81,7 +81,7 @@ struct SlotPlace {
   std::uint64_t tokens = 0, generated = 0;
 };
 
-// Those that somebody has, first.
+// Busy ones first.
 std::vector<SlotPlace> places_in(const json::Value& sessions, std::uint64_t total) {
   std::vector<SlotPlace> places;
   if (const auto* list = sessions.if_array()) {

@@ -1,5 +1,5 @@
-// /v1/stream: what the stream of a conversation has said, and goes on to say, for a client that comes back; its end by
-// DELETE. POST /v1/streams/lookup: which of the conversations that a client knows have one. As llama-server has them.
+// /v1/stream: the past and further bytes of a conversation's stream, for a client that reconnects; DELETE ends it. POST
+// /v1/streams/lookup: which of the given conversations have a stream. As in llama-server.
 #include <charconv>
 
 #include "api/load_body.h"

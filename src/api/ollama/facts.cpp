@@ -12,7 +12,7 @@
 namespace corral::api::ollama {
 namespace {
 
-// Another one when the file is another one; computed without reading it.
+// Changes with the file; computed without reading it.
 std::string digest_of(const models::ModelInfo& model) {
   auto text = model.name.value();
   for (const auto& stamp : model.stamps) fmt::format_to(std::back_inserter(text), " {} {}", stamp.size, stamp.modified);

@@ -1,4 +1,4 @@
-// What Ollama's lists say of a model, whether its file is here or at another node. Plain values.
+// The fields of a model in Ollama's lists, for local models and those of other nodes. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ struct Facts {
   ModelType type = ModelType::llm;
   std::string architecture = {}, quantisation = {};
   std::uint64_t parameters = 0;       // 0: not known
-  std::uint64_t trained_context = 0;  // tokens; 0: not said
+  std::uint64_t trained_context = 0;  // tokens; 0: unknown
   bool tools = false, thinking = false, vision = false;
-  bool infill = false;  // of a model whose file is here
+  bool infill = false;  // only for a local model
 };
 
-// `hashes` nullptr: nobody has any.
+// `hashes` nullptr: none are known.
 Facts facts_of(const models::ModelInfo& model, const models::ContentHashes* hashes);
 Facts facts_of(const mesh::MeshModel& model);
 
-// Whether Ollama's API has a call for a model of its type.
+// Whether Ollama's API has a call for this type of model.
 bool can_be_asked(const Facts& facts);
 
 // "8.0B", "596.05M"
 std::string parameter_size(std::uint64_t parameters);
-// "name", "model", and as Ollama has them "size", "digest" and "details".
+// "name", "model", and in Ollama's format "size", "digest" and "details".
 void write_facts(json::Writer& out, const Facts& facts, std::uint64_t size);
 void write_details(json::Writer& out, const Facts& facts);
 // As an array: "completion", "embedding", "insert", "tools", "thinking", "vision".

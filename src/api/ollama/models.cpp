@@ -1,4 +1,4 @@
-// Ollama's lists: which models there are, which are in memory, what one of them is, and the version.
+// Ollama's lists: all models, models in memory, one model, and the version.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -21,10 +21,10 @@ using dialects::ollama::time_text;
 using ollama::Facts;
 using ollama::facts_of;
 
-// Whose API this is like: clients ask for the version to know what they may use.
+// The Ollama version with an equivalent API: clients derive supported features from it.
 constexpr std::string_view kLikeOllama = "0.12.6";
 constexpr Millis kTemplatePatience{2'000};
-// Of what doesn't leave by itself. Clients call it "forever" from a lifetime on.
+// Of a model without an idle limit. Clients show "forever" from a certain lifetime on.
 constexpr std::chrono::hours kForEver{24 * 365 * 100};
 
 void write_known(json::Writer& out, const Facts& facts) {
@@ -97,7 +97,7 @@ async::Task<Result<backends::ModelPtr>> named(ApiContext& context, json::View bo
   co_return co_await find_model(context, std::move(name));
 }
 
-// Of one that is in memory; looking into the file would have a client wait for a disk.
+// Of a model in memory: reading its file could make the client wait for a disk.
 async::Task<std::string> chat_template(ApiContext& context, ModelName model) {
   const auto props = co_await ask_child(context, std::move(model), "/props", kTemplatePatience);
   if (!props || !props->text) co_return std::string();

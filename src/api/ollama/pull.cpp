@@ -63,7 +63,7 @@ class PullLines final : public http::BodySource {
   }
 
  private:
-  // Those that are further than they were told to be; the last one where none is, so that something is said.
+  // Files with progress since their last line; the last file if there are none, so that a line is sent.
   void add_files() {
     const auto& files = pull_->row().view.files;
     for (const auto& file : files) {
@@ -87,10 +87,10 @@ std::string source_of(std::string name) {
 }
 
 async::Task<http::Response> pull(ApiContext& context, std::string name, bool streams) {
-  PullRequest wish{.source = source_of(std::move(name))};
-  auto plan = co_await Pull::plan(context, wish.source);
+  PullRequest wanted{.source = source_of(std::move(name))};
+  auto plan = co_await Pull::plan(context, wanted.source);
   if (!plan) co_return dialects::error_response(plan.error());
-  auto pull = co_await Pull::begin(context, std::move(wish), std::move(*plan));
+  auto pull = co_await Pull::begin(context, std::move(wanted), std::move(*plan));
   if (!pull) co_return dialects::error_response(pull.error());
   auto& pulling = **pull;
   co_await pulling.first();

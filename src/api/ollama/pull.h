@@ -1,4 +1,4 @@
-// POST /api/pull of a model that isn't here: lines of JSON that say how far each of its files is.
+// POST /api/pull of a model that isn't on this disk: lines of JSON with the progress of each file.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace corral::api::ollama {
 
-// What a name means to Ollama's clients: one without a slash is a model of Ollama's own library, all else is as
-// everywhere here. Pure.
+// The source of a name from Ollama's clients: without a slash it is in Ollama's library, else as in other dialects.
+// Pure.
 std::string source_of(std::string name);
 
-// Without `streams` the answer comes at the end. A client that leaves pauses the download, as POST pull.
+// Without `streams` the answer comes at the end. If the client disconnects, the download pauses, as with POST pull.
 async::Task<http::Response> pull(ApiContext& context, std::string name, bool streams);
 
 }  // namespace corral::api::ollama

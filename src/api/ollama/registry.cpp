@@ -1,5 +1,5 @@
-// What Ollama's clients ask of its registry: pull, push, copy (another name), create, delete, blobs. What can't be had
-// is refused with the way to it.
+// Requests of Ollama's clients to its registry: pull, push, copy (another name), create, delete, blobs. Unsupported
+// ones get an error that names the alternative.
 #include <fmt/format.h>
 
 #include "api/find_model.h"
@@ -42,7 +42,7 @@ http::Response refused(std::string_view what, std::string_view way_out) {
   return dialects::error_response(error);
 }
 
-// Ollama's clients put it behind names that have no tag.
+// Ollama's clients append it to names without a tag.
 std::string without_latest(std::string name) {
   constexpr std::string_view kLatest = ":latest";
   if (name.ends_with(kLatest)) name.resize(name.size() - kLatest.size());
@@ -55,7 +55,7 @@ http::Response status(bool streams, std::string_view word) {
   return http::Response::text(200, "application/x-ndjson", body + "\n");
 }
 
-// A model that is there needs no pull, unless the hub may have a newer one.
+// A local model needs no pull, unless the hub may have a newer version.
 async::Task<http::Response> pull(ApiContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
@@ -111,7 +111,7 @@ async::Task<http::Response> no_push() {
   co_return refused("pushing models to a registry is not supported", "upload the file yourself");
 }
 
-// "sha256:..." or "sha256-..." of a file whose bytes have been hashed.
+// "sha256:..." or "sha256-..." of a file with a known hash.
 async::Task<http::Response> blob(ApiContext& context, std::string digest) {
   const auto catalog = co_await context.models.catalog();
   for (const auto& model : catalog->models()) {

@@ -5,7 +5,7 @@
 namespace corral::api::lm_studio {
 namespace {
 
-// Larger ones (many embeddings) aren't looked through on the loop.
+// Larger answers (many embeddings) aren't parsed on the loop.
 constexpr std::size_t kLargest = 64 * 1024;
 
 std::string_view state_word(std::string_view status) {
@@ -13,7 +13,7 @@ std::string_view state_word(std::string_view status) {
   return status == "loading" ? "loading" : "not-loaded";
 }
 
-// "org" of "org/repo:QUANT"; what is only a file has none.
+// "org" of "org/repo:QUANT"; a local file has none.
 std::string_view publisher_of(std::string_view checkpoint) {
   const auto end = checkpoint.find('/');
   return end == 0 || end == std::string_view::npos ? "local" : checkpoint.substr(0, end);
@@ -31,7 +31,7 @@ void write_stats(json::Writer& out, const protocol::AnswerPiece& answer) {
   if (answer.timings) {
     const auto& timings = *answer.timings;
     const double seconds = timings.predicted_ms / 1000;
-    // The first token comes with the prompt.
+    // Prefill computes the first token.
     const double steps = timings.predicted_n > 1 ? timings.predicted_n - 1 : 0;
     out.field("tokens_per_second", seconds > 0 ? steps / seconds : 0.0);
     out.field("time_to_first_token", timings.prompt_ms / 1000).field("generation_time", seconds);

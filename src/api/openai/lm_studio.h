@@ -1,6 +1,6 @@
-// What LM Studio's clients look for under /api/v0: members of an entry of a list of models, and what stands beside a
-// whole answer. They know the words "llm", "vlm" and "embeddings" for types, and "loaded", "loading" and "not-loaded"
-// for states, and nothing else; some drop the whole list for any other. Pure functions.
+// Fields for LM Studio's clients under /api/v0: members of an entry of a list of models, and members of a whole answer.
+// These clients know only the words "llm", "vlm" and "embeddings" for types, and "loaded", "loading" and "not-loaded"
+// for states. Some drop the whole list at any other word. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace corral::api::lm_studio {
 
-// Whether a path is one of LM Studio's, so that its answer has their shape.
+// Whether the path is one of LM Studio's, so that its answer has their shape.
 bool is_path(std::string_view path);
 
 struct Entry {
@@ -23,16 +23,16 @@ struct Entry {
   std::uint64_t context = 0;     // tokens, if it is in memory
 };
 
-// Whether its clients have a word for such models at all: they know none for speech and pictures.
+// Whether LM Studio's clients have a word for this type: they have none for speech and pictures.
 bool lists(ModelType type);
 
-// "type": what can't hold a conversation counts as "embeddings", so that no program offers it for one.
+// "type": a model without conversations is "embeddings", so that no program offers it for chats.
 std::string_view type_word(ModelType type, bool vision);
-// "publisher", "arch", "compatibility_type", "state", "loaded_context_length" of what is loaded, and "capabilities", as
-// members of the object that is open.
+// "publisher", "arch", "compatibility_type", "state", "loaded_context_length" of a loaded model, and "capabilities", as
+// members of the open object.
 void write_members(json::Writer& out, const Entry& entry);
 
-// A whole answer with "stats" and "model_info" behind its own members; any other answer as it is.
+// Appends "stats" and "model_info" to a whole answer; other answers stay unchanged.
 http::Response with_stats(http::Response answer, const models::ModelInfo& model);
 
 }  // namespace corral::api::lm_studio

@@ -6,7 +6,7 @@
 namespace corral::api {
 namespace {
 
-// What clients of one server know.
+// Status values that clients of a single server know.
 std::string_view local_word(mesh::ModelStatus status) {
   switch (status) {
     case mesh::ModelStatus::ready:

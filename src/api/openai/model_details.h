@@ -1,5 +1,5 @@
-// What only the files of a model say, for GET models/{id}?details=true: its other names, each file with its
-// size and its hash, the licence and the chat template.
+// Facts that only the files of a model have, for GET models/{id}?details=true: its other names, the size and hash of
+// each file, the licence and the chat template.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace corral::api {
 struct ModelFile {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  std::string sha256;  // empty: not known
+  std::string sha256;  // empty: unknown
 };
 
 struct ModelDetails {
@@ -26,8 +26,8 @@ struct ModelDetails {
   std::optional<std::string> chat_template = {};
 };
 
-// Reads the header of the first file, on a thread. The hash comes from the name of the blob, from the last
-// verification, or from what the mesh has computed; nothing is hashed here.
+// Reads the header of the first file, on a thread. The hash comes from the name of the blob, the last verification, or
+// the mesh; this function hashes nothing.
 async::Task<ModelDetails> details_of(ApiContext& context, backends::ModelPtr model);
 
 // "aliases", "files", "licence" and "chat_template" as members. `paths`: with the paths of files, otherwise only with

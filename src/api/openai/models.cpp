@@ -1,4 +1,4 @@
-// The models there are, with what is known of each and whether it is in memory.
+// All models with their facts, and whether they are in memory.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -34,10 +34,10 @@ States states_of(const router::Report& report) {
 
 struct Details {
   ModelDetails of = {};
-  bool paths = false;  // for a caller that may know them
+  bool paths = false;  // for a caller with the right
 };
 
-// What a model's members don't say of themselves: how it is, and what is saved for it.
+// The changing state of models and their saved options.
 struct ModelStates {
   States states;
   router::SavedOptions saved;
@@ -73,7 +73,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   out.field("type", lm_studio ? lm_studio::type_word(model.type, vision) : std::string_view(name_of(model.type)));
   out.field("downloaded", true);
   out.field("size", static_cast<double>(model.size.value()) / 1e9).field("size_bytes", model.size.value());
-  // What a conversation may have, now or after a load; and what the model was trained with.
+  // The context of one conversation (now, or after a load), and the trained context.
   out.field("context_length", window.usable).field("max_context_length", window.trained);
   out.field("max_context_window", window.usable);  // as in health
   out.field("architecture", model.traits.architecture).field("quantization", model.traits.quantisation);
@@ -103,7 +103,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   out.end_object();
 }
 
-// One that is being fetched.
+// A model that is being downloaded.
 void write_coming_model(json::Writer& out, const std::string& name) {
   out.begin_object().field("id", name).field("object", "model").field("owned_by", "corral");
   out.field("checkpoint", name).field("recipe", "llamacpp").field("downloaded", false);
@@ -124,7 +124,7 @@ AnthropicModel anthropic_entry(const models::ModelInfo& model, const router::Mod
 AnthropicModel anthropic_entry(const mesh::MeshModel& model) {
   AnthropicModel entry{.id = model.name};
   if (model.facts == nullptr) return entry;
-  constexpr std::uint64_t kLatest = 9'000'000'000;  // another machine says so; a WallTime ends in 2262
+  constexpr std::uint64_t kLatest = 9'000'000'000;  // untrusted value of another node; a WallTime ends in 2262
   entry.created = WallTime(std::chrono::seconds(std::min(model.facts->created, kLatest)));
   entry.context = model.facts->context_usable;
   return entry;
@@ -143,7 +143,7 @@ http::Response list_for_anthropic(std::string_view query, const std::vector<back
   return body ? http::Response::json(200, std::move(*body)) : dialects::error_response(body.error());
 }
 
-// As of the last scan, which takes no time; with ?rescan=true (llama-server's word is ?reload=1) what is on disk now.
+// The list of the last scan, without a wait; with ?rescan=true (llama-server: ?reload=1) after a new scan.
 async::Task<http::Response> list(ApiContext& context, http::Request request) {
   const auto query = request.head.query();
   const bool rescan = http::query_value(query, "rescan") == "true" || http::query_value(query, "reload") == "1";
@@ -172,7 +172,7 @@ async::Task<http::Response> list(ApiContext& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
-// How a client asks for one model.
+// The options of a request for one model.
 struct Asking {
   bool anthropic = false;
   EntryShape shape = EntryShape::own;
@@ -189,7 +189,7 @@ async::Task<http::Response> one(ApiContext& context, std::string id, Asking aski
   if (!model || fleet::is_remote(**model)) {
     const auto* far = house.mesh.find_far(id);
     if (far == nullptr && !model) {
-      // What others know of the name says more than that nobody has it.
+      // Errors of other nodes about the name are more specific than "not found".
       const auto elsewhere = context.elsewhere != nullptr ? context.elsewhere->find(id) : model;
       const bool known = !elsewhere && elsewhere.error().code != models::errc::model_not_found;
       co_return dialects::error_response(known ? elsewhere.error() : model.error());

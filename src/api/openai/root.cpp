@@ -1,4 +1,4 @@
-// Paths without a prefix: what llama-server has there, and that the server runs at all. Its inference endpoints are in
+// Paths without a prefix: llama-server's, and a sign that the server runs. Its inference endpoints are in
 // dialects/llama_server.cpp.
 #include <charconv>
 
@@ -22,8 +22,8 @@ constexpr Millis kPropsPatience{5'000};
 constexpr std::size_t kMaxShown = 32;
 constexpr std::uint64_t kMaxAdapterBytes = 64 * 1024;
 
-// Programs that ask for JSON by name get it; people, and programs that take anything, get a line of text.
-// Where Ollama's clients look for it they are told what they wait for.
+// Programs that accept JSON explicitly get JSON; people, and programs that accept anything, get a line of text. On the
+// port for Ollama's clients it is the line that they expect.
 async::Task<http::Response> alive(const ApiContext& context, http::Request request) {
   const auto host = request.head.headers.get("Host");
   if (context.ollama_port > 0 && host.ends_with(fmt::format(":{}", context.ollama_port)))
@@ -35,7 +35,7 @@ async::Task<http::Response> alive(const ApiContext& context, http::Request reque
   co_return http::Response::json(200, json::serialize(body));
 }
 
-// Of a server of several models, as llama-server says it of its own.
+// Of a server with several models, in llama-server's form.
 http::Response house_props(const ApiContext& context) {
   std::string body;
   json::Writer out(body);
@@ -70,7 +70,7 @@ async::Task<Result<backends::ModelPtr>> asked_model(ApiContext& context, const s
   co_return co_await model_of_request(context, name, std::nullopt);
 }
 
-// What the engine of a loaded model says of itself, as llama-server does.
+// The properties that the engine of a loaded model reports, as llama-server does.
 async::Task<http::Response> props(ApiContext& context, http::Request request) {
   const auto asked = http::query_value(request.head.query(), "model").value_or("");
   const auto model = co_await asked_model(context, asked);
@@ -94,7 +94,7 @@ async::Task<http::Response> props(ApiContext& context, http::Request request) {
   co_return http::Response::json(200, *answer->text);
 }
 
-// How strongly the adapters of a loaded model apply to requests that don't say.
+// Scales of the adapters of a loaded model for requests that set none.
 async::Task<http::Response> adapters(ApiContext& context, http::Request request) {
   const auto asked = http::query_value(request.head.query(), "model").value_or("");
   const auto model = co_await asked_model(context, asked);
@@ -108,8 +108,8 @@ async::Task<http::Response> adapters(ApiContext& context, http::Request request)
   co_return answer ? std::move(*answer) : dialects::error_response(answer.error());
 }
 
-// Saving, restoring and erasing. Programs that do that want what is found by itself here. Nothing stays in a slot, so
-// it is always erased.
+// Save, restore and erase. Programs use these for what the engine does automatically here. Nothing stays in a slot, so
+// erase always succeeds.
 async::Task<http::Response> change_slot(http::Request request, http::PathParams params) {
   const auto action = http::query_value(request.head.query(), "action").value_or("");
   std::uint64_t id = 0;
@@ -134,7 +134,7 @@ async::Task<http::Response> change_slot(http::Request request, http::PathParams 
   co_return dialects::error_response(error);
 }
 
-// There is nothing there that could be set; llama-server has nothing, either.
+// There are no properties to set; the same in llama-server.
 async::Task<http::Response> set_props() { co_return http::Response::json(200, R"({"success":true})"); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// GET audio/voices: what models that speak can sound like.
+// GET audio/voices: the voices of models that speak.
 #include "api/find_model.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
@@ -16,7 +16,7 @@ void write_voices(json::Writer& out, const models::ModelInfo& model, const backe
   }
 }
 
-// Of one model, or of all that tell.
+// Of one model, or of all models with a list of voices.
 async::Task<http::Response> list_voices(ApiContext& context, http::Request request) {
   const auto wanted = http::query_value(request.head.query(), "model");
   std::vector<backends::ModelPtr> models;

@@ -17,11 +17,11 @@ namespace {
 
 namespace responses = dialects::responses;
 
-// Of events at once.
+// Of events read at once.
 constexpr std::size_t kEventPiece = 64 << 10;
 // Silence after which a reader is pinged.
 constexpr Millis kReaderPing{5'000};
-// Nobody knows when one will end.
+// The end of an answer can't be predicted.
 constexpr std::chrono::seconds kTryRunAgain{10};
 
 std::unexpected<Error> too_many_runs(std::string message) {
@@ -37,7 +37,7 @@ struct BackgroundResponses::Run {
   explicit Run(BackgroundWork the_work, async::Executor the_executor)
       : work(std::move(the_work)), executor(the_executor) {}
 
-  // Wakes whoever waits for something new.
+  // Wakes waiting readers.
   void changed() {
     const auto before = std::exchange(news, std::make_shared<async::Event>(executor));
     before->set();
@@ -65,7 +65,7 @@ struct BackgroundResponses::Run {
   BackgroundWork work;
   const async::Executor executor;
   std::string status{"queued"};
-  std::string doc;  // empty: nothing is told of it yet
+  std::string doc;  // empty: no document yet
   bool ended = false;
   bool removed = false;
   std::deque<std::string> events;  // the first has the number `first`
@@ -144,7 +144,7 @@ async::Task<void> BackgroundResponses::carry(RunPtr run) {
     const auto done = co_await std::move(working);
     if (!done || !*done) end(run, "cancelled", responses::response_document(*run->work.asked, "cancelled"));
   } catch (...) {
-    // Nobody else ends it, and its readers wait.
+    // Nothing else ends it, and its readers wait.
     const Error error({}, "internal error: see the log of the server");
     const bool lost = !run->ended && !stopping_;
     if (lost) end(run, "failed", responses::response_document(*run->work.asked, "failed", &error));
@@ -152,7 +152,7 @@ async::Task<void> BackgroundResponses::carry(RunPtr run) {
   }
 }
 
-// False: somebody has ended the request.
+// False: a client has cancelled the request.
 async::Task<bool> BackgroundResponses::answer(RunPtr run) {
   auto asking = run->work.answer([run] {
     if (run->status != "queued") return;
@@ -208,7 +208,7 @@ void BackgroundResponses::end(const RunPtr& run, std::string_view status, std::s
   bytes_ -= std::exchange(run->work.bytes, 0);
   run->work.answer = nullptr;
   auto keep = std::exchange(run->work.keep, nullptr);
-  // What failed because the server ends was interrupted: its row says so when that is opened again.
+  // A failure because the server ends is an interruption: the store sets that status when it is opened again.
   const bool good = status == "completed" || status == "incomplete";
   if (!run->removed && (good || !stopping_)) keep(run->status, run->doc);
   if (!run->removed) ended_.push_back(run);
@@ -329,7 +329,7 @@ async::Task<void> BackgroundResponses::close(Millis limit) {
   const auto done = co_await std::move(limited);
   if (!done) tasks_.cancel();
   if (!done) co_await tasks_.join();
-  // Those that were cut off.
+  // Answers that were interrupted.
   for (const auto& [id, run] : runs_) {
     if (run->ended) continue;
     run->ended = true;

@@ -1,7 +1,8 @@
-// Answers that nobody waits for: they are made on the home loop, whoever leaves, and end with the server. What each has
-// come to, and the events of those that stream, can be read while it is under way and for some time after that.
+// Background answers: they run on the home loop, independent of clients, and end with the server. Their documents, and
+// the events of streams, can be read while they are running and for some time after that.
 //
-// Methods may be called on any loop. The desk must outlive the answers that read from it, and be ended by wind_down().
+// Methods may be called on any loop. This object must outlive the responses that read from it. Call wind_down() before
+// its destructor.
 #pragma once
 
 #include <deque>
@@ -23,21 +24,21 @@
 namespace corral::api {
 
 struct BackgroundLimits {
-  std::size_t of_owner = 16, all = 64;        // under way
-  std::uint64_t request_bytes = 64ull << 20;  // of their bodies together
-  std::size_t event_bytes = 4 << 20;          // of one, of which the first go when there are more
-  std::size_t ended = 64;                     // that can still be read here
+  std::size_t of_owner = 16, all = 64;        // running
+  std::uint64_t request_bytes = 64ull << 20;  // total of their bodies
+  std::size_t event_bytes = 4 << 20;          // of one answer; the first ones are dropped beyond that
+  std::size_t ended = 64;                     // ended answers that stay readable here
 };
 
-// One to be made.
+// An answer to start.
 struct BackgroundWork {
   std::string id, owner;
-  // To tell of it before there is an answer.
+  // For its document before there is an answer.
   std::shared_ptr<const dialects::Canonical> asked;
-  std::uint64_t bytes = 0;  // that it holds
-  // Begins; `started` is to be called when a model works on it.
+  std::uint64_t bytes = 0;  // held by it
+  // Starts it; it calls `started` when a model works on it.
   std::move_only_function<async::Task<http::Response>(std::function<void()> started)> answer;
-  // Called once at its end, if the server doesn't end before.
+  // Called once at its end, unless the server ends first.
   std::move_only_function<void(std::string_view status, const std::string& doc)> keep = nullptr;
 };
 
@@ -48,18 +49,18 @@ class BackgroundResponses {
   BackgroundResponses(const BackgroundResponses&) = delete;
   BackgroundResponses& operator=(const BackgroundResponses&) = delete;
 
-  // The answer as it stands at its beginning. Errors: too_many_requests, server_stopping.
+  // Returns the document at its start. Errors: too_many_requests, server_stopping.
   async::Task<Result<std::string>> start(BackgroundWork work);
-  // As it stands; none: it isn't known here.
+  // The current document; nothing: unknown here.
   async::Task<std::optional<std::string>> find(std::string owner, std::string id);
-  // Ended, if it hasn't been before.
+  // Ends it, if it is still running.
   async::Task<std::optional<std::string>> cancel(std::string owner, std::string id);
-  // It is forgotten, and ends. Nothing of it is kept from then on.
+  // Ends and removes it. From then on nothing of it is stored.
   async::Task<void> remove(std::string owner, std::string id);
-  // Its events from that number on, as they come. nullptr: it isn't known here, or doesn't stream.
+  // Its events from this number on, as they occur. nullptr: unknown here, or no stream.
   async::Task<std::unique_ptr<http::BodySource>> events(std::string owner, std::string id, std::uint64_t from);
 
-  // Waits so long for those under way, then ends them.
+  // Waits up to `limit` for running answers, then ends them.
   async::Task<void> wind_down(Millis limit);
 
  private:
@@ -74,7 +75,7 @@ class BackgroundResponses {
   async::Task<RunPtr> look(std::string owner, std::string id);
   async::Task<void> drop(std::string owner, std::string id);
   async::Task<void> close(Millis limit);
-  // What comes behind `from`, which moves on; empty: nothing will. A ping where nothing comes for a while.
+  // The bytes after `from`, which advances; empty: the end. A ping if nothing comes for a while.
   async::Task<Result<std::string>> next(RunPtr run, std::uint64_t from);
   RunPtr known(const std::string& owner, const std::string& id) const;
   void end(const RunPtr& run, std::string_view status, std::string doc);

@@ -1,4 +1,4 @@
-// Conversations: what several responses say one after the other, kept. A key finds its own.
+// Stored conversations: items of several responses in order. A key sees only its own.
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ http::Response shown_row(const Result<store::ConversationRow>& row) {
   return http::Response::json(200, shown_conversation(*row));
 }
 
-// What a body says.
+// The members of a body.
 struct Said {
   std::string metadata = "{}";
   std::vector<store::ItemRow> items = {};
@@ -54,7 +54,7 @@ Result<Said> read_said(const std::string& body, const protocol::FieldTable& tabl
   return said;
 }
 
-// On the loop where it is small, as all that comes in.
+// On the loop if the body is small.
 async::Task<Result<Said>> said_of(ApiContext& context, http::Request& request, const protocol::FieldTable& table) {
   auto reading = request.body.read_all(context.max_body_bytes);
   auto body = co_await std::move(reading);
@@ -112,10 +112,10 @@ async::Task<http::Response> erase_conversation(ApiContext&, store::Store& store,
 
 async::Task<http::Response> list_conversation_items(ApiContext& context, store::Store& store, http::Request request,
                                                     http::PathParams params) {
-  auto wish = page_wish(request.head.query());
-  if (!wish) co_return dialects::error_response(wish.error());
-  if (wish->before.empty()) {
-    auto reading = store.items(std::move(request.caller.key), std::move(params["id"]), std::move(wish->page));
+  auto wanted = page_request(request.head.query());
+  if (!wanted) co_return dialects::error_response(wanted.error());
+  if (wanted->before.empty()) {
+    auto reading = store.items(std::move(request.caller.key), std::move(params["id"]), std::move(wanted->page));
     const auto page = co_await std::move(reading);
     if (!page) co_return dialects::error_response(page.error());
     co_return http::Response::json(200, item_list(*page));
@@ -124,7 +124,7 @@ async::Task<http::Response> list_conversation_items(ApiContext& context, store::
                                  store::ReadLimits{.bytes = context.max_body_bytes});
   auto all = co_await std::move(reading);
   if (!all) co_return dialects::error_response(all.error());
-  const auto page = page_of(std::move(*all), *wish);
+  const auto page = page_of(std::move(*all), *wanted);
   if (!page) co_return dialects::error_response(page.error());
   co_return http::Response::json(200, item_list(*page));
 }

@@ -1,4 +1,4 @@
-// Begins an answer that nobody waits for.
+// Starts a background answer.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace corral::api {
 
-// Of a request, what it takes to tell of it.
+// The parts of a request that its document shows.
 std::shared_ptr<const dialects::Canonical> shown_in_background(const dialects::Canonical& asked);
 
-// Keeps it as queued, then lets `begin` work on it beside all requests. Answers with what there is of it: the document,
-// or its events. `bytes`: that it holds meanwhile. Errors: those of BackgroundResponses::start(), and of the store.
+// Stores it as queued, then runs `begin` independently of the request. Returns its document or its events. `bytes`:
+// memory that it holds meanwhile. Errors: those of BackgroundResponses::start(), and of the store.
 async::Task<http::Response> begin_in_background(
     ApiContext& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
     std::uint64_t bytes, std::move_only_function<async::Task<http::Response>(std::function<void()> started)> begin);

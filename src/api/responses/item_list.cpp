@@ -25,38 +25,38 @@ Result<std::string> item_id_of(std::string_view query, std::string_view name) {
 
 }  // namespace
 
-Result<PageRequest> page_wish(std::string_view query) {
-  PageRequest wish;
+Result<PageRequest> page_request(std::string_view query) {
+  PageRequest wanted;
   const auto limit = query_number(query, "limit", 1, kMaxItems);
   if (!limit) return std::unexpected(limit.error());
-  if (*limit) wish.page.limit = static_cast<std::size_t>(**limit);
+  if (*limit) wanted.page.limit = static_cast<std::size_t>(**limit);
   const auto order = http::query_value(query, "order").value_or("desc");
   if (order != "asc" && order != "desc") return wrong_query("order", "asc or desc", order);
-  wish.page.newest_first = order == "desc";
+  wanted.page.newest_first = order == "desc";
   auto after = item_id_of(query, "after"), before = item_id_of(query, "before");
   if (!after) return std::unexpected(after.error());
   if (!before) return std::unexpected(before.error());
-  wish.page.after = std::move(*after);
-  wish.before = std::move(*before);
-  return wish;
+  wanted.page.after = std::move(*after);
+  wanted.before = std::move(*before);
+  return wanted;
 }
 
-Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageRequest& wish) {
-  if (wish.page.newest_first) std::ranges::reverse(all);
+Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageRequest& wanted) {
+  if (wanted.page.newest_first) std::ranges::reverse(all);
   auto begin = all.begin(), end = all.end();
   const auto find = [&](const std::string& id) { return std::ranges::find(all, id, &store::ItemRow::id); };
-  if (!wish.page.after.empty()) {
-    const auto found = find(wish.page.after);
-    if (found == all.end()) return wrong_query("after", "the ID of an item of this list", wish.page.after);
+  if (!wanted.page.after.empty()) {
+    const auto found = find(wanted.page.after);
+    if (found == all.end()) return wrong_query("after", "the ID of an item of this list", wanted.page.after);
     begin = std::next(found);
   }
-  if (!wish.before.empty()) {
-    const auto found = find(wish.before);
-    if (found == all.end()) return wrong_query("before", "the ID of an item of this list", wish.before);
+  if (!wanted.before.empty()) {
+    const auto found = find(wanted.before);
+    if (found == all.end()) return wrong_query("before", "the ID of an item of this list", wanted.before);
     end = std::max(begin, found);
   }
   store::ItemPage page;
-  const auto count = std::min(static_cast<std::size_t>(std::distance(begin, end)), wish.page.limit);
+  const auto count = std::min(static_cast<std::size_t>(std::distance(begin, end)), wanted.page.limit);
   page.more = count < static_cast<std::size_t>(std::distance(begin, end));
   page.items.assign(std::make_move_iterator(begin),
                     std::make_move_iterator(begin + static_cast<std::ptrdiff_t>(count)));

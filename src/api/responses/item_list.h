@@ -1,4 +1,4 @@
-// Lists of items, a page at a time, as OpenAI's clients ask for them and get them. Pure functions.
+// Lists of items, a page at a time, in OpenAI's format. Pure functions.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ namespace corral::api {
 
 struct PageRequest {
   store::Page page = {};
-  std::string before = {};  // none from this one on; empty: to the end
+  std::string before = {};  // stop before this item; empty: list to the end
 };
 
 // Of `limit` (1 to 100), `order` (asc, desc), `after` and `before`. Errors: protocol::errc::bad_value.
-Result<PageRequest> page_wish(std::string_view query);
+Result<PageRequest> page_request(std::string_view query);
 
-// Those of all, oldest first, that are wanted. Errors: bad_value for an item that isn't among them.
-Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageRequest& wish);
+// The requested items of `all` (oldest first). Errors: bad_value for an item that isn't in `all`.
+Result<store::ItemPage> page_of(std::vector<store::ItemRow> all, const PageRequest& wanted);
 
 // {"object":"list","data",…}
 std::string item_list(const store::ItemPage& page);

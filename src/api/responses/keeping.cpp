@@ -30,9 +30,9 @@ async::Task<Result<dialects::Canonical>> read_on(async::ThreadPool* threads, con
   co_return co_await threads->run(std::move(work));
 }
 
-// Which field wants what isn't kept.
-std::string_view backward_field(const dialects::StorageRequest& wish) {
-  return !wish.previous.empty() ? "previous_response_id" : !wish.conversation.empty() ? "conversation" : "input";
+// The field that refers to stored data.
+std::string_view backward_field(const dialects::StorageRequest& storage) {
+  return !storage.previous.empty() ? "previous_response_id" : !storage.conversation.empty() ? "conversation" : "input";
 }
 
 Error about_field(Error error, std::string_view field) {
@@ -42,7 +42,7 @@ Error about_field(Error error, std::string_view field) {
 
 bool is_under_way(std::string_view status) { return status == store::kQueued || status == store::kInProgress; }
 
-// Passes a stream on, until its last event has what is to be kept.
+// Forwards a stream, and stores the answer at its last event.
 class KeptBody final : public http::BodySource {
  public:
   KeptBody(std::unique_ptr<http::BodySource> body, std::shared_ptr<Keeping> keeping)
@@ -104,25 +104,25 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
   auto reading = read_on(context.body_threads, endpoint, shared, before);
   auto asked = co_await std::move(reading);
   if (!asked) co_return asked;
-  mine->wish_ = asked->wish;
-  const auto& wish = *asked->wish;
-  if (mine->store_ == nullptr && wish.looks_back()) {
-    const auto field = backward_field(wish);
+  mine->storage_ = asked->storage;
+  const auto& storage = *asked->storage;
+  if (mine->store_ == nullptr && storage.looks_back()) {
+    const auto field = backward_field(storage);
     co_return std::unexpected(about_field(nothing_kept(fmt::format("'{}'", field)), field));
   }
-  if (answers && wish.background && (mine->store_ == nullptr || context.background == nullptr))
+  if (answers && storage.background && (mine->store_ == nullptr || context.background == nullptr))
     co_return std::unexpected(about_field(nothing_kept("'background'"), "background"));
   if (answers && mine->store_ != nullptr) {
-    const bool needs = wish.insists || wish.background || !wish.conversation.empty();
+    const bool needs = storage.insists || storage.background || !storage.conversation.empty();
     if (!place && needs) co_return std::unexpected(place.error());
-    if (wish.store) mine->answer_ = std::move(*place);
-    if (!wish.conversation.empty()) {
-      auto second = wish.store ? mine->store_->reserve() : std::move(place);
+    if (storage.store) mine->answer_ = std::move(*place);
+    if (!storage.conversation.empty()) {
+      auto second = storage.store ? mine->store_->reserve() : std::move(place);
       if (!second) co_return std::unexpected(second.error());
       mine->items_ = std::move(*second);
     }
   }
-  if (wish.looks_back()) {
+  if (storage.looks_back()) {
     auto found = std::make_shared<Before>(*before);
     found->found = true;
     auto looking = mine->look_back(context.max_body_bytes, *found);
@@ -131,7 +131,7 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
     auto again = read_on(context.body_threads, endpoint, shared, found);
     asked = co_await std::move(again);
     if (!asked) co_return asked;
-    mine->wish_ = asked->wish;
+    mine->storage_ = asked->storage;
   }
   if (answers) keeping = std::move(mine);
   co_return asked;
@@ -139,26 +139,26 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
 
 async::Task<Result<>> Keeping::look_back(std::uint64_t most, Before& before) const {
   const store::ReadLimits limits{.bytes = most};
-  if (!wish_->previous.empty()) {
+  if (!storage_->previous.empty()) {
     auto looking = look_for_answers(most, before);
     const auto looked = co_await std::move(looking);
     if (!looked) co_return looked;
   }
-  if (!wish_->conversation.empty()) {
-    auto reading = store_->all_items(owner_, wish_->conversation, limits);
+  if (!storage_->conversation.empty()) {
+    auto reading = store_->all_items(owner_, storage_->conversation, limits);
     auto items = co_await std::move(reading);
     if (!items) co_return std::unexpected(about_field(std::move(items.error()), "conversation"));
     std::string list = "[";
     for (const auto& item : *items) list.append(list.size() > 1 ? "," : "").append(item.doc);
     before.earlier.push_back(std::move(list.append("]")));
   }
-  if (wish_->references.empty()) co_return Result<>();
+  if (storage_->references.empty()) co_return Result<>();
   auto looking = look_for_items(most, before);
   co_return co_await std::move(looking);
 }
 
 async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& before) const {
-  auto reading = store_->chain(owner_, wish_->previous, {.bytes = most});
+  auto reading = store_->chain(owner_, storage_->previous, {.bytes = most});
   auto rows = co_await std::move(reading);
   if (!rows) {
     auto error = about_field(std::move(rows.error()), "previous_response_id");
@@ -167,7 +167,7 @@ async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& befo
   }
   if (is_under_way(rows->back().status)) {
     co_return fail(errc::previous_response_not_found,
-                   fmt::format("'{}' is still running: wait for its end, or cancel it", wish_->previous),
+                   fmt::format("'{}' is still running: wait for its end, or cancel it", storage_->previous),
                    "previous_response_id");
   }
   for (auto& row : *rows) {
@@ -177,10 +177,10 @@ async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& befo
   co_return Result<>();
 }
 
-// An item's id tells of which answer it is.
+// An item's id contains the id of its answer.
 async::Task<Result<>> Keeping::look_for_items(std::uint64_t most, Before& before) const {
   std::set<std::string> answers;
-  for (const auto& item : wish_->references) {
+  for (const auto& item : storage_->references) {
     auto answer = responses::answer_of_item(item);
     if (!answer.empty()) answers.insert(std::move(answer));
   }
@@ -198,7 +198,7 @@ async::Task<Result<>> Keeping::look_for_items(std::uint64_t most, Before& before
   for (const auto& row : *rows) {
     for (const auto* text : {&row.input, &row.doc}) {
       for (auto& item : responses::items_in(*text)) {
-        if (std::ranges::binary_search(wish_->references, item.id))
+        if (std::ranges::binary_search(storage_->references, item.id))
           before.items.insert_or_assign(std::move(item.id), std::move(item.doc));
       }
     }
@@ -211,18 +211,18 @@ store::ResponseRow Keeping::row(std::string status, std::string doc) const {
           .owner = owner_,
           .created = created_,
           .status = std::move(status),
-          .previous = wish_->previous,
+          .previous = storage_->previous,
           .doc = std::move(doc),
-          .input = wish_->input};
+          .input = storage_->input};
 }
 
 void Keeping::finish(std::string_view status, std::string doc) {
   if (items_ && (status == "completed" || status == "incomplete")) {
     std::vector<store::ItemRow> items;
-    for (const auto* text : {&wish_->input, &std::as_const(doc)}) {
+    for (const auto* text : {&storage_->input, &std::as_const(doc)}) {
       for (auto& item : responses::items_in(*text)) items.push_back({std::move(item.id), std::move(item.doc)});
     }
-    store_->append(std::move(items_), owner_, wish_->conversation, std::move(items));
+    store_->append(std::move(items_), owner_, storage_->conversation, std::move(items));
   }
   if (answer_) store_->put(std::move(answer_), row(std::string(status), std::move(doc)));
 }

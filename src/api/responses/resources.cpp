@@ -1,5 +1,5 @@
-// Responses that are kept: GET and DELETE responses/{id}, its input_items, and cancel for those in the background. A
-// key finds its own.
+// Stored responses: GET and DELETE responses/{id}, its input_items, and cancel for background responses. A key sees
+// only its own.
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace responses = dialects::responses;
 
-// Nothing is found where nothing is kept.
+// If the server stores nothing, the error says so.
 Error no_response(std::string_view id) {
   return {make_error_code(store::errc::not_found),
           fmt::format("unknown response '{}': this server stores none (store_responses is off)", id.substr(0, 100))};
@@ -28,7 +28,7 @@ Error no_response(std::string_view id) {
 
 http::Response response_json(std::string doc) { return http::Response::json(200, std::move(doc)); }
 
-// What a row says: one that is under way, but not here, was interrupted.
+// The document of a row. A response that is running, but not in this process, was interrupted.
 std::string kept_document(store::ResponseRow row) {
   const bool open =
       row.status == store::kQueued || row.status == store::kInProgress || row.status == store::kInterrupted;
@@ -51,7 +51,7 @@ async::Task<Result<std::string>> find_response(ApiContext& context, std::string 
 
 async::Task<http::Response> response_events(ApiContext& context, std::string owner, std::string id,
                                             std::uint64_t from) {
-  // First of all: whether there is such a response.
+  // First check that the response exists.
   auto finding = find_response(context, owner, id);
   const auto doc = co_await std::move(finding);
   if (!doc) co_return dialects::error_response(doc.error());
@@ -129,14 +129,14 @@ async::Task<http::Response> cancel_response(ApiContext& context, http::Request r
 async::Task<http::Response> list_input_items(ApiContext& context, http::Request request, std::string id) {
   auto* const store = response_store(context);
   if (store == nullptr) co_return dialects::error_response(no_response(id));
-  const auto wish = page_wish(request.head.query());
-  if (!wish) co_return dialects::error_response(wish.error());
+  const auto wanted = page_request(request.head.query());
+  if (!wanted) co_return dialects::error_response(wanted.error());
   auto reading = store->response(std::move(request.caller.key), std::move(id));
   auto row = co_await std::move(reading);
   if (!row) co_return dialects::error_response(row.error());
   std::vector<store::ItemRow> all;
   for (auto& item : responses::items_in(row->input)) all.push_back({std::move(item.id), std::move(item.doc)});
-  const auto page = page_of(std::move(all), *wish);
+  const auto page = page_of(std::move(all), *wanted);
   if (!page) co_return dialects::error_response(page.error());
   co_return response_json(item_list(*page));
 }

@@ -1,4 +1,4 @@
-// Another name for a model, for every dialect.
+// Aliases of models, for every dialect.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace corral::api {
 
-// Kept in aliases.json. Errors: unsupported_value, name_taken; those of NameBook.
+// Saves it in aliases.json. Errors: unsupported_value, name_taken; those of NameBook.
 async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::string target);
 
 }  // namespace corral::api

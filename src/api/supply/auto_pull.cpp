@@ -48,7 +48,7 @@ async::Task<http::Response> after_fetch(ApiContext& context, std::unique_ptr<Pul
   co_return co_await std::move(answering);
 }
 
-// Pings until the answer is there, then what it says.
+// Pings until the answer exists, then its body.
 class AnswerToCome final : public http::BodySource {
  public:
   AnswerToCome(async::Timers& timers, Millis ping, std::string_view error_event, std::unique_ptr<Upstream> answering)
@@ -110,8 +110,8 @@ async::Task<http::Response> answer_when_here(ApiContext& context, std::string na
   name = source_of(context, std::move(name));
   auto plan = co_await Pull::plan(context, name);
   if (!plan) co_return dialects::error_response(plan.error());
-  PullRequest wish{.source = std::move(name)};
-  auto pull = co_await Pull::begin(context, std::move(wish), std::move(*plan));
+  PullRequest wanted{.source = std::move(name)};
+  auto pull = co_await Pull::begin(context, std::move(wanted), std::move(*plan));
   if (!pull) co_return dialects::error_response(pull.error());
   co_await (*pull)->first();
   auto task = after_fetch(context, std::move(*pull), std::move(then));

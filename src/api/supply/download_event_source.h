@@ -1,4 +1,4 @@
-// Downloads for readers of events: each change of one is an event, and those that haven't ended are in each snapshot.
+// Downloads as events: each change of a download is an event, and each snapshot has the downloads that haven't ended.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ class DownloadEventSource final : public router::EventSource {
  public:
   using Row = std::shared_ptr<const downloads::DownloadRow>;
 
-  // `tell` may be called on any loop.
+  // The callback may be called on any loop.
   explicit DownloadEventSource(std::function<void(router::NoticePtr)> tell) : tell_(std::move(tell)) {}
 
-  // On the desk's loop.
+  // On the download manager's loop.
   void changed(Row row);
   router::NoticePtr state() const override;
 
  private:
   const std::function<void(router::NoticePtr)> tell_;
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, Row> rows_;  // by id, of those that haven't ended
+  std::map<std::uint64_t, Row> rows_;  // by id, without ended downloads
 };
 
 }  // namespace corral::api

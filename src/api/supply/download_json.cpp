@@ -11,7 +11,7 @@ namespace {
 
 using downloads::DownloadState;
 
-// Of those that are being fetched the first.
+// The first file that is being downloaded.
 std::size_t current_file(const std::vector<downloads::FileView>& files) {
   const auto begun = std::ranges::find_if(files, [](const auto& file) { return !file.whole && file.done > 0; });
   if (begun != files.end()) return static_cast<std::size_t>(begun - files.begin());

@@ -1,4 +1,4 @@
-// POST import: a file of this machine comes into corral's own folder of models, by a hard link or as a copy.
+// POST import: puts a file of this machine into corral's own folder of models, as a hard link or a copy.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -32,7 +32,7 @@ constexpr Field kImportFields[] = {
     {.name = "copy", .kinds = protocol::kBoolean},
 };
 
-// Ends a copy whose client has left.
+// Stops a copy when its client disconnects.
 class LeftGuard {
  public:
   ~LeftGuard() { *left_ = true; }
@@ -44,7 +44,7 @@ class LeftGuard {
   const std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-// Who hasn't shown a key learns of files that are no models only that they are none, so nobody finds out what there is.
+// Without a key, all errors about a file are equal, so that they don't reveal which files exist.
 Error shown_to(const http::Caller& caller, Error error, const std::string& path) {
   const bool about_file = error.code.category() == models::error_category() &&
                           error.code != models::errc::name_in_use && error.param != "name";
@@ -56,13 +56,15 @@ Error shown_to(const http::Caller& caller, Error error, const std::string& path)
       "path");
 }
 
-// A name that finds another model would not be the name of this one.
-Result<> check_free(ApiContext& context, const models::ImportRequest& wish) {
-  const auto known = wish.name.empty() ? Result<models::Catalog::Model>(nullptr) : context.models.find_known(wish.name);
-  if (!known || *known == nullptr || !models::equal_folded((*known)->name.value(), wish.name)) return {};
+// The name must not find another model.
+Result<> check_free(ApiContext& context, const models::ImportRequest& wanted) {
+  const auto known =
+      wanted.name.empty() ? Result<models::Catalog::Model>(nullptr) : context.models.find_known(wanted.name);
+  if (!known || *known == nullptr || !models::equal_folded((*known)->name.value(), wanted.name)) return {};
   const auto& files = (*known)->paths;
-  if (!files.empty() && is_within(files.front(), wish.folder)) return {};  // the import says whether it is the same
-  return fail(errc::name_taken, fmt::format("a model named '{}' already exists: choose another name", wish.name),
+  // the import checks whether it is the same file
+  if (!files.empty() && is_within(files.front(), wanted.folder)) return {};
+  return fail(errc::name_taken, fmt::format("a model named '{}' already exists: choose another name", wanted.name),
               "model_name");
 }
 
@@ -72,19 +74,19 @@ async::Task<http::Response> import_model(ApiContext& context, http::Request requ
   const auto body = peek->root();
   if (auto fine = check_members(body, import_fields()); !fine) co_return dialects::error_response(fine.error());
   const std::string path(body.find("path").as_string());
-  models::ImportRequest wish{.file = path, .folder = context.supply->places().own};
-  if (body.find("model_name").is_string()) wish.name = body.find("model_name").as_string();
-  wish.copy = body.find("copy").found() && body.find("copy").as_bool();
-  if (!wish.file.is_absolute()) {
+  models::ImportRequest wanted{.file = path, .folder = context.supply->places().own};
+  if (body.find("model_name").is_string()) wanted.name = body.find("model_name").as_string();
+  wanted.copy = body.find("copy").found() && body.find("copy").as_bool();
+  if (!wanted.file.is_absolute()) {
     const Error error(make_error_code(protocol::errc::unsupported_value),
                       fmt::format("'path' must be an absolute path: '{}' is relative to the server's folder",
                                   models::printable(path, 256)),
                       "path");
     co_return dialects::error_response(error);
   }
-  if (const auto taken = check_free(context, wish); !taken) co_return dialects::error_response(taken.error());
+  if (const auto taken = check_free(context, wanted); !taken) co_return dialects::error_response(taken.error());
   const LeftGuard guard;
-  auto work = [wish, progress = guard.progress()] { return models::import_file(wish, progress); };
+  auto work = [wanted, progress = guard.progress()] { return models::import_file(wanted, progress); };
   auto importing = async::run_or_leave(context.supply->imports, context.timers, std::move(work));
   const auto imported = co_await std::move(importing);
   if (!imported) co_return dialects::error_response(shown_to(request.caller, imported.error(), path));

@@ -23,7 +23,7 @@ bool is_word(std::string_view text) {
   });
 }
 
-// "llama3.2:1b", as Ollama's library has them.
+// "llama3.2:1b", as in Ollama's library.
 bool has_tag(std::string_view name) {
   const auto colon = name.find(':');
   return colon != name.npos && is_word(name.substr(0, colon)) && is_word(name.substr(colon + 1));

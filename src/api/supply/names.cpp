@@ -1,4 +1,4 @@
-// Names that people give to models: POST models/register, and /internal/aliases.
+// Names that users give to models: POST models/register, and /internal/aliases.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -45,7 +45,7 @@ std::string text_in(json::View body, std::string_view name) {
   return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
 }
 
-// A name that would be another one as soon as it is read back.
+// Rejects a name that would differ when it is read back.
 Result<> check_name(std::string_view name, std::string_view field) {
   const bool fine = !name.empty() && models::printable(name, kMaxName) == name && !name.ends_with(":latest") &&
                     !name.starts_with(' ') && !name.ends_with(' ');
@@ -84,7 +84,7 @@ Result<models::UserModel> wanted_model(json::View body) {
   return model;
 }
 
-// Whether a model has that name by itself, not by the user's entry.
+// Whether a model has this name from its files, not from the user's entry.
 bool is_taken(ApiContext& context, const std::string& name) {
   const auto known = context.models.find_known(name);
   if (!known || !models::equal_folded((*known)->name.value(), name)) return false;
@@ -97,7 +97,7 @@ std::unexpected<Error> taken(std::string_view name, std::string_view field) {
               std::string(field));
 }
 
-// A file may be named by whoever may name files; a model has to be here.
+// Naming a file needs the right to name files; a model must be on this disk.
 async::Task<Result<>> may_mean(ApiContext& context, const http::Caller& caller, const models::UserModel& model) {
   if (model.recipe != "llamacpp") co_return Result<>();
   if (model.checkpoint.starts_with('/')) {
@@ -161,7 +161,7 @@ async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::str
     const auto text = fmt::format("there are already {} aliases: remove some", all.size());
     co_return fail(protocol::errc::unsupported_value, text, "alias");
   }
-  // Of an alias of an alias the model is meant.
+  // An alias of an alias refers to the model.
   const auto meant = context.models.find_known(target);
   const auto put = names.put_alias(alias, meant ? (*meant)->name.value() : target);
   if (!put) co_return put;

@@ -72,12 +72,12 @@ TEST_F(NamesTest, AModelInMemoryIsUnloadedFirstUnlessItWorks) {
   have("tiny-llama");
   auto asking =
       send("POST", "/v1/chat/completions", R"({"model":"tiny-llama","messages":[{"role":"user","content":"hi"}]})");
-  const char* wish = R"({"model_name":"tiny-llama","models_dir":true})";
-  EXPECT_EQ(post("/v1/delete", wish).error("code"), "model_busy");
+  const char* wanted = R"({"model_name":"tiny-llama","models_dir":true})";
+  EXPECT_EQ(post("/v1/delete", wanted).error("code"), "model_busy");
   backend.server("tiny-llama").request().answer(200, R"({"choices":[]})");
   settle();
   EXPECT_EQ(got(*asking)->status, 200u);
-  EXPECT_EQ(post("/v1/delete", wish).status, 200u);
+  EXPECT_EQ(post("/v1/delete", wanted).status, 200u);
   EXPECT_FALSE(backend.server("tiny-llama").alive());
   EXPECT_FALSE(fs::exists(dir / "tiny-llama.gguf"));
 }

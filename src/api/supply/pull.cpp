@@ -1,5 +1,6 @@
-// POST pull: fetches a model. Told as it goes with "stream" (`plan`, `progress`, then `complete` or `error`), at its
-// end without, at once with "subscribe": false. A client that leaves pauses it, unless somebody else waits for it.
+// POST pull: downloads a model. With "stream" the answer is events (`plan`, `progress`, then `complete` or `error`),
+// else one document at the end, or at once with "subscribe": false. If the client disconnects, the download pauses,
+// unless another client waits for it.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -30,7 +31,7 @@ using protocol::Field;
 constexpr Millis kPullInterval{1'000};
 constexpr std::size_t kMaxLabels = 32;
 
-// Those without a meaning here are what other servers' clients send: what they say the file says itself.
+// Fields without effect here are sent by clients of other servers: the file itself has these facts.
 constexpr Field kModelPullFields[] = {
     {.name = "model_name", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
     {.name = "model", .kinds = protocol::kString, .min_size = 1, .max_bytes = downloads::kMaxNameBytes},
@@ -73,14 +74,14 @@ std::string text_said(json::View body, std::string_view name) {
   return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
 }
 
-// "mmproj", or its member of "checkpoints": a file, maybe behind "org/repo:". Empty: none is named.
+// "mmproj", or its member of "checkpoints": a file, maybe after "org/repo:". Empty: absent.
 std::string projector_said(json::View body) {
   auto name = text_said(body, "mmproj");
   if (name.empty()) name = text_said(body.find("checkpoints"), "mmproj");
   return name.substr(name.rfind(':') + 1);
 }
 
-// The projector is chosen with the model, so another one can only be refused.
+// The projector is chosen with the model, so another one is an error.
 Result<> check_projector(const std::string& projector, const downloads::Plan& plan) {
   const auto is_it = [&](const auto& file) { return file.path == projector; };
   if (projector.empty() || std::ranges::any_of(plan.files, is_it)) return {};
@@ -111,23 +112,23 @@ Result<PullRequest> pull_wish_of(const ApiContext& context, json::View body) {
   if (name.empty())
     return fail(protocol::errc::missing_field,
                 "'model_name' is required: the model to download, such as org/repo:Q4_K_M or a URL", "model_name");
-  PullRequest wish{.detached = !flag_said(body, "subscribe", true)};
+  PullRequest wanted{.detached = !flag_said(body, "subscribe", true)};
   auto checkpoint = text_said(body, "checkpoint");
   if (checkpoint.empty()) checkpoint = text_said(body.find("checkpoints"), "main");
   if (checkpoint.empty()) {
-    wish.source = source_of(context, std::move(name));
-    return wish;
+    wanted.source = source_of(context, std::move(name));
+    return wanted;
   }
-  wish.source = std::move(checkpoint);
-  if (name != wish.source) wish.called = models::without_prefix(name);
-  wish.source = source_of(context, std::move(wish.source));
-  body.find("labels").each_element([&](json::View label) { wish.labels.emplace_back(label.as_string()); });
+  wanted.source = std::move(checkpoint);
+  if (name != wanted.source) wanted.called = models::without_prefix(name);
+  wanted.source = source_of(context, std::move(wanted.source));
+  body.find("labels").each_element([&](json::View label) { wanted.labels.emplace_back(label.as_string()); });
   for (const auto& flag : kFlagLabels)
-    if (flag_said(body, flag.field)) wish.labels.emplace_back(flag.label);
-  return wish;
+    if (flag_said(body, flag.field)) wanted.labels.emplace_back(flag.label);
+  return wanted;
 }
 
-// The end of a stream.
+// The last event of a stream.
 async::Task<std::string> last_event(Pull& pull) {
   const auto name = co_await pull.result();
   if (name) co_return http::sse_event("complete", download_body(pull.row(), *name));
@@ -173,7 +174,7 @@ http::Response at_its_end(const Pull& pull, const std::string& name) {
   return http::Response::json(200, std::move(body));
 }
 
-// Of a model that is here where nothing may go out: it is all that it can be.
+// For a local model without network access: it can't be newer.
 http::Response nothing_to_do(const std::string& name, bool streams) {
   std::string body;
   json::Writer out(body);
@@ -190,21 +191,21 @@ async::Task<http::Response> pull_model(ApiContext& context, http::Request reques
   const auto body = peek->root();
   if (auto fine = check_members(body, pull_fields()); !fine) co_return dialects::error_response(fine.error());
   if (auto fine = check_checkpoints(body); !fine) co_return dialects::error_response(fine.error());
-  auto wish = pull_wish_of(context, body);
-  if (!wish) co_return dialects::error_response(wish.error());
+  auto wanted = pull_wish_of(context, body);
+  if (!wanted) co_return dialects::error_response(wanted.error());
   const bool streams = flag_said(body, "stream"), dry = flag_said(body, "dry_run");
   if (context.supply->desk.offline() && !dry) {
-    const auto known = context.models.find_known(wish->source);
+    const auto known = context.models.find_known(wanted->source);
     if (known) co_return nothing_to_do((*known)->name.value(), streams);
   }
-  auto plan = co_await Pull::plan(context, wish->source);
+  auto plan = co_await Pull::plan(context, wanted->source);
   if (!plan) co_return dialects::error_response(plan.error());
   if (auto fine = check_projector(projector_said(body), *plan); !fine) co_return dialects::error_response(fine.error());
   const auto memory = co_await context.supply->memory();
-  auto told = plan_body(*plan, memory, called(*wish, *plan));
+  auto told = plan_body(*plan, memory, called(*wanted, *plan));
   if (dry) co_return http::Response::json(200, std::move(told));
-  const bool detached = wish->detached;
-  auto begun = co_await Pull::begin(context, std::move(*wish), std::move(*plan));
+  const bool detached = wanted->detached;
+  auto begun = co_await Pull::begin(context, std::move(*wanted), std::move(*plan));
   if (!begun) co_return dialects::error_response(begun.error());
   auto& pulling = **begun;
   if (detached) co_return http::Response::json(200, download_body(pulling.row()));

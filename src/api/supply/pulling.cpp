@@ -20,26 +20,29 @@ constexpr int kRefusals = 4;
 
 bool is_moving(DownloadState state) { return state == DownloadState::queued || state == DownloadState::running; }
 
-// The name is kept before the model is here: it is found by it as soon as it is.
-Result<> keep_name(ApiContext& context, const PullRequest& wish, const downloads::Plan& plan) {
-  const auto known = context.models.find_known(wish.called);
+// The name is saved before the download, so that it finds the model as soon as it is here.
+Result<> keep_name(ApiContext& context, const PullRequest& wanted, const downloads::Plan& plan) {
+  const auto known = context.models.find_known(wanted.called);
   const auto user = context.supply->names.user_models();
-  const bool replaces = std::ranges::find(user.models, wish.called, &models::UserModel::name) != user.models.end();
+  const bool replaces = std::ranges::find(user.models, wanted.called, &models::UserModel::name) != user.models.end();
   const bool same = known && std::ranges::find((*known)->paths, plan.main_file) != (*known)->paths.end();
-  if (known && (*known)->name.value() == wish.called && !replaces && !same)
+  if (known && (*known)->name.value() == wanted.called && !replaces && !same)
     return fail(errc::name_taken,
-                fmt::format("a model named '{}' already exists: choose another 'model_name'", wish.called),
+                fmt::format("a model named '{}' already exists: choose another 'model_name'", wanted.called),
                 "model_name");
   const bool has_repo_name = plan.checkpoint.find("://") == std::string::npos;
   const auto checkpoint = has_repo_name ? plan.checkpoint : plan.main_file.native();
-  return context.supply->names.put(
-      {.name = wish.called, .checkpoint = checkpoint, .recipe = "llamacpp", .labels = wish.labels, .fetched = true});
+  return context.supply->names.put({.name = wanted.called,
+                                    .checkpoint = checkpoint,
+                                    .recipe = "llamacpp",
+                                    .labels = wanted.labels,
+                                    .fetched = true});
 }
 
 }  // namespace
 
-std::string called(const PullRequest& wish, const downloads::Plan& plan) {
-  return wish.called.empty() ? plan.checkpoint : wish.called;
+std::string called(const PullRequest& wanted, const downloads::Plan& plan) {
+  return wanted.called.empty() ? plan.checkpoint : wanted.called;
 }
 
 async::Task<Result<downloads::Plan>> Pull::plan(ApiContext& context, std::string source) {
@@ -49,13 +52,13 @@ async::Task<Result<downloads::Plan>> Pull::plan(ApiContext& context, std::string
   co_return plan;
 }
 
-async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(ApiContext& context, PullRequest wish, downloads::Plan plan) {
-  if (!wish.called.empty()) {
-    if (auto kept = keep_name(context, wish, plan); !kept) co_return std::unexpected(std::move(kept.error()));
+async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(ApiContext& context, PullRequest wanted, downloads::Plan plan) {
+  if (!wanted.called.empty()) {
+    if (auto kept = keep_name(context, wanted, plan); !kept) co_return std::unexpected(std::move(kept.error()));
   }
-  auto begun = co_await context.supply->desk.begin(wish.source, wish.detached);
+  auto begun = co_await context.supply->desk.begin(wanted.source, wanted.detached);
   if (!begun) co_return std::unexpected(std::move(begun.error()));
-  std::unique_ptr<Pull> pull(new Pull(context, std::move(wish), std::move(plan), std::move(*begun)));
+  std::unique_ptr<Pull> pull(new Pull(context, std::move(wanted), std::move(plan), std::move(*begun)));
   co_await pull->next(Millis(0));
   co_return std::move(pull);
 }
@@ -75,9 +78,9 @@ async::Task<void> Pull::first() {
 async::Task<Result<std::string>> Pull::result() {
   if (row_.view.state == DownloadState::failed && row_.view.error) co_return std::unexpected(*row_.view.error);
   if (gone_ || row_.view.state == DownloadState::cancelled)
-    co_return fail(errc::download_cancelled, fmt::format("the download of '{}' was cancelled", wish_.source));
+    co_return fail(errc::download_cancelled, fmt::format("the download of '{}' was cancelled", wanted_.source));
   if (row_.view.state != DownloadState::done) {
-    const auto text = fmt::format("the download of '{}' was paused: pull it again to resume", wish_.source);
+    const auto text = fmt::format("the download of '{}' was paused: pull it again to resume", wanted_.source);
     co_return fail(errc::download_paused, text);
   }
   co_await context_.models.rescan();
@@ -87,8 +90,8 @@ async::Task<Result<std::string>> Pull::result() {
     if (std::ranges::find(model->paths, file) != model->paths.end()) co_return model->name.value();
   const auto problem = std::ranges::find(catalog->problems(), file, &models::Problem::path);
   if (problem != catalog->problems().end()) co_return std::unexpected(problem->cause);
-  const auto name = called(wish_, plan_);
-  // An adapter, say; or another revision's file of that name, which counts less than the current one.
+  const auto name = called(wanted_, plan_);
+  // For example an adapter; or another revision's file of that name, which the current one overrides.
   const bool no_model =
       std::ranges::find(catalog->not_models(), file, &models::Problem::path) != catalog->not_models().end();
   if (no_model || catalog->find(name)) co_return name;

@@ -1,4 +1,4 @@
-// One client's pull: what it asks for is looked up, begun and waited for. The same for every dialect.
+// One client's pull: resolves the source, starts the download and waits for it. The same for every dialect.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +14,44 @@ namespace corral::api {
 
 struct PullRequest {
   std::string source = {};               // what downloads::parse_source() takes
-  std::string called = {};               // its name here, kept in user_models.json; empty: the one it has by itself
-  std::vector<std::string> labels = {};  // of a name that is kept
-  bool detached = false;                 // goes on whoever leaves
+  std::string called = {};               // its name here, saved in user_models.json; empty: the default name
+  std::vector<std::string> labels = {};  // of a saved name
+  bool detached = false;                 // continues if the client disconnects
 };
 
-// Dropping it pauses the download, if nobody else waits for it. On one loop.
+// Destroying it pauses the download, unless another client waits for it. On one loop.
 class Pull {
  public:
-  // What it would take. Errors: those of DownloadManager::plan().
+  // Size and files of the download. Errors: those of DownloadManager::plan().
   static async::Task<Result<downloads::Plan>> plan(ApiContext& context, std::string source);
   // Errors: those of DownloadManager::begin(); name_taken; those of NameBook.
-  static async::Task<Result<std::unique_ptr<Pull>>> begin(ApiContext& context, PullRequest wish, downloads::Plan plan);
+  static async::Task<Result<std::unique_ptr<Pull>>> begin(ApiContext& context, PullRequest wanted,
+                                                          downloads::Plan plan);
 
   const downloads::Plan& plan() const { return plan_; }
   const downloads::DownloadRow& row() const { return row_; }
   bool ended() const;
-  // Until it is another row, for so long at most.
+  // Waits until the row changes, at most `patience`.
   async::Task<void> next(Millis patience);
-  // Until it has ended, or for so long as a refusal may take: who is refused at once gets a status.
+  // Waits for the end, but only as long as an early error may take: such an error gets its own HTTP status.
   async::Task<void> first();
-  // When it has ended: what the model is called. Errors: why it failed; download_paused, download_cancelled; what is
-  // wrong with the file.
+  // After the end: the model's name. Errors: why it failed; download_paused, download_cancelled; the problem of the
+  // file.
   async::Task<Result<std::string>> result();
 
  private:
-  Pull(ApiContext& context, PullRequest wish, downloads::Plan plan, downloads::DownloadManager::Begun begun)
-      : context_(context), wish_(std::move(wish)), plan_(std::move(plan)), begun_(std::move(begun)) {}
+  Pull(ApiContext& context, PullRequest wanted, downloads::Plan plan, downloads::DownloadManager::Begun begun)
+      : context_(context), wanted_(std::move(wanted)), plan_(std::move(plan)), begun_(std::move(begun)) {}
 
   ApiContext& context_;
-  const PullRequest wish_;
+  const PullRequest wanted_;
   const downloads::Plan plan_;
   const downloads::DownloadManager::Begun begun_;
   downloads::DownloadRow row_ = {};
-  bool gone_ = false;  // nobody knows it any more
+  bool gone_ = false;  // the download manager no longer knows it
 };
 
-// What the model would be called, or is, before it is here.
-std::string called(const PullRequest& wish, const downloads::Plan& plan);
+// The name that the model has or will have.
+std::string called(const PullRequest& wanted, const downloads::Plan& plan);
 
 }  // namespace corral::api

@@ -34,7 +34,7 @@ constexpr Field kRemovalFields[] = {
     {.name = "models_dir", .kinds = protocol::kBoolean},
 };
 
-// What a file takes on the disk that would be free without this name; blocking.
+// Disk space that removing this name frees; blocking.
 std::uint64_t bytes_of(const fs::path& file) {
   struct stat status{};
   if (::stat(file.c_str(), &status) != 0) return 0;
@@ -70,7 +70,7 @@ void add_to(downloads::Removed& all, downloads::Removed some) {
   std::ranges::move(some.files, std::back_inserter(all.files));
 }
 
-// Of a name of user_models.json whose model isn't here there is nothing but the name.
+// A name of user_models.json without its model has only the name to remove.
 async::Task<Result<backends::ModelPtr>> find_for_removal(ApiContext& context, std::string name) {
   auto model = co_await context.models.find(name);
   if (model) co_return model;
@@ -98,14 +98,14 @@ Result<> may_go(const router::Report& report, const ModelName& model) {
   return {};
 }
 
-// Whether it is out of memory now.
+// Succeeds if the model is out of memory now.
 async::Task<Result<>> unload_first(ApiContext& context, ModelName model) {
   const auto report = co_await context.router.report();
   if (auto may = may_go(report, model); !may) co_return may;
   const auto is_it = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model; };
   if (std::ranges::none_of(report.instances, is_it)) co_return Result<>();
   auto unloaded = co_await context.router.unload(model);
-  // It may have left by itself meanwhile.
+  // It may have been unloaded meanwhile.
   if (!unloaded && kind_of(unloaded.error().code) != ErrorKind::not_found) co_return unloaded;
   co_return Result<>();
 }
@@ -162,34 +162,34 @@ async::Task<http::Response> delete_model(ApiContext& context, http::Request requ
     const auto found = body.find(name);
     return std::string(found.found() && found.is_string() ? found.as_string() : std::string_view());
   };
-  RemovalRequest wish{.name = text("model_name"),
-                      .models_dir = body.find("models_dir").found() && body.find("models_dir").as_bool(),
-                      .dry_run = body.find("dry_run").found() && body.find("dry_run").as_bool()};
-  if (wish.name.empty()) wish.name = text("model");
-  if (wish.name.empty()) {
+  RemovalRequest wanted{.name = text("model_name"),
+                        .models_dir = body.find("models_dir").found() && body.find("models_dir").as_bool(),
+                        .dry_run = body.find("dry_run").found() && body.find("dry_run").as_bool()};
+  if (wanted.name.empty()) wanted.name = text("model");
+  if (wanted.name.empty()) {
     const Error error(make_error_code(protocol::errc::missing_field),
                       "'model_name' is required: the name of a model, see /v1/models", "model_name");
     co_return dialects::error_response(error);
   }
-  const bool dry = wish.dry_run;
-  const auto removal = co_await remove_model(context, std::move(wish));
+  const bool dry = wanted.dry_run;
+  const auto removal = co_await remove_model(context, std::move(wanted));
   if (!removal) co_return dialects::error_response(removal.error());
   co_return http::Response::json(200, removal_body(*removal, dry));
 }
 
 }  // namespace
 
-async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wish) {
+async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wanted) {
   const auto aliases = context.supply->names.aliases();
-  if (const auto alias = aliases.find(wish.name); alias != aliases.end()) {
-    Removal removal{.model = ModelName(wish.name), .name_of = alias->second};
-    if (wish.dry_run) co_return removal;
-    if (auto gone = context.supply->names.remove_alias(wish.name); !gone)
+  if (const auto alias = aliases.find(wanted.name); alias != aliases.end()) {
+    Removal removal{.model = ModelName(wanted.name), .name_of = alias->second};
+    if (wanted.dry_run) co_return removal;
+    if (auto gone = context.supply->names.remove_alias(wanted.name); !gone)
       co_return std::unexpected(std::move(gone.error()));
     co_await context.models.rescan();
     co_return removal;
   }
-  const auto model = co_await find_for_removal(context, wish.name);
+  const auto model = co_await find_for_removal(context, wanted.name);
   if (!model) co_return std::unexpected(model.error());
   const models::ModelInfo& info = **model;
   const auto user = context.supply->names.user_models();
@@ -197,7 +197,7 @@ async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wi
   const bool named = entry != user.models.end();
   const auto by = !named ? NamedBy::files : entry->fetched ? NamedBy::pull : NamedBy::client;
   const auto catalog = co_await context.models.catalog();
-  auto plan = plan_removal(*catalog, info, context.supply->places(), by, wish.models_dir);
+  auto plan = plan_removal(*catalog, info, context.supply->places(), by, wanted.models_dir);
   if (!plan) co_return std::unexpected(std::move(plan.error()));
   if (plan->empty() && !named) {
     const auto& needed = plan->kept.empty() ? std::vector<ModelName>() : plan->kept.front().needed_by;
@@ -211,7 +211,7 @@ async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wi
   Removal removal{.model = info.name, .kept = plan->kept};
   if (by == NamedBy::client && plan->empty() && !plan->kept.empty()) removal.name_of = entry->checkpoint;
   downloads::Removed removed;
-  if (wish.dry_run) {
+  if (wanted.dry_run) {
     std::vector<fs::path> files = info.paths;
     if (!info.mmproj.empty()) files.push_back(info.mmproj);
     auto look = [plan = *plan, files = std::move(files)] { return would_remove(plan, files); };

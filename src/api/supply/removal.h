@@ -19,14 +19,14 @@ struct RemovalRequest {
 
 struct Removal {
   ModelName model;
-  std::uint64_t freed = 0;                        // bytes; of a dry run what it would be
-  std::vector<std::filesystem::path> files = {};  // that are gone, or would be
+  std::uint64_t freed = 0;                        // bytes; in a dry run the prediction
+  std::vector<std::filesystem::path> files = {};  // deleted, or to be deleted
   std::vector<KeptFile> kept = {};
-  std::string name_of = {};  // only a name went: of this model or file, which stays
+  std::string name_of = {};  // only a name was removed: of this model or file, which stays
 };
 
-// Of an alias, or a name that a client registered, nothing but the name goes. A model that is in memory is unloaded
-// first. Errors: unknown_model, model_busy, file_not_ours; those of unloading; downloads::errc::disk_failed.
-async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wish);
+// For an alias, or a name that a client registered, only the name is removed. A model in memory is unloaded first.
+// Errors: unknown_model, model_busy, file_not_ours; those of unloading; downloads::errc::disk_failed.
+async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wanted);
 
 }  // namespace corral::api

@@ -42,8 +42,8 @@ std::optional<HubPath> hub_path(const fs::path& file, const fs::path& cache) {
   return HubPath{*repo, rest.native()};
 }
 
-// Parameters, licences and the like of a model of Ollama's registry; an adapter that is no model of its own: the file
-// "x-1b-lora.gguf" is the adapter of "x:1b", or the model "x:1b-lora".
+// Adds files next to a model of Ollama's registry: parameters, licences and the like, or an adapter that isn't a
+// separate model. The file "x-1b-lora.gguf" is the adapter of "x:1b", or the model "x:1b-lora".
 void add_beside(std::vector<std::string>& paths, const models::Catalog& catalog, const fs::path& file) {
   std::set<std::string> of_models;
   for (const auto& model : catalog.models()) {

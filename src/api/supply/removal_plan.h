@@ -1,4 +1,5 @@
-// Which files of a model go when it is deleted, and which stay: for another model, or because they are somebody else's.
+// Decides which files of a deleted model are deleted, and which stay: for another model, or because they have another
+// owner.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +26,18 @@ struct RemovalPlan {
   bool empty() const { return from_hub.empty() && others.empty(); }
 };
 
-// How a model has its name.
+// The origin of a model's name.
 enum class NamedBy : std::uint8_t {
-  files,  // by its files alone
-  pull,   // an entry of user_models.json that a pull made: files that aren't ours stay, and only the name goes
-  client  // an entry that a client made for a model or a file that was here: only the name goes
+  files,  // from its files
+  pull,   // an entry of user_models.json that a pull made: foreign files stay, and only the name is removed
+  client  // an entry that a client made for a local model or file: only the name is removed
 };
 
-// Pure. `models_dir`: files there go too. Errors: errc::file_not_ours, which says whose it is and the way on.
+// Pure. `models_dir`: delete files there, too. Errors: errc::file_not_ours, which names the owner and the alternative.
 Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::ModelInfo& model,
                                  const ModelPlaces& places, NamedBy named, bool models_dir);
 
-// Whether the path lies in the folder, by its name alone.
+// Whether the path is in the folder, by its name alone.
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 }  // namespace corral::api

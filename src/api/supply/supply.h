@@ -1,5 +1,5 @@
-// Where models come from and where their files are: what the routes that fetch, name and delete models work with. Made
-// by the composition root; outlives all handlers.
+// Sources of models and folders of their files, for the routes that download, name and delete models. Made by the
+// composition root; outlives all handlers.
 #pragma once
 
 #include <atomic>
@@ -14,25 +14,25 @@
 
 namespace corral::api {
 
-// Folders of models, by whose they are.
+// Folders of models, by owner.
 struct ModelPlaces {
-  std::filesystem::path hub_cache = {};                 // shared with other tools; names of files may go
-  std::filesystem::path own = {};                       // what was brought into it by `import`
+  std::filesystem::path hub_cache = {};                 // shared with other tools; names of files may be deleted
+  std::filesystem::path own = {};                       // imported files
   std::filesystem::path copies = {};                    // of models of other nodes
-  std::vector<std::filesystem::path> models_dirs = {};  // somebody's
+  std::vector<std::filesystem::path> models_dirs = {};  // of the user
   std::vector<std::filesystem::path> other_tools = {};  // files of Ollama's and LM Studio's
 };
 
 struct Supply {
   downloads::DownloadManager& desk;
   models::NameBook& names;
-  // As they are now; on any thread.
+  // The current folders; on any thread.
   std::function<ModelPlaces()> places;
-  // Bytes of the largest memory that a model may have here; on any loop.
+  // Size in bytes of the largest memory for a model here; on any loop.
   std::function<async::Task<std::uint64_t>()> memory;
-  async::ThreadPool& imports;           // for copies of files, which take long; one thread
-  config::KnownModels known = {};       // that have short names; as of the start
-  std::atomic<bool> auto_pull = false;  // a request that names a model which isn't here may have it fetched
+  async::ThreadPool& imports;           // for copies of files, which are slow; one thread
+  config::KnownModels known = {};       // models with short names, as of the start
+  std::atomic<bool> auto_pull = false;  // requests may download a missing model
 };
 
 }  // namespace corral::api

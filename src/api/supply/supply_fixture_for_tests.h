@@ -1,4 +1,4 @@
-// For tests of what fetches, names and deletes models: the API's fixture with a hub on the loopback, a cache of its own
+// For tests of downloading, naming and deleting models: the API fixture with a hub on the loopback, its own cache,
 // and downloads on their thread.
 #pragma once
 
@@ -70,8 +70,9 @@ class SupplyTest : public ApiTest {
     return found;
   }
 
-  static downloads::DeskOptions desk_options(const std::string& endpoint, const std::filesystem::path& cache) {
-    downloads::DeskOptions options;
+  static downloads::DownloadManagerOptions desk_options(const std::string& endpoint,
+                                                        const std::filesystem::path& cache) {
+    downloads::DownloadManagerOptions options;
     options.hub = {.endpoint = endpoint, .cache = cache};
     options.retries = {.max_tries = 20, .first_pause = Millis(2), .longest_pause = Millis(2)};
     options.questions = options.retries;

@@ -22,7 +22,7 @@ namespace corral::cli {
 namespace {
 
 constexpr std::size_t kLongestClient = 20;
-constexpr int kMaxRows = 1'000;  // as the server's
+constexpr int kMaxRows = 1'000;  // the server's limit
 
 struct Wanted {
   std::string model, key, status, code, since;
@@ -85,7 +85,7 @@ Result<int> activity(const Wanted& wanted, CommandContext& context) {
   if (activity->requests.empty()) {
     context.terminal.err << "No such request is recorded\n";
   } else {
-    // The model's name is what can be cut where there is little room.
+    // The model's name is the column that may be shortened.
     const bool in_mesh = std::ranges::any_of(activity->requests, [](const auto& one) { return !one.node.empty(); });
     std::vector<Column> columns({{"MODEL"},
                                  {"TIME"},

@@ -52,22 +52,23 @@ struct AliasRequest {
   bool remove = false;
 };
 
-Result<int> alias_command(const AliasRequest& wish, CommandContext& context) {
-  if (wish.alias.empty()) return list_aliases(context);
-  if (wish.remove && !wish.model.empty()) return fail(errc::usage, "--remove takes an alias and no model");
-  if (wish.remove) return remove_alias(wish.alias, context);
-  if (!wish.model.empty()) return set_alias(wish.alias, wish.model, context);
-  return fail(errc::usage, fmt::format("alias '{0}' needs a model: corral alias {0} MODEL, or --remove", wish.alias));
+Result<int> alias_command(const AliasRequest& request, CommandContext& context) {
+  if (request.alias.empty()) return list_aliases(context);
+  if (request.remove && !request.model.empty()) return fail(errc::usage, "--remove takes an alias and no model");
+  if (request.remove) return remove_alias(request.alias, context);
+  if (!request.model.empty()) return set_alias(request.alias, request.model, context);
+  return fail(errc::usage,
+              fmt::format("alias '{0}' needs a model: corral alias {0} MODEL, or --remove", request.alias));
 }
 
 }  // namespace
 
 Action declare_alias(CLI::App& app) {
-  const auto wish = std::make_shared<AliasRequest>();
-  app.add_option("ALIAS", wish->alias, "The alias; without it, list aliases")->type_name("");
-  app.add_option("MODEL", wish->model, "The model of the alias")->type_name("");
-  app.add_flag("--remove", wish->remove, "Remove the alias; the model stays");
-  return [wish](CommandContext& context) { return alias_command(*wish, context); };
+  const auto request = std::make_shared<AliasRequest>();
+  app.add_option("ALIAS", request->alias, "The alias; without it, list aliases")->type_name("");
+  app.add_option("MODEL", request->model, "The model of the alias")->type_name("");
+  app.add_flag("--remove", request->remove, "Remove the alias; the model stays");
+  return [request](CommandContext& context) { return alias_command(*request, context); };
 }
 
 }  // namespace corral::cli

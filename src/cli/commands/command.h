@@ -1,4 +1,4 @@
-// What a sub-command is: a name, its flags, and what it does with them.
+// A sub-command: its name, flags and action.
 #pragma once
 
 #include <functional>
@@ -20,18 +20,18 @@ class App;
 
 namespace corral::cli {
 
-// What a command works with.
+// Objects that a command uses.
 struct CommandContext {
   ServerApi& api;
   const Terminal& terminal;
   LineInput& input;
   const Clock& clock;
   const Hooks& hooks;
-  const config::Inputs& inputs;  // what was given, for commands that work on files of this machine
+  const config::Inputs& inputs;  // flags and environment, for commands that use files of this machine
   bool json = false;
 };
 
-// Returns the exit code, or the error that the program prints and turns into one.
+// Returns the exit code, or an error, which the program prints and converts to an exit code.
 using Action = std::function<Result<int>(CommandContext&)>;
 
 struct Command {
@@ -39,18 +39,18 @@ struct Command {
   std::string_view summary;
   // Adds the command's own flags; the action reads them after parsing.
   Action (*declare)(CLI::App& app);
-  // Works on the files of a server, whether it runs or not: takes --state-dir instead of an address.
+  // Uses the files of a server, running or not: takes --state-dir instead of an address.
   bool local = false;
-  std::string_view alias{};  // what other programs call it
+  std::string_view alias{};  // name in other programs
 };
 
 // All commands that talk to a server, in the order of the help.
 std::span<const Command> commands();
 
-// Prints a JSON text of the server on a line of its own.
+// Prints a JSON text of the server on its own line.
 Result<int> print_json(const CommandContext& context, std::string_view text);
 
-// MODEL and the flags that say how it is loaded; `options` must outlive the parsing.
+// Declares MODEL and the flags of load options; `options` must outlive the parsing.
 void declare_load_options(CLI::App& app, LoadRequest& options);
 
 Action declare_list(CLI::App& app);

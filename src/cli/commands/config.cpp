@@ -27,7 +27,7 @@ Result<int> show(CommandContext& context) {
   return kExitOk;
 }
 
-// When a value counts, in words.
+// When a value takes effect, in words.
 std::string_view when(std::string_view applies) {
   if (applies == "now") return "now";
   if (applies == "next_load") return "from the next load on";

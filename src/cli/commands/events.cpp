@@ -78,7 +78,7 @@ std::string mesh_text(const ServerEvent& event) {
   return with_cause(fmt::format("mesh: {} is {}", event.node, event.change));
 }
 
-// The event as people read it; empty for what another event says better.
+// The event as a line for people; empty if another event has the same information.
 std::string in_words(const ServerEvent& event) {
   if (event.name == "snapshot") return snapshot_text(event.health);
   if (event.name == "server") return event.status == "loading" ? "" : server_text(event);

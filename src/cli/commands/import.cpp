@@ -1,6 +1,6 @@
-// A file is taken over by the server: a link or a copy of it in corral's own folder. Models of Ollama and of LM Studio
-// stay where they are: their folders become some of import_folders.
-// A key of the scope admin sets it over HTTP; without one, the user who owns the server sets it in its file.
+// Imports a file as a link or a copy in corral's own folder. Models of Ollama and of LM Studio stay in place: their
+// folders are added to import_folders. A key of the scope admin sets it over HTTP; without a key, the user who owns the
+// server sets it in its file.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -30,13 +30,13 @@ struct ImportRequest {
   bool copy = false;
 };
 
-Result<int> import_file(const ImportRequest& wish, CommandContext& context) {
-  const auto path = fs::absolute(wish.what).lexically_normal();
+Result<int> import_file(const ImportRequest& request, CommandContext& context) {
+  const auto path = fs::absolute(request.what).lexically_normal();
   std::string body;
   json::Writer out(body);
   out.begin_object().field("path", path.native());
-  if (!wish.name.empty()) out.field("model_name", wish.name);
-  if (wish.copy) out.field("copy", true);
+  if (!request.name.empty()) out.field("model_name", request.name);
+  if (request.copy) out.field("copy", true);
   out.end_object();
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/import", body));
   if (!text) return std::unexpected(text.error());
@@ -64,9 +64,9 @@ Error with_other_way(Error error, std::string folders) {
   return error;
 }
 
-Result<int> import_folder(const ImportRequest& wish, CommandContext& context) {
-  auto word = wish.what;
-  if (!wish.folder.empty()) word += "=" + fs::absolute(wish.folder).lexically_normal().native();
+Result<int> import_folder(const ImportRequest& request, CommandContext& context) {
+  auto word = request.what;
+  if (!request.folder.empty()) word += "=" + fs::absolute(request.folder).lexically_normal().native();
   if (word.find_first_of(" ,", 0) != word.npos)
     return fail(errc::usage, fmt::format("'{}' has spaces or commas, which import_folders does not support", word));
   const auto now = settings_now(context);
@@ -91,25 +91,26 @@ Result<int> import_folder(const ImportRequest& wish, CommandContext& context) {
   return print_json(context, text_object({{"status", "success"}, {kImportFolders, folders}}));
 }
 
-Result<int> import_models(const ImportRequest& wish, CommandContext& context) {
-  const bool foreign = wish.what == "ollama" || wish.what == "lmstudio";
-  if (!foreign && !wish.folder.empty()) return fail(errc::usage, "--dir works only with ollama and lmstudio");
-  if (foreign && (!wish.name.empty() || wish.copy)) return fail(errc::usage, "--name and --copy work only with a file");
-  return foreign ? import_folder(wish, context) : import_file(wish, context);
+Result<int> import_models(const ImportRequest& request, CommandContext& context) {
+  const bool foreign = request.what == "ollama" || request.what == "lmstudio";
+  if (!foreign && !request.folder.empty()) return fail(errc::usage, "--dir works only with ollama and lmstudio");
+  if (foreign && (!request.name.empty() || request.copy))
+    return fail(errc::usage, "--name and --copy work only with a file");
+  return foreign ? import_folder(request, context) : import_file(request, context);
 }
 
 }  // namespace
 
 Action declare_import(CLI::App& app) {
-  const auto wish = std::make_shared<ImportRequest>();
-  app.add_option("WHAT", wish->what, "A GGUF file on the server's machine, or ollama, or lmstudio")
+  const auto request = std::make_shared<ImportRequest>();
+  app.add_option("WHAT", request->what, "A GGUF file on the server's machine, or ollama, or lmstudio")
       ->required()
       ->type_name("");
-  app.add_option("--name,--as", wish->name, "Name of the imported model")->type_name("NAME");
-  app.add_flag("--copy", wish->copy, "Copy the file, even if a hard link is possible");
-  app.add_option("--dir", wish->folder, "Folder of the models of ollama or lmstudio, if not the usual one")
+  app.add_option("--name,--as", request->name, "Name of the imported model")->type_name("NAME");
+  app.add_flag("--copy", request->copy, "Copy the file, even if a hard link is possible");
+  app.add_option("--dir", request->folder, "Folder of the models of ollama or lmstudio, if not the usual one")
       ->type_name("DIR");
-  return [wish](CommandContext& context) { return import_models(*wish, context); };
+  return [request](CommandContext& context) { return import_models(*request, context); };
 }
 
 }  // namespace corral::cli

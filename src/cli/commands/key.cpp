@@ -1,6 +1,6 @@
-// Keys of the server's clients. They are in a file of the server's own folder, and whoever may write that file may make
-// keys: no key is needed for it, it works before the server was ever started, and one that runs takes changes over at
-// once. Over HTTP there are /internal/keys, for which a key is needed.
+// Keys of the server's clients. They are in a file of the server's state folder. A user that may write this file may
+// make keys, so the command needs no key. It works before the first start of the server, and a running server reads
+// changes at once. /internal/keys does the same over HTTP, and needs a key.
 #include <memory>
 
 #include <CLI/App.hpp>
@@ -25,7 +25,7 @@ Result<config::ServeSettings> places(const CommandContext& context) {
   return settings;
 }
 
-// "2026-03-01 17:04", in the time of this machine.
+// "2026-03-01 17:04", in local time.
 std::string when(std::int64_t millis) {
   if (millis <= 0) return "never";
   const auto seconds = static_cast<std::time_t>(millis / 1000);

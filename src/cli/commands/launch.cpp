@@ -1,5 +1,5 @@
-// Starts a coding agent that uses the server: with the variables, arguments and files that it wants to be told by, and
-// nothing of the user's own settings changed. The program takes the place of this one.
+// Starts a coding agent that uses the server, with the variables, arguments and files that it needs. The user's own
+// settings stay unchanged. The agent's program replaces this one.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -29,7 +29,7 @@ struct Wanted {
   bool print = false;
 };
 
-// What the requests of most agents need.
+// Context that most agents need.
 constexpr std::int64_t kMinContext = 32768;
 
 Result<ListedModel> named_model(ServerApi& api, const std::string& name) {
@@ -41,11 +41,11 @@ Result<ListedModel> named_model(ServerApi& api, const std::string& name) {
     return fail(errc::usage, fmt::format("'{}' has the type {}, but an agent needs a chat model: see 'corral list'",
                                          name, model->type));
   }
-  model->name = name;  // it may be an alias
+  model->name = name;  // the given name may be an alias
   return model;
 }
 
-// The model that is in memory, or the only one there is.
+// The model in memory, or the only one in the list.
 Result<ListedModel> choose_model(ServerApi& api) {
   const auto text = fetch(api, ApiRequest::get("/api/v1/models"));
   if (!text) return std::unexpected(text.error());
@@ -75,13 +75,13 @@ std::string key_of(const CommandContext& context) {
   return settings && !settings->api_key.empty() ? settings->api_key : "none";
 }
 
-// Ends in another program, or comes back with what is wrong.
+// Executes another program; returns only after an error.
 std::unexpected<Error> become(const std::string& file, const LaunchPlan& plan) {
   for (const auto& [name, value] : plan.variables) ::setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments{const_cast<char*>(plan.program.c_str())};
   for (const auto& argument : plan.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  sigset_t none;  // the program sees Ctrl-C itself
+  sigset_t none;  // the program handles Ctrl-C itself
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execv(file.c_str(), arguments.data());
@@ -103,18 +103,18 @@ Result<int> launch(const Wanted& wanted, CommandContext& context) {
   if (!model) return std::unexpected(model.error());
   const auto folder = config::find_state_dir(context.inputs);
   if (!folder) return std::unexpected(folder.error());
-  LaunchRequest wish{.url = context.api.url(),
-                     .model = model->name,
-                     .key = key_of(context),
-                     .folder = (*folder / "launch").native(),
-                     .arguments = wanted.arguments};
-  if (model->context.value_or(0) > 0) wish.context = *model->context;
-  const auto plan = agent->plan(wish);
-  if (wish.context > 0 && wish.context < kMinContext) {
+  LaunchRequest request{.url = context.api.url(),
+                        .model = model->name,
+                        .key = key_of(context),
+                        .folder = (*folder / "launch").native(),
+                        .arguments = wanted.arguments};
+  if (model->context.value_or(0) > 0) request.context = *model->context;
+  const auto plan = agent->plan(request);
+  if (request.context > 0 && request.context < kMinContext) {
     context.terminal.err << fmt::format(
         "warning: '{}' has a context of {} tokens, but most agents need {} or more: corral load {} --ctx-size {} "
         "--save-options\n",
-        model->name, wish.context, kMinContext, model->name, 2 * kMinContext);
+        model->name, request.context, kMinContext, model->name, 2 * kMinContext);
   }
   for (const auto& [path, text] : plan.files) {
     std::error_code ignored;

@@ -25,9 +25,8 @@ struct ListRequest {
   }
 };
 
-// What the machine could have: known models that aren't among `here`, and what is being fetched, with what has come of
-// it.
-Result<> add_what_is_not_here(Table& table, const ListRequest& wish, std::span<const ListedModel> here, bool mesh,
+// Adds known models that aren't among `here`, and running or failed downloads.
+Result<> add_what_is_not_here(Table& table, const ListRequest& request, std::span<const ListedModel> here, bool mesh,
                               const CommandContext& context) {
   const auto known = known_models(context);
   const auto memory = read_host_memory().total;
@@ -37,20 +36,20 @@ Result<> add_what_is_not_here(Table& table, const ListRequest& wish, std::span<c
   };
   for (const auto& model : known.models) {
     const bool is_here = std::ranges::find(here, model.source(), &ListedModel::name) != here.end();
-    if (is_here || !wish.takes(model.name)) continue;
+    if (is_here || !request.takes(model.name)) continue;
     const auto size = config::estimated_size(model);
     const bool fits = memory == 0 || config::estimated_memory(size) <= memory;
     add({model.name, std::string(name_of(model.type)), std::string(kUnknown), "~" + human_bytes(size),
          std::string(kUnknown), or_unknown(model.quantisation), fits ? "not downloaded" : "not downloaded, too large"});
   }
-  // A server that fetches nothing has no such list.
+  // A server without downloads has no such list.
   const auto text = context.api.call(ApiRequest::get("/api/v1/downloads"));
   if (!text) return std::unexpected(text.error());
   const auto downloads = text->status < 400 ? parse_downloads(text->body) : std::vector<DownloadProgress>();
   if (!downloads) return std::unexpected(downloads.error());
   for (const auto& download : *downloads) {
     if (download.status == "completed" || download.status == "cancelled") continue;
-    if (!wish.takes(download.model_name)) continue;
+    if (!request.takes(download.model_name)) continue;
     const auto size = download.total > 0 ? human_bytes(download.total) : std::string(kUnknown);
     add({download.model_name, std::string(kUnknown), std::string(kUnknown), size, std::string(kUnknown),
          std::string(kUnknown), fmt::format("{}, {}", download.status, percent(download.share()))});
@@ -63,15 +62,15 @@ void say_there_is_nothing(const CommandContext& context) {
                           "hub, and corral serve --models-dir DIR serves a folder.\n";
 }
 
-Result<int> list(const ListRequest& wish, CommandContext& context) {
+Result<int> list(const ListRequest& request, CommandContext& context) {
   const char* const path =
-      wish.all && context.json ? "/api/v1/models?rescan=true&show_all=true" : "/api/v1/models?rescan=true";
+      request.all && context.json ? "/api/v1/models?rescan=true&show_all=true" : "/api/v1/models?rescan=true";
   const auto text = fetch(context.api, ApiRequest::get(path));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   const auto models = parse_models(*text);
   if (!models) return std::unexpected(models.error());
-  if (models->empty() && !wish.all) {
+  if (models->empty() && !request.all) {
     say_there_is_nothing(context);
     return kExitOk;
   }
@@ -81,7 +80,7 @@ Result<int> list(const ListRequest& wish, CommandContext& context) {
   if (mesh) columns.push_back({"NODES"});
   Table table(std::move(columns));
   for (const ListedModel& model : *models) {
-    if (!wish.takes(model.name)) continue;
+    if (!request.takes(model.name)) continue;
     std::vector<std::string> cells = {model.name,
                                       or_unknown(model.type),
                                       or_unknown(model.recipe),
@@ -92,12 +91,12 @@ Result<int> list(const ListRequest& wish, CommandContext& context) {
     if (mesh) cells.push_back(fmt::format("{}", fmt::join(model.nodes, ", ")));
     table.add(std::move(cells));
   }
-  if (wish.all) {
-    const auto added = add_what_is_not_here(table, wish, *models, mesh, context);
+  if (request.all) {
+    const auto added = add_what_is_not_here(table, request, *models, mesh, context);
     if (!added) return std::unexpected(added.error());
   }
   if (table.empty()) {
-    context.terminal.err << fmt::format("No model's name contains '{}'.\n", printable(wish.filter));
+    context.terminal.err << fmt::format("No model's name contains '{}'.\n", printable(request.filter));
     return kExitOk;
   }
   table.print(context.terminal);
@@ -107,10 +106,10 @@ Result<int> list(const ListRequest& wish, CommandContext& context) {
 }  // namespace
 
 Action declare_list(CLI::App& app) {
-  const auto wish = std::make_shared<ListRequest>();
-  app.add_option("FILTER", wish->filter, "Only models whose name contains this")->type_name("");
-  app.add_flag("--all", wish->all, "Also known models that are not downloaded, and downloads");
-  return [wish](CommandContext& context) { return list(*wish, context); };
+  const auto request = std::make_shared<ListRequest>();
+  app.add_option("FILTER", request->filter, "Only models whose name contains this")->type_name("");
+  app.add_flag("--all", request->all, "Also known models that are not downloaded, and downloads");
+  return [request](CommandContext& context) { return list(*request, context); };
 }
 
 }  // namespace corral::cli

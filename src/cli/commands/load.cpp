@@ -34,12 +34,12 @@ Result<int> load(const LoadRequest& options, CommandContext& context) {
 
 using Values = config::LoadOptions;
 
-// A path as the server must know it: it has another working directory than the shell the path was typed in.
+// An absolute path, because the server's working directory differs from the shell's.
 std::string for_server(const config::LoadOption& option, const std::string& text) {
   return option.names_files ? std::filesystem::absolute(text).native() : text;
 }
 
-// Adds the flag of one row; what is given lands in `values`.
+// Adds the flag of one row; stores its value in `values`.
 struct FlagAdder {
   CLI::App& app;
   const config::LoadOption& option;

@@ -1,6 +1,5 @@
-// The mesh of the server: founding one, joining, leaving, and who is in it. A token is printed alone on standard
-// output, so that it can be piped, and read from standard input where '-' stands for it, so that no list of processes
-// shows it.
+// The mesh of the server: create, join, leave, list its nodes. A token is printed alone on standard output, so that it
+// can be piped. For '-' it is read from standard input, so that no list of processes shows it.
 #include <memory>
 #include <vector>
 
@@ -40,7 +39,7 @@ std::string escaped(const std::string& model) {
   return model_path(model).substr(std::string_view("/api/v1/models/").size());
 }
 
-// "17:04", of this machine; a day later or more with the date.
+// "17:04", in local time; with the date from a day on.
 std::string when(std::int64_t millis, const CommandContext& context) {
   const auto seconds = static_cast<std::time_t>(millis / 1000);
   const bool soon = millis - epoch_millis(context.clock.wall_now()) < 20 * 3'600'000;
@@ -111,7 +110,7 @@ Result<int> create(const Wanted& wanted, CommandContext& context) {
   return make_token(wanted, context);
 }
 
-// What was typed, or what standard input holds.
+// The typed token, or that on standard input.
 Result<std::string> token_of(const Wanted& wanted, CommandContext& context) {
   if (wanted.token != "-") return wanted.token;
   if (context.terminal.in_tty) context.terminal.err << "Token: " << std::flush;
@@ -215,7 +214,7 @@ Result<int> copies(const Wanted& wanted, CommandContext& context) {
   return kExitOk;
 }
 
-// Ordered, then watched; the copy goes on when nobody watches any more.
+// Orders the copy, then shows its progress; the copy continues after this command ends.
 Result<int> pull(const Wanted& wanted, CommandContext& context) {
   if (context.json) {
     const auto text = fetch(context.api, post("/pull", pull_body(wanted.which, false)));
@@ -344,7 +343,7 @@ Result<int> doctor(const Wanted&, CommandContext& context) {
 
 Action declare_mesh(CLI::App& app) {
   const auto wanted = std::make_shared<Wanted>();
-  // Those inside of others stand behind them: of all that were named the last one is meant.
+  // Nested subcommands come after their parents: the last one that was given is used.
   const auto rows = std::make_shared<std::vector<std::pair<const CLI::App*, Subcommand>>>();
   const auto add = [&](CLI::App& to, const char* name, const char* about, Subcommand run) {
     auto* command = to.add_subcommand(name, about);

@@ -1,4 +1,4 @@
-// Who has what for the mesh: the parts of `corral mesh` that show and change it.
+// The allocation: the parts of `corral mesh` that show and change it.
 #pragma once
 
 #include <string>

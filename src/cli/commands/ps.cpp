@@ -17,7 +17,7 @@ namespace {
 // Cursor to the upper left corner, everything below it cleared.
 constexpr std::string_view kClearScreen = "\x1b[H\x1b[J";
 
-// Behind MEMORY, where a model is on a GPU.
+// Inserted after MEMORY, if a model is on a GPU.
 constexpr std::ptrdiff_t kGpuColumn = 5;
 
 // Since the end of the last request.
@@ -74,7 +74,7 @@ void print_health(const CommandContext& context, const Health& health) {
         model.gpu_memory);
   }
   for (const LoadingModel& model : health.loading) {
-    if (health.find(model.name)) continue;  // listed above, with more
+    if (health.find(model.name)) continue;  // listed above, with more details
     add({model.name, model.type, "loading " + percent(model.progress)});
   }
   for (const QueuedLoad& load : health.queue) {
@@ -103,7 +103,7 @@ Result<int> ps(CommandContext& context) {
   return kExitOk;
 }
 
-// The same again whenever something changed, until Ctrl-C or the end of the server.
+// Prints the list again after each change, until Ctrl-C or the end of the server.
 Result<int> watch(CommandContext& context) {
   const auto show = [&](std::string_view name, std::string_view data) {
     if (name != "snapshot") return;

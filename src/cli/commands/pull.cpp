@@ -24,12 +24,12 @@ PullBody body_of(const PullTarget& target) {
   return {.model_name = target.model_name, .checkpoint = target.checkpoint};
 }
 
-// "org/repo" alone leaves the choice to the server; what else fits this machine is worth knowing before gigabytes come.
+// "org/repo" alone lets the server choose. Shows other variants that fit this machine before the download.
 void say_what_else_fits(const CommandContext& context, const PullTarget& target) {
   const auto& source = target.checkpoint.empty() ? target.model_name : target.checkpoint;
-  if (source.find(':') != std::string::npos) return;  // somebody has chosen
+  if (source.find(':') != std::string::npos) return;  // the user has chosen
   const auto text = context.api.call(ApiRequest::get("/api/v1/pull/variants?checkpoint=" + escaped(source, "/")));
-  if (!text || text->status >= 400) return;  // the pull itself says why
+  if (!text || text->status >= 400) return;  // the pull itself reports the error
   const auto variants = parse_variants(text->body);
   if (!variants) return;
   const auto* usual = variants->find(variants->usual);
@@ -42,10 +42,10 @@ void say_what_else_fits(const CommandContext& context, const PullTarget& target)
   context.terminal.err << printable(line);
 }
 
-Result<int> pull_as_json(const PullRequest& wish, const PullTarget& target, CommandContext& context) {
+Result<int> pull_as_json(const PullRequest& request, const PullTarget& target, CommandContext& context) {
   auto body = body_of(target);
-  body.dry_run = wish.dry_run;
-  body.subscribe = !wish.detach;
+  body.dry_run = request.dry_run;
+  body.subscribe = !request.detach;
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));
   if (!text) return std::unexpected(text.error());
   return print_json(context, *text);
@@ -67,16 +67,16 @@ Result<int> detach(const PullTarget& target, CommandContext& context) {
   return kExitOk;
 }
 
-Result<int> pull(const PullRequest& wish, CommandContext& context) {
-  auto target = find_target(context, wish.name);
-  if (!wish.as.empty()) {
+Result<int> pull(const PullRequest& request, CommandContext& context) {
+  auto target = find_target(context, request.name);
+  if (!request.as.empty()) {
     target.checkpoint = target.model_name;
-    target.model_name = wish.as;
+    target.model_name = request.as;
     target.alias.clear();
   }
-  if (context.json) return pull_as_json(wish, target, context);
+  if (context.json) return pull_as_json(request, target, context);
   say_what_else_fits(context, target);
-  if (wish.dry_run) {
+  if (request.dry_run) {
     const auto plan = plan_of(context, target);
     if (!plan) return std::unexpected(plan.error());
     context.terminal.out << printable(plan_text(*plan));
@@ -86,7 +86,7 @@ Result<int> pull(const PullRequest& wish, CommandContext& context) {
     }
     return kExitOk;
   }
-  if (wish.detach) return detach(target, context);
+  if (request.detach) return detach(target, context);
   const auto start = context.clock.now();
   const auto pulled = pull_with_progress(context, target, false);
   if (!pulled) return std::unexpected(pulled.error());
@@ -103,17 +103,17 @@ Result<int> pull(const PullRequest& wish, CommandContext& context) {
 }  // namespace
 
 Action declare_pull(CLI::App& app) {
-  const auto wish = std::make_shared<PullRequest>();
+  const auto request = std::make_shared<PullRequest>();
   app.add_option(
-         "NAME", wish->name,
+         "NAME", request->name,
          "org/repo, org/repo:QUANT, org/repo:FILE.gguf, https://.../x.gguf, ollama.com/library/x:tag, or a name "
          "of corral list --all")
       ->required()
       ->type_name("");
-  app.add_option("--as,--name", wish->as, "Name of the model here")->type_name("NAME");
-  app.add_flag("--detach", wish->detach, "Do not wait: download it in the background");
-  app.add_flag("--dry-run", wish->dry_run, "Show size and memory, and download nothing");
-  return [wish](CommandContext& context) { return pull(*wish, context); };
+  app.add_option("--as,--name", request->as, "Name of the model here")->type_name("NAME");
+  app.add_flag("--detach", request->detach, "Do not wait: download it in the background");
+  app.add_flag("--dry-run", request->dry_run, "Show size and memory, and download nothing");
+  return [request](CommandContext& context) { return pull(*request, context); };
 }
 
 }  // namespace corral::cli

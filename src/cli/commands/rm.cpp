@@ -19,33 +19,33 @@ struct RemovalRequest {
   bool models_dir = false;
 };
 
-std::string removal_body(const RemovalRequest& wish) {
+std::string removal_body(const RemovalRequest& request) {
   std::string text;
   json::Writer out(text);
-  out.begin_object().field("model_name", wish.model);
-  if (wish.dry_run) out.field("dry_run", true);
-  if (wish.models_dir) out.field("models_dir", true);
+  out.begin_object().field("model_name", request.model);
+  if (request.dry_run) out.field("dry_run", true);
+  if (request.models_dir) out.field("models_dir", true);
   out.end_object();
   return text;
 }
 
-// A model has other names, and a file its owner: neither goes with a name that a client gave.
-std::string name_text(const RemovalRequest& wish, const std::string& target) {
+// Only the client's name is removed: the model keeps other names, and the file stays with its owner.
+std::string name_text(const RemovalRequest& request, const std::string& target) {
   const bool file = target.starts_with('/');
   const auto kept = file ? fmt::format("the file {} stays", target)
                          : fmt::format("'{0}' stays. Remove it with: corral rm {0}", target);
-  return fmt::format("'{}' is a name of '{}'. Only the name {}; {}\n", wish.model, target,
-                     wish.dry_run ? "would go" : "is gone", kept);
+  return fmt::format("'{}' is a name of '{}'. Only the name {}; {}\n", request.model, target,
+                     request.dry_run ? "would go" : "is gone", kept);
 }
 
-Result<int> remove_model(const RemovalRequest& wish, CommandContext& context) {
-  const auto text = fetch(context.api, ApiRequest::post("/api/v1/delete", removal_body(wish)));
+Result<int> remove_model(const RemovalRequest& request, CommandContext& context) {
+  const auto text = fetch(context.api, ApiRequest::post("/api/v1/delete", removal_body(request)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   const auto removal = parse_removal(*text);
   if (!removal) return std::unexpected(removal.error());
   if (!removal->name_of.empty()) {
-    context.terminal.out << printable(name_text(wish, removal->name_of));
+    context.terminal.out << printable(name_text(request, removal->name_of));
     return kExitOk;
   }
   for (const auto& [path, needed_by] : removal->kept) {
@@ -53,13 +53,13 @@ Result<int> remove_model(const RemovalRequest& wish, CommandContext& context) {
       context.terminal.err << printable(fmt::format("{} stays: it does not belong to corral\n", path));
       continue;
     }
-    const auto line = fmt::format("{} {}: {} {} it\n", path, wish.dry_run ? "would stay" : "stays",
+    const auto line = fmt::format("{} {}: {} {} it\n", path, request.dry_run ? "would stay" : "stays",
                                   fmt::join(needed_by, ", "), needed_by.size() == 1 ? "needs" : "need");
     context.terminal.err << printable(line);
   }
   auto& out = context.terminal.out;
-  const auto& model = removal->model_name.empty() ? wish.model : removal->model_name;
-  if (wish.dry_run) {
+  const auto& model = removal->model_name.empty() ? request.model : removal->model_name;
+  if (request.dry_run) {
     out << printable(fmt::format("Removing {} would free {}\n", model, human_bytes(removal->freed)));
     for (const auto& file : removal->files) out << printable(fmt::format("  {}\n", file));
     return kExitOk;
@@ -71,11 +71,13 @@ Result<int> remove_model(const RemovalRequest& wish, CommandContext& context) {
 }  // namespace
 
 Action declare_rm(CLI::App& app) {
-  const auto wish = std::make_shared<RemovalRequest>();
-  app.add_option("MODEL", wish->model, "Model to remove; files that other models need stay")->required()->type_name("");
-  app.add_flag("--dry-run", wish->dry_run, "Show the space that would be freed, and remove nothing");
-  app.add_flag("--models-dir", wish->models_dir, "Also remove files in folders of models_dir");
-  return [wish](CommandContext& context) { return remove_model(*wish, context); };
+  const auto request = std::make_shared<RemovalRequest>();
+  app.add_option("MODEL", request->model, "Model to remove; files that other models need stay")
+      ->required()
+      ->type_name("");
+  app.add_flag("--dry-run", request->dry_run, "Show the space that would be freed, and remove nothing");
+  app.add_flag("--models-dir", request->models_dir, "Also remove files in folders of models_dir");
+  return [request](CommandContext& context) { return remove_model(*request, context); };
 }
 
 }  // namespace corral::cli

@@ -40,20 +40,20 @@ enum class Place { here, elsewhere, nowhere };
 
 struct Found {
   Place place = Place::here;
-  std::string type;  // "" if the server doesn't say
+  std::string type;  // "" if unknown
 };
 
 Found find(const CommandContext& context, const std::string& model) {
   const auto reply = context.api.call(ApiRequest::get(model_path(model)));
   if (reply && reply->status == 404) return {.place = Place::nowhere, .type = ""};
-  if (!reply || reply->status >= 400) return {};  // the load says why
+  if (!reply || reply->status >= 400) return {};  // the load reports the error
   const auto info = parse_model(reply->body);
   if (!info) return {};
   return {.place = info->is_far ? Place::elsewhere : Place::here, .type = info->type};
 }
 
-// A model that is in memory stays as it is unless other options were asked for; one that isn't on this machine is
-// fetched, and may have another name then. One that doesn't chat is refused before it is loaded.
+// A model in memory is reloaded only for other options. A missing model is downloaded, and may get another name. A
+// model without chats is rejected before its load.
 Result<> make_ready(const CommandContext& context, RunOptions& run) {
   LoadRequest options = run.load();
   const Found found = find(context, options.model);
@@ -68,7 +68,7 @@ Result<> make_ready(const CommandContext& context, RunOptions& run) {
     const auto health = parse_health(*text);
     if (health && health->find(options.model)) return {};
   }
-  if (found.place == Place::elsewhere && !options.any()) return {};  // whoever has it makes it ready
+  if (found.place == Place::elsewhere && !options.any()) return {};  // its node loads it
   if (found.place == Place::nowhere) {
     auto name = see_that_it_is_here(context, options.model, run.yes);
     if (!name) return std::unexpected(name.error());
@@ -153,7 +153,7 @@ class Dialogue {
   int interrupts_in_a_row_ = 0;
 };
 
-// Text from the command line, with what comes through a pipe behind it. Empty: a person is to be asked.
+// Text from the command line, followed by the input from a pipe. Empty: ask the user.
 Result<std::string> find_prompt(const RunOptions& options, CommandContext& context) {
   std::string prompt = fmt::format("{}", fmt::join(options.prompt, " "));
   const bool read = prompt.empty() ? !context.terminal.in_tty : context.input.is_piped();
@@ -182,7 +182,7 @@ Result<int> run(RunOptions options, CommandContext& context) {
     auto model = choose_model(context);
     if (!model) return std::unexpected(model.error());
     options.model = std::move(*model);
-    options.yes = true;  // it was said what it takes
+    options.yes = true;  // the plan was already shown
   }
   const auto prompt = find_prompt(options, context);
   if (!prompt) return std::unexpected(prompt.error());

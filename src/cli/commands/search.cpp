@@ -27,16 +27,16 @@ std::string small_letters(std::string text) {
   return text;
 }
 
-// Each word is somewhere in its name, its repository, its type or its labels.
+// True: each word occurs in its name, repository, type or labels.
 bool matches(const config::KnownModel& model, const std::vector<std::string>& words) {
   const auto all = small_letters(
       fmt::format("{} {} {} {}", model.name, model.source(), name_of(model.type), fmt::join(model.labels, " ")));
   return std::ranges::all_of(words, [&](const std::string& word) { return all.find(small_letters(word)) != all.npos; });
 }
 
-Result<int> search(const SearchRequest& wish, CommandContext& context) {
+Result<int> search(const SearchRequest& request, CommandContext& context) {
   const auto query = fmt::format("/api/v1/registry/search?query={}&limit={}",
-                                 escaped(fmt::format("{}", fmt::join(wish.words, " "))), wish.limit);
+                                 escaped(fmt::format("{}", fmt::join(request.words, " "))), request.limit);
   if (context.json) {
     const auto text = fetch(context.api, ApiRequest::get(query));
     if (!text) return std::unexpected(text.error());
@@ -46,11 +46,11 @@ Result<int> search(const SearchRequest& wish, CommandContext& context) {
   Table table({{"NAME"}, {"DOWNLOADS", Align::right}, {"LIKES", Align::right}, {"NOTE"}});
   std::size_t rows = 0;
   for (const auto& model : known.models) {
-    if (!matches(model, wish.words)) continue;
+    if (!matches(model, request.words)) continue;
     table.add({model.name, "", "", "known: " + model.source()});
     ++rows;
   }
-  // Without a hub there are still those that are known.
+  // Without a hub only known models are listed.
   const auto text = fetch(context.api, ApiRequest::get(query));
   if (!text && (rows == 0 || text.error().code != errc::request_failed)) return std::unexpected(text.error());
   if (text) {
@@ -65,7 +65,7 @@ Result<int> search(const SearchRequest& wish, CommandContext& context) {
     table.print(context.terminal);
     context.terminal.err << "Download one with: corral pull NAME\n";
   } else {
-    context.terminal.err << printable(fmt::format("No model is called '{}'\n", fmt::join(wish.words, " ")));
+    context.terminal.err << printable(fmt::format("No model is called '{}'\n", fmt::join(request.words, " ")));
   }
   if (!text) context.terminal.err << "warning: " << printable(text.error().message) << '\n';
   return kExitOk;
@@ -74,13 +74,13 @@ Result<int> search(const SearchRequest& wish, CommandContext& context) {
 }  // namespace
 
 Action declare_search(CLI::App& app) {
-  const auto wish = std::make_shared<SearchRequest>();
-  app.add_option("WORDS", wish->words, "Text in its name")->required()->type_name("");
-  app.add_option("--limit", wish->limit, "Maximum number of repositories")
+  const auto request = std::make_shared<SearchRequest>();
+  app.add_option("WORDS", request->words, "Text in its name")->required()->type_name("");
+  app.add_option("--limit", request->limit, "Maximum number of repositories")
       ->type_name("N")
       ->check(CLI::Range(1, 100))
       ->default_val(20);
-  return [wish](CommandContext& context) { return search(*wish, context); };
+  return [request](CommandContext& context) { return search(*request, context); };
 }
 
 }  // namespace corral::cli

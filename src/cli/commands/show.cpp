@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kTemplateWidth = 40;
 constexpr std::array<std::int64_t, 3> kContexts = {4'096, 16'384, 65'536};
 
-// "name   value" lines; those without a value are left out.
+// "name   value" lines; lines without a value are omitted.
 class Sheet {
  public:
   void add(std::string name, std::string value) {
@@ -45,7 +45,7 @@ std::string parameters_text(std::optional<std::int64_t> parameters) {
   return fmt::format("{:.0f} million", count / 1e6);
 }
 
-// Beside the usual ones what it would get by itself, and the most it was trained with.
+// The usual sizes, the automatic one, and the trained one.
 std::vector<std::int64_t> contexts_for(const ListedModel& model) {
   std::vector<std::int64_t> contexts(kContexts.begin(), kContexts.end());
   for (const auto& more : {model.context, model.max_context})
@@ -58,7 +58,7 @@ std::vector<std::int64_t> contexts_for(const ListedModel& model) {
   return contexts;
 }
 
-// What it takes with each of these contexts; nothing where the server can't say.
+// Memory for each of these contexts; nothing if unknown.
 Result<> print_memory(const CommandContext& context, const std::string& name, const ListedModel& model) {
   Table table({{"CONTEXT", Align::right}, {"MEMORY", Align::right}});
   bool any = false;
@@ -80,7 +80,7 @@ Result<> print_memory(const CommandContext& context, const std::string& name, co
   return {};
 }
 
-// The first line, and how much there is.
+// The first line, and the size.
 std::string template_text(const std::string& text) {
   if (text.empty()) return {};
   const auto line = text.substr(0, text.find('\n'));
@@ -131,7 +131,7 @@ Result<int> show_here(const std::string& name, const std::string& text, CommandC
   return kExitOk;
 }
 
-// One that could be fetched: what there is to choose from.
+// For a model that can be downloaded: its variants.
 Result<int> show_there(const PullTarget& target, const std::string& text, CommandContext& context) {
   const auto variants = parse_variants(text);
   if (!variants) return std::unexpected(variants.error());
@@ -158,7 +158,7 @@ Result<int> show_there(const PullTarget& target, const std::string& text, Comman
   return kExitOk;
 }
 
-// A file at an address: there is nothing to choose from.
+// For a file at an address: it has no variants.
 Result<int> show_address(const PullTarget& target, CommandContext& context) {
   const PullBody body{.model_name = target.model_name, .dry_run = true};
   const auto text = fetch(context.api, ApiRequest::post("/api/v1/pull", pull_body(body)));

@@ -9,7 +9,7 @@
 namespace corral::cli {
 namespace {
 
-// "llm 1/2, embedding 1": in memory of how many, for the types of which something is in memory.
+// "llm 1/2, embedding 1": models in memory and slots, for each type with models in memory.
 std::string slots_text(const Health& health) {
   std::map<std::string, std::int64_t> loaded;
   for (const LoadedModel& model : health.loaded) ++loaded[model.type.empty() ? "llm" : model.type];

@@ -22,18 +22,18 @@ struct VerifyRequest {
   bool quarantine = false;
 };
 
-std::string verify_body(const VerifyRequest& wish, bool stream) {
+std::string verify_body(const VerifyRequest& request, bool stream) {
   std::string body;
   json::Writer out(body);
   out.begin_object();
-  if (!wish.model.empty()) out.field("model_name", wish.model);
-  if (wish.quarantine) out.field("quarantine", true);
+  if (!request.model.empty()) out.field("model_name", request.model);
+  if (request.quarantine) out.field("quarantine", true);
   if (stream) out.field("stream", true);
   out.end_object();
   return body;
 }
 
-// How the program names what the server says.
+// The program's word for a state of the server.
 std::string state_text(const std::string& state) {
   if (state == "right") return "ok";
   if (state == "first_look") return "first check";
@@ -65,9 +65,9 @@ int print_verified(const CommandContext& context, const json::Value& answer) {
   return text_of(answer, "status") == "success" ? kExitOk : kExitFailed;
 }
 
-Result<int> verify(const VerifyRequest& wish, CommandContext& context) {
+Result<int> verify(const VerifyRequest& request, CommandContext& context) {
   if (context.json) {
-    const auto text = fetch(context.api, ApiRequest::post("/api/v1/verify", verify_body(wish, false)));
+    const auto text = fetch(context.api, ApiRequest::post("/api/v1/verify", verify_body(request, false)));
     if (!text) return std::unexpected(text.error());
     const auto answer = parse_answer(*text);
     if (!answer) return std::unexpected(answer.error());
@@ -86,7 +86,7 @@ Result<int> verify(const VerifyRequest& wish, CommandContext& context) {
     const auto total = number_of(*step, "bytes_total").value_or(0);
     bar.show(total > 0 ? number_of(*step, "bytes_done").value_or(0) / total : 0, text_of(*step, "model"));
   };
-  const auto reply = context.api.stream(ApiRequest::post("/api/v1/verify", verify_body(wish, true)), on_event);
+  const auto reply = context.api.stream(ApiRequest::post("/api/v1/verify", verify_body(request, true)), on_event);
   bar.clear();
   if (!reply) return std::unexpected(reply.error());
   if (reply->status >= 400) return std::unexpected(refusal(context.api, *reply));
@@ -100,10 +100,10 @@ Result<int> verify(const VerifyRequest& wish, CommandContext& context) {
 }  // namespace
 
 Action declare_verify(CLI::App& app) {
-  const auto wish = std::make_shared<VerifyRequest>();
-  app.add_option("MODEL", wish->model, "Only this model; default: all local models")->type_name("");
-  app.add_flag("--quarantine", wish->quarantine, "Rename damaged files, so that they are not loaded");
-  return [wish](CommandContext& context) { return verify(*wish, context); };
+  const auto request = std::make_shared<VerifyRequest>();
+  app.add_option("MODEL", request->model, "Only this model; default: all local models")->type_name("");
+  app.add_flag("--quarantine", request->quarantine, "Rename damaged files, so that they are not loaded");
+  return [request](CommandContext& context) { return verify(*request, context); };
 }
 
 }  // namespace corral::cli

@@ -8,7 +8,7 @@
 namespace corral::cli {
 namespace {
 
-// A server is not needed: its line is missing when none answers.
+// Works without a server: its line is missing then.
 std::string server_version(ServerApi& api) {
   const auto text = fetch(api, ApiRequest::get("/api/v1/health"));
   if (!text) return {};

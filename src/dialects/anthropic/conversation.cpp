@@ -8,8 +8,8 @@ namespace {
 using json::View;
 using protocol::Block;
 
-// Claude Code begins its system prompt with a line for Anthropic's billing, of which a part changes with every request:
-// with it no beginning of a prompt would ever be found in a cache.
+// Claude Code begins its system prompt with a line for Anthropic's billing that changes with every request. With this
+// line no prompt prefix would ever be in a cache.
 constexpr std::string_view kBillingLine = "x-anthropic-billing-header:";
 
 Block kind_of(View block) { return protocol::block_of(block.find("type").as_string()); }
@@ -34,7 +34,7 @@ void Conversation::turn(View message) {
     assistant ? turns_.assistant() : turns_.user();
     turns_.text(content);
   }
-  // Results go in front of what was said with them: they belong to the calls.
+  // Tool results come before other texts of the same message: they belong to the calls.
   if (!assistant) {
     content.each_element([&](View block) {
       if (kind_of(block) == Block::tool_result) result(block);

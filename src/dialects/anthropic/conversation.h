@@ -1,4 +1,4 @@
-// Anthropic's messages as turns (dialects/turns.h): which block is what.
+// Converts Anthropic's messages, block by block, to turns (dialects/turns.h).
 #pragma once
 
 #include "dialects/turns.h"
@@ -8,15 +8,15 @@
 
 namespace corral::dialects::anthropic {
 
-// Writes elements of an array that `out` is in. The body has passed its table (protocol/anthropic_fields.h); views of
-// it must live as long as this.
+// Writes elements of the open array of `out`. The body has passed its table (protocol/anthropic_fields.h); its views
+// must live as long as this.
 class Conversation {
  public:
   explicit Conversation(json::Writer& out) : turns_(out) {}
 
-  void system(json::View prompt);  // a text or blocks; goes first
+  void system(json::View prompt);  // a text or blocks; call it first
   void turn(json::View message);
-  // Behind the last one. See Turns::end().
+  // After the last turn. See Turns::end().
   Begun end() { return turns_.end(); }
 
  private:
@@ -25,7 +25,7 @@ class Conversation {
   void assistant_block(protocol::Block kind, json::View block);
   void result(json::View block);
 
-  // Adds what a block says.
+  // Adds the content of a block.
   void add(protocol::Block kind, json::View block);
   void add_image(json::View source);
   void add_document(json::View block);

@@ -1,4 +1,4 @@
-// How many tokens a request has, as Anthropic says it.
+// The number of tokens of a request, in Anthropic's form.
 #pragma once
 
 #include <memory>

@@ -18,21 +18,21 @@ namespace {
 using protocol::AnswerPiece;
 using protocol::ChoicePiece;
 
-// Clients send thoughts back only with a signature. Nobody checks this one.
+// Clients return thoughts only with a signature. This server doesn't check it.
 constexpr std::string_view kSignature = "unsigned";
-// Who calls tools here: the model itself, not a program that it wrote.
+// The model itself calls tools, not a program that it wrote.
 constexpr std::string_view kCaller = R"({"type":"direct"})";
 constexpr std::string_view kPing = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
-// The arguments of a call, as the object that they should be.
+// The arguments of a call, as an object.
 std::string input_of(const std::string& arguments) {
   const auto peek = json::Peek::open(arguments);
-  return peek && peek->root().is_object() ? arguments : "{}";  // cut off, or none
+  return peek && peek->root().is_object() ? arguments : "{}";  // incomplete or absent
 }
 
 struct Ending {
   std::string_view reason = {};
-  std::string_view sequence = {};  // the stop sequence that was met
+  std::string_view sequence = {};  // the stop string that ended the answer
 };
 
 Ending ending_of(std::string_view finish, std::string_view word, bool calls, std::uint64_t tokens,
@@ -48,7 +48,7 @@ void write_ending(json::Writer& out, const Ending& ending) {
   ending.reason.empty() ? out.null() : out.value(ending.reason);
   out.key("stop_sequence");
   ending.sequence.empty() ? out.null() : out.value(ending.sequence);
-  // Nothing here has any, but clients may look into them.
+  // Always null here, but clients may read them.
   out.key("stop_details").null().key("container").null();
 }
 
@@ -90,7 +90,7 @@ class MessageTranslator final : public ResponseTranslator {
   void start(std::string& out);
   void thought(std::string& out, const std::string& text);
   void call(std::string& out, const protocol::ToolPiece& tool);
-  // Makes the block under way one of this kind, and for a tool of this call.
+  // Begins a block of this kind if the current one differs, for a tool one of this call.
   void block(std::string& out, Kind kind, const protocol::ToolPiece* tool = nullptr);
   void close(std::string& out);
   void delta(std::string& out, std::string_view type, std::string_view name, std::string_view text) const;
@@ -100,10 +100,10 @@ class MessageTranslator final : public ResponseTranslator {
   std::string id_, model_;
   bool started_ = false;
   Kind kind_ = Kind::none;
-  std::uint32_t call_ = 0;   // the one under way, for a tool
-  std::uint32_t calls_ = 0;  // told; they come one after the other
-  std::uint32_t index_ = 0;  // of the block under way
-  std::string begin_;        // of a delta of it
+  std::uint32_t call_ = 0;   // the current call, for a tool
+  std::uint32_t calls_ = 0;  // calls begun; they come one after the other
+  std::uint32_t index_ = 0;  // of the current block
+  std::string begin_;        // first part of a delta of it
   protocol::Usage usage_;
   std::string finish_, word_;
 };
@@ -121,7 +121,7 @@ void MessageTranslator::start(std::string& out) {
   out.append("\n\n");
 }
 
-// What the request didn't say.
+// Takes facts that the request lacks.
 void MessageTranslator::learn(const AnswerPiece& piece) {
   if (id_.empty()) id_ = piece.id;
   if (model_.empty()) model_ = piece.model;

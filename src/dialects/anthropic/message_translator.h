@@ -1,10 +1,10 @@
-// Canonical answers as Anthropic's messages, whole and in events:
+// Converts canonical answers to Anthropic's messages, whole and in events:
 //
 //   message_start, then for each block content_block_start, content_block_delta..., content_block_stop, then
-//   message_delta (why it ended, what it cost) and message_stop. ping and error come anywhere behind the first.
+//   message_delta (stop reason and usage) and message_stop. ping and error may come anywhere after the first.
 //
-// Thoughts, text and calls of tools are blocks in the order in which they come. message_start has the prompt's tokens
-// if they are known by then (they aren't while the model loads); message_delta has all numbers.
+// Thoughts, text and tool calls are blocks in order of arrival. message_start has the number of prompt tokens if known
+// by then (not while the model loads); message_delta has all numbers.
 #pragma once
 
 #include <memory>

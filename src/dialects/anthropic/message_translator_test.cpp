@@ -29,9 +29,9 @@ Canonical request(const std::string& more = {}) {
 const std::string kThink = R"(,"thinking":{"type":"adaptive"})";
 
 std::string streamed(std::vector<std::string> pieces, const std::string& more = {}) {
-  auto teller = tell_message(request(more));
-  EXPECT_EQ(teller->stream_type(), "text/event-stream");
-  return told_text(std::move(pieces), std::move(teller));
+  auto translator = tell_message(request(more));
+  EXPECT_EQ(translator->stream_type(), "text/event-stream");
+  return told_text(std::move(pieces), std::move(translator));
 }
 
 struct Event {

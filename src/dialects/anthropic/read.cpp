@@ -18,7 +18,7 @@ namespace {
 
 using json::View;
 
-// Messages are counted otherwise there: some are joined, others left out.
+// Indices of messages differ from the client's: some messages are merged, others left out.
 constexpr auto kRenamed = std::to_array<Renamed>({
     {"messages", "messages", false},
     {"tools", "tools", false},
@@ -33,7 +33,7 @@ constexpr auto kRenamed = std::to_array<Renamed>({
 });
 std::string own(std::string_view canonical, std::string_view code) { return own_name(canonical, kRenamed, code); }
 
-// Tools are counted otherwise there, since some are left out.
+// Indices of tools differ from the client's, because some are left out.
 std::shared_ptr<const OwnNames> names_of(View body) {
   auto names = std::make_shared<OwnNames>(OwnNames{.field = own, .schema = "input_schema"});
   std::size_t at = 0;
@@ -89,12 +89,12 @@ void write_thinking(json::Writer& out, View body) {
   out.field("enable_thinking", wants_thoughts(body));
   const auto effort = body.find("output_config").find("effort").as_string();
   if (effort.empty()) return;
-  // The words of templates end with the third.
+  // Templates know only the first three levels.
   const bool most = effort == "xhigh" || effort == "max";
   out.field("reasoning_effort", most ? std::string_view("high") : effort);
 }
 
-// What makes the prompt; into an object that `out` is in.
+// Writes the parts of the prompt into the open object of `out`.
 Begun write_prompt(json::Writer& out, View body) {
   copy(out, body, "model", "model");
   copy(out, body, "ctx_size", "ctx_size");

@@ -1,5 +1,5 @@
-// Bodies of Anthropic's Messages API as canonical requests. Pure; safe on every thread. The work is bounded by the
-// tables of protocol/anthropic_fields.h, and grows with the body's length.
+// Converts bodies of Anthropic's Messages API to canonical requests. Pure; safe on every thread. The tables of
+// protocol/anthropic_fields.h bound the work, which grows with the body's length.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace corral::dialects::anthropic {
 
-// What telling an answer takes of its request (Canonical::facts).
+// Facts of the request that the translator of its answer needs (Canonical::facts).
 struct MessageFacts {
   std::uint64_t max_tokens = 0;
-  bool thoughts = false;       // the client asked for them
-  bool bare_thoughts = false;  // blocks of them, without what they say
+  bool thoughts = false;       // requested by the client
+  bool bare_thoughts = false;  // blocks of thoughts without their text
 };
 
 Result<Canonical> read_message(std::string body);

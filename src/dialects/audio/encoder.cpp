@@ -10,7 +10,8 @@ namespace corral::dialects::audio {
 namespace {
 
 constexpr std::uint32_t kPcmRate = 24'000;
-// Of a wav, until it goes out without a length. Some seconds of speech, which are made in hundredths of one.
+// Bytes of a wav that are held before it is sent without a length: some seconds of speech, which are made in hundredths
+// of a second.
 constexpr std::size_t kHeldWav = 256 * 1024;
 constexpr int kMp3Kilobits = 64;  // of one channel
 constexpr int kMp3Quality = 5;
@@ -32,7 +33,7 @@ class Mp3Encoder final : public Encoder {
     lame_set_mode(lame_.get(), format.channels == 1 ? MONO : JOINT_STEREO);
     lame_set_brate(lame_.get(), kMp3Kilobits * format.channels);
     lame_set_quality(lame_.get(), kMp3Quality);
-    lame_set_bWriteVbrTag(lame_.get(), 0);  // it would be written last, at the beginning
+    lame_set_bWriteVbrTag(lame_.get(), 0);  // it would be written last, at the beginning of the file
     if (lame_init_params(lame_.get()) < 0) lame_.reset();
   }
   bool works() const { return lame_ != nullptr; }
@@ -41,7 +42,7 @@ class Mp3Encoder final : public Encoder {
     const auto count = samples.size() / channels_;
     std::string out(count * 5 / 4 + 7200, '\0');
     auto* const into = reinterpret_cast<unsigned char*>(out.data());
-    auto* const from = const_cast<short*>(samples.data());  // it only reads them
+    auto* const from = const_cast<short*>(samples.data());  // lame only reads them
     const int wrote = channels_ == 1
                           ? lame_encode_buffer(lame_.get(), from, from, int(count), into, int(out.size()))
                           : lame_encode_buffer_interleaved(lame_.get(), from, int(count), into, int(out.size()));

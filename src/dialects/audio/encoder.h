@@ -1,5 +1,4 @@
-// Samples to bytes that clients can play: mp3 by libmp3lame, plain samples, wav. Takes its time: some milliseconds for
-// a second of sound.
+// Encodes samples for clients: mp3 by libmp3lame, plain samples, wav. Takes some milliseconds for a second of sound.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +18,11 @@ class Encoder {
   virtual std::string end() = 0;
 };
 
-// Null: libmp3lame doesn't take this format.
+// Null: libmp3lame doesn't support this format.
 std::unique_ptr<Encoder> make_mp3_encoder(const WavFormat& format);
-// 24 kHz, one channel, as OpenAI's "pcm".
+// 24 kHz, one channel, like OpenAI's "pcm".
 std::unique_ptr<Encoder> make_pcm_encoder(const WavFormat& format);
-// With a head that knows the length where the whole of it comes to a few seconds; else it says that nobody does yet.
+// With the length in its header if the sound has only a few seconds; else with an unknown length.
 std::unique_ptr<Encoder> make_wav_encoder(const WavFormat& format);
 
 }  // namespace corral::dialects::audio

@@ -7,7 +7,7 @@
 namespace corral::dialects::audio {
 namespace {
 
-constexpr double kZeros = 8;  // of the sinc, on each side
+constexpr double kZeros = 8;  // zeros of the sinc on each side
 
 double sinc(double x) { return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x); }
 
@@ -15,7 +15,7 @@ double sinc(double x) { return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (st
 
 Resampler::Resampler(std::uint32_t from, std::uint32_t to)
     : from_(from), to_(to), reach_(static_cast<std::int64_t>(std::ceil(kZeros * std::max(1.0, double(from) / to)))) {
-  // What the new rate can't carry is left out.
+  // Frequencies above the limit of the new rate are removed.
   const double cutoff = std::min(1.0, double(to) / from);
   const auto width = static_cast<std::size_t>(2 * reach_);
   weights_.resize(kPhases * width);
@@ -44,7 +44,7 @@ void Resampler::end(std::vector<std::int16_t>& out) {
   const auto last = held_at_ + static_cast<std::int64_t>(held_.size());
   held_.insert(held_.end(), static_cast<std::size_t>(reach_), 0);
   advance(out);
-  // Places behind the last sample aren't sound any more.
+  // Places after the last sample are no sound.
   while (!out.empty() && next_ > 0 && static_cast<std::int64_t>((next_ - 1) * from_ / to_) >= last) {
     out.pop_back();
     --next_;

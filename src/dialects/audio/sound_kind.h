@@ -1,4 +1,5 @@
-// What a file of sound is, by its first bytes: names of files and types that clients say are often wrong. Pure.
+// Detects the format of a sound file by its first bytes, because file names and content types of clients are often
+// wrong. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +9,13 @@ namespace corral::dialects::audio {
 
 enum class SoundKind : std::uint8_t { wav, mp3, flac, vorbis, opus, webm, mp4, aac, amr, aiff, unknown };
 
-// `head`: as much as there is, a few hundred bytes at best.
+// `head`: the first bytes, best a few hundred.
 SoundKind kind_of(std::string_view head);
-// What every backend that hears can read: wav, mp3, flac, ogg with Vorbis. Others have to be converted.
+// Formats that every transcription backend can read: wav, mp3, flac, ogg with Vorbis. Other formats are converted.
 bool is_plain(SoundKind kind);
 // For people: "webm (Matroska)".
 std::string_view name_of(SoundKind kind);
-// Of a plain one: "audio/wav" and the end of a file's name, "wav".
+// For a plain format: "audio/wav" and the file extension, "wav".
 std::string_view content_type_of(SoundKind kind);
 std::string_view extension_of(SoundKind kind);
 

@@ -20,7 +20,7 @@ using protocol::errc;
 
 struct FormatRow {
   std::string_view name, type;
-  std::unique_ptr<Encoder> (*make)(const WavFormat& format);  // null: not here
+  std::unique_ptr<Encoder> (*make)(const WavFormat& format);  // null: unsupported here
 };
 // In the order of SpeechFormat.
 constexpr auto kFormats = std::to_array<FormatRow>({
@@ -41,7 +41,7 @@ class Encoding {
  public:
   explicit Encoding(const FormatRow& row) : row_(row) {}
 
-  // What comes of the next bytes of a wav; empty bytes are its end.
+  // Encodes the next bytes of a wav; empty bytes are its end.
   Result<std::string> take(std::string_view wav) {
     if (wav.empty()) return end();
     held_.append(wav);
@@ -69,7 +69,7 @@ class Encoding {
   }
 
   const FormatRow& row_;
-  std::unique_ptr<Encoder> encoder_;  // none: the wav's head hasn't come
+  std::unique_ptr<Encoder> encoder_;  // null: the wav's header hasn't arrived
   std::string held_;
   std::size_t frame_ = 2;
 };
@@ -97,7 +97,7 @@ class SpeechBody final : public http::BodySource {
  private:
   async::Task<Result<std::string>> encoded(std::string wav) {
     if (threads_ == nullptr) co_return encoding_->take(wav);
-    // The work owns what it uses: who waits for it may go.
+    // The work owns its data, because its waiter may be cancelled.
     co_return co_await threads_->run([encoding = encoding_, wav = std::move(wav)] { return encoding->take(wav); });
   }
 

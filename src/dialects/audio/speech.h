@@ -1,6 +1,6 @@
-// OpenAI's audio/speech: a text comes, sound goes as it is made. Backends that speak to standard output make wav, with
-// heads that say nothing true of the length; what clients get is what they asked for. Sound that a backend encodes
-// itself passes as it is.
+// OpenAI's audio/speech: the request is a text, the answer is sound, streamed while the backend makes it. Backends that
+// write to standard output make wav with a wrong length in its header; clients get the requested format. Sound that a
+// backend encodes itself passes unchanged.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ struct SpeechAsked {
   SpeechFormat format = SpeechFormat::mp3;
 };
 
-// The body with what is meant where it says nothing: response_format, and `voice` as a text.
+// The body with defaults for absent fields: response_format, and `voice` as a text.
 Result<Canonical> read_speech(std::string body);
 
-// The same answer as what was asked for. `threads`: that it is encoded on; none: where it is pulled. Errors of an
-// answer: unsupported_value for what can't be made of it here, remote_upstream for what is no sound.
+// Converts the answer to the requested format. `threads`: encodes there; null: on the reader's thread. Errors of an
+// answer: unsupported_value for formats that this program can't make, remote_upstream for an answer without sound.
 http::Response tell_speech(const Canonical& request, http::Response answer, async::ThreadPool* threads);
 
 }  // namespace corral::dialects::audio

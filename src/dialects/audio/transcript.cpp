@@ -1,4 +1,4 @@
-// How answers of servers that hear are told.
+// Translates answers of transcription servers.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -22,15 +22,15 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kBlank) + 1 - first);
 }
 
-// Whisper's server ends each segment with a line's end, in the middle of a sentence, too; what belongs between the
-// words stands in front of them.
+// Whisper's server ends each segment with a line end, even in the middle of a sentence. Spaces between words are before
+// the words.
 std::string one_line(std::string_view text) {
   std::string joined(text);
   if (joined.ends_with('\n')) std::erase(joined, '\n');
   return std::string(trimmed(joined));
 }
 
-// Words of a cue begin with the space that parts them from those before.
+// The words of a cue begin with the space after the previous words.
 std::string plain_cues(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -49,7 +49,7 @@ http::Response refused(std::string_view why) {
   return error_response(Error(make_error_code(errc::bad_value), std::string(why), "file"));
 }
 
-// Names stand in one order, whatever the backend's; what it says beside them stays out.
+// Members have a fixed order; further members of the backend are dropped.
 void write_segment(json::Writer& out, const json::Value& segment, std::size_t number) {
   out.begin_object().field("id", static_cast<std::int64_t>(json::number_or(segment, "id", double(number))));
   out.field("seek", static_cast<std::int64_t>(json::number_or(segment, "seek", 0)));
@@ -90,7 +90,7 @@ std::string verbose(const json::Value& said, const TranscriptionAsked& asked) {
     out.end_array();
   }
   if (asked.words) {
-    // Whisper's server has them in their segments, others beside those.
+    // Whisper's server has words within segments, others have a separate list.
     out.key("words").begin_array();
     for (const auto& word : array_of(said, "words")) write_word(out, word);
     for (const auto& segment : segments) {
@@ -107,7 +107,7 @@ http::Response with_text(http::Response answer, std::string_view type, std::stri
   return told;
 }
 
-// The text of what is JSON in some servers and plain in others, whatever was asked.
+// The text of an answer that is JSON from some servers and plain from others.
 std::string text_in(const http::Response& answer) {
   const auto& body = answer.body.text();
   if (!answer.head.headers.get("Content-Type").starts_with("application/json")) return one_line(body);
@@ -121,7 +121,7 @@ http::Response tell_transcript(const Canonical& request, http::Response answer) 
   const auto& asked = *static_cast<const TranscriptionAsked*>(request.facts.get());
   if (answer.failure) return answer;
   if (answer.head.status == 400) {
-    // Of what it can't read whisper's server says no more than that; its fields were checked before.
+    // For unreadable sound whisper's server returns no more than this; the fields were checked before.
     const bool says_why = answer.body.text().find("\"message\"") != std::string::npos;
     if (says_why) return answer;
     return refused("'file' cannot be read as audio: send a complete wav, mp3, flac or ogg (Vorbis) file");

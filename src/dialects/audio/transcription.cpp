@@ -18,7 +18,8 @@ using protocol::errc;
 constexpr std::array<std::string_view, 5> kTranscriptFormats = {"json", "text", "verbose_json", "srt", "vtt"};
 constexpr std::size_t kLongestPrompt = 16 * 1024;
 
-// Whisper's, by ISO 639 (haw and yue have no code of two letters). A server of whisper.cpp's ends with another one.
+// Whisper's languages, by ISO 639 (haw and yue have no code of two letters). whisper.cpp's server exits at an unknown
+// one.
 constexpr std::string_view kLanguages =
     " en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi "
     "ml "
@@ -101,7 +102,7 @@ class Reader {
     }
     facts_->format = static_cast<TranscriptFormat>(known - kTranscriptFormats.begin());
     send("response_format", *said);
-    // Whisper's server would compute them at some expense, and nobody gets them.
+    // Saves whisper's server an expensive computation without use.
     if (facts_->format == TranscriptFormat::verbose_json) send("no_language_probabilities", "true");
     return {};
   }

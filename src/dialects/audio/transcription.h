@@ -1,6 +1,6 @@
-// OpenAI's audio/transcriptions and audio/translations: forms with a file of sound. What a client may say is checked
-// before a model is loaded; what goes on has known fields only, since backends have many more, some of which take them
-// down. What is answered comes in the types and shapes of OpenAI's, whatever the backend makes of them.
+// OpenAI's audio/transcriptions and audio/translations: forms with a file of sound. Fields are checked before the model
+// is loaded. Only known fields are forwarded, because backends have many more, and some of these crash them. Answers
+// have OpenAI's types and shapes, whatever the backend's form.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace corral::dialects::audio {
 
 enum class TranscriptFormat : std::uint8_t { json, text, verbose_json, srt, vtt };
 
-// Of a request, for its answer. In Canonical::facts.
+// Facts of a request for its answer. In Canonical::facts.
 struct TranscriptionAsked {
   TranscriptFormat format = TranscriptFormat::json;
   bool words = false, segments = true;  // in verbose_json
@@ -24,10 +24,10 @@ struct TranscriptionAsked {
 Result<Canonical> read_transcription(Form form);
 Result<Canonical> read_translation(Form form);
 
-// An answer that was held whole. One that says no stays, but for what the backend couldn't hear.
+// Takes a whole answer. An error stays unchanged, except for sound that the backend couldn't read.
 http::Response tell_transcript(const Canonical& request, http::Response answer);
 
-// The same as events: what a client gets that asked for a stream. For answers that aren't events already.
+// The same as events, for clients that request a stream. For answers that aren't events already.
 std::string transcript_events(const http::Response& told);
 
 }  // namespace corral::dialects::audio

@@ -1,4 +1,4 @@
-// Heads of WAV files. Pure.
+// Headers of WAV files. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ struct WavFormat {
 };
 
 inline constexpr std::size_t kWavHead = 44;
-// For a stream whose end nobody knows yet: readers take it to go on to the end of the file.
+// For a stream of unknown length: readers read to the end of the file.
 inline constexpr std::uint32_t kUnknownLength = 0xffffffff - kWavHead + 8;
 
-// A head of kWavHead bytes for so many bytes of samples.
+// A header of kWavHead bytes for `bytes` bytes of samples.
 std::string wav_head(const WavFormat& format, std::uint32_t bytes);
 
 struct WavStart {
   WavFormat format;
   std::size_t samples_at = 0;  // offset of the first sample
 };
-// What a WAV file begins with, whatever it says of its length. none: more bytes are needed, or it isn't one; of 4 KiB
-// the latter.
+// Reads the start of a WAV file, and ignores its length field. Nothing: more bytes are needed, or it isn't WAV; after 4
+// KiB it isn't.
 std::optional<WavStart> read_wav_start(std::string_view bytes);
 
 }  // namespace corral::dialects::audio

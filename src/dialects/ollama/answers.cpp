@@ -25,7 +25,7 @@ Nanos from_ms(double ms) {
   return std::isfinite(ms) ? Nanos(static_cast<std::int64_t>(std::clamp(ms, 0.0, 1e12) * 1e6)) : Nanos(0);
 }
 
-// What an answer has come to by its end.
+// Numbers of a whole answer.
 struct Account {
   protocol::Usage usage;
   protocol::Timings timings;
@@ -38,7 +38,7 @@ struct Account {
   }
   void write(json::Writer& out) const {
     const auto prompt = from_ms(timings.prompt_ms), answer = from_ms(timings.predicted_ms);
-    // Whatever came before the prompt: the wait for the model, mostly.
+    // All time before the prompt: mostly the wait for the model.
     const auto load = std::max(total - prompt - answer, Nanos(0));
     out.field("total_duration", total.count()).field("load_duration", load.count());
     out.field("prompt_eval_count", usage.prompt_tokens).field("prompt_eval_duration", prompt.count());
@@ -46,12 +46,12 @@ struct Account {
   }
 };
 
-// "tool_calls" has no name of its own there.
+// Ollama has no own name for "tool_calls".
 std::string_view done_reason(std::string_view canonical) {
   return canonical.empty() || canonical == "tool_calls" ? std::string_view("stop") : canonical;
 }
 
-// Calls of tools, whose arguments come in pieces and are told whole.
+// Tool calls. Their arguments come in pieces and are sent whole.
 class OpenCalls {
  public:
   void add(const protocol::ToolPiece& piece) {
@@ -70,8 +70,8 @@ class OpenCalls {
   std::vector<protocol::ToolPiece> calls_;
 };
 
-// "tool_calls" of the message that is open. What is no object (a call that was cut off) is the text that it is:
-// clients count on objects.
+// "tool_calls" of the open message. A call without an object (cut off) is sent as text, because clients rely on
+// objects.
 std::string write_calls(json::Writer& out, const std::vector<protocol::ToolPiece>& calls) {
   std::string left;
   bool open = false;
@@ -92,7 +92,7 @@ std::string write_calls(json::Writer& out, const std::vector<protocol::ToolPiece
   return left;
 }
 
-// What chats and prompts have in common; they differ in where the text stands.
+// Shared code of chats and prompts; they differ in the place of the text.
 class Translator : public ResponseTranslator {
  public:
   explicit Translator(const Canonical& request) {
@@ -102,7 +102,7 @@ class Translator : public ResponseTranslator {
   }
 
   std::string_view stream_type() const override { return "application/x-ndjson"; }
-  // Lines without a word keep the connection open, and every client can read them.
+  // Lines without text keep the connection open, and every client can read them.
   void ping(std::string& out) override { line(out, {}); }
   void piece(std::string& out, const AnswerPiece& piece) override {
     account_.add(piece);
@@ -136,13 +136,13 @@ class Translator : public ResponseTranslator {
   }
 
  protected:
-  // The members that say it, behind `begin_`.
+  // Writes the members with the text, after `begin_`.
   virtual void say(std::string& out, const ChoicePiece& said) = 0;
-  // Members of the last line alone, each with a comma before it.
+  // Appends members of the last line, each with a comma before it.
   virtual void add_to_last(std::string&) {}
 
  private:
-  // Of tokens whose text is still held back they wait for the line that has it.
+  // Probabilities of tokens whose text is held back wait for the line with that text.
   void add_logprobs(std::string_view array) {
     if (array.size() <= 2) return;
     logprobs_.append(logprobs_.empty() ? "" : ",").append(array.substr(1, array.size() - 2));
@@ -171,10 +171,10 @@ class Translator : public ResponseTranslator {
     out.push_back('}');
   }
 
-  std::string begin_;  // up to and including the comma before what is said
+  std::string begin_;  // up to and including the comma before the text
   Account account_;
   OpenCalls calls_;
-  std::string logprobs_;  // elements of an array that haven't been told
+  std::string logprobs_;  // elements of an array that haven't been sent
 };
 
 class ChatTranslator final : public Translator {
@@ -229,7 +229,7 @@ class GenerateTranslator final : public Translator {
     write_context(writer, conversation);
   }
 
-  const std::string before_;  // the conversation up to the prompt; empty: it isn't told
+  const std::string before_;  // the conversation up to the prompt; empty: no context in the answer
   std::string said_;
 };
 

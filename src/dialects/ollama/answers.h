@@ -1,4 +1,4 @@
-// Canonical answers in Ollama's words: lines of JSON in a stream, one object else. Not for several threads.
+// Converts canonical answers to Ollama's form: lines of JSON in a stream, else one object. For one thread.
 #pragma once
 
 #include <memory>

@@ -27,13 +27,13 @@ Canonical request(std::string note = {}) {
   return asked;
 }
 
-std::string streamed(std::unique_ptr<ResponseTranslator> teller, std::vector<std::string> pieces) {
-  EXPECT_EQ(teller->stream_type(), "application/x-ndjson");
-  return told_text(std::move(pieces), std::move(teller), [] { return std::chrono::nanoseconds(10s); });
+std::string streamed(std::unique_ptr<ResponseTranslator> translator, std::vector<std::string> pieces) {
+  EXPECT_EQ(translator->stream_type(), "application/x-ndjson");
+  return told_text(std::move(pieces), std::move(translator), [] { return std::chrono::nanoseconds(10s); });
 }
-std::string whole(std::unique_ptr<ResponseTranslator> teller, std::string body) {
-  auto response =
-      told(http::Response::json(200, std::move(body)), std::move(teller), [] { return std::chrono::nanoseconds(10s); });
+std::string whole(std::unique_ptr<ResponseTranslator> translator, std::string body) {
+  auto response = told(http::Response::json(200, std::move(body)), std::move(translator),
+                       [] { return std::chrono::nanoseconds(10s); });
   EXPECT_EQ(response.head.status, 200u) << response.body.text();
   return std::string(response.body.text());
 }

@@ -38,7 +38,7 @@ void write_option(json::Writer& out, const OptionRow& row, View value) {
     return;
   }
   auto number = value.as_integer();
-  // Nothing above 0 is a limit there.
+  // In Ollama only values above 0 are limits.
   if (row.name == "num_predict" && number <= 0) number = -1;
   out.value(number);
 }
@@ -60,7 +60,7 @@ void write_format(json::Writer& out, View format) {
   }
 }
 
-// Chats and completions ask for the same in two ways.
+// Chats and completions have different fields for it.
 void write_logprobs(json::Writer& out, View body, bool chat) {
   const auto top = body.find("top_logprobs");
   const bool wanted = body.find("logprobs").as_bool();

@@ -1,5 +1,4 @@
-// What the bodies of Ollama's API have in common on their way to canonical requests. Pure functions; safe on every
-// thread.
+// Shared code that converts bodies of Ollama's API to canonical requests. Pure functions; safe on every thread.
 #pragma once
 
 #include <string>
@@ -11,21 +10,21 @@
 
 namespace corral::dialects::ollama {
 
-// Reads a body that fits `fields`. `make`: its canonical request. Errors: those of protocol::check().
+// Reads a body that fits `fields`. `make` converts it to the canonical request. Errors: those of protocol::check().
 using Make = Result<Canonical> (*)(json::View body);
 Result<Canonical> read(std::string text, const protocol::FieldTable& fields, Make make);
 
-// Where nothing is asked of the model: about.model, keep.
+// For requests that only load or unload the model: about.model, keep.
 Result<Canonical> only_keeping(json::View body);
 
-// "model", "stream", and what options, format and think say, as members of the object that is open. `chat`: think has a
-// meaning.
+// Writes "model", "stream", and the settings in options, format and think as members of the open object. `chat`: think
+// has an effect.
 void write_settings(json::Writer& out, json::View body, bool chat);
 
-// Checks what was made by the canonical table, and fills `about` and what `body` says beside. What is wrong is told in
-// the names that the client knows.
+// Checks the canonical request by its table, and fills `about` and further facts from `body`. Errors have the client's
+// names.
 Result<Canonical> finished(std::string canonical, const protocol::FieldTable& table, json::View body);
-// The same of a body that has a `prompt` and `images` instead of messages or inputs.
+// The same for a body with `prompt` and `images` instead of messages or inputs.
 Result<Canonical> finished_prompt(std::string canonical, const protocol::FieldTable& table, json::View body);
 
 // The body's name for a canonical one: "options.num_predict" for "max_tokens".

@@ -25,7 +25,7 @@ bool is_said(json::View message) {
 }  // namespace
 
 void write_context(json::Writer& out, std::string_view messages) {
-  // Blanks are nothing in JSON, so the last number is full, too.
+  // JSON ignores blanks, so padding fills the last number.
   std::string text = "[";
   text.append(messages).push_back(']');
   text.append((kPacked - text.size() % kPacked) % kPacked, ' ');

@@ -1,6 +1,6 @@
-// "context" of /api/generate: what an answer gives a client to send with its next prompt, so that the model knows what
-// was said. To clients it is a list of numbers that means nothing to them. Here it is the conversation itself, packed:
-// so it needs no tokenizer, holds for every model and every machine that may answer next, and nothing is kept for it.
+// "context" of /api/generate: the client sends the context of an answer with its next prompt, so that the model has the
+// conversation. For clients it is an opaque list of numbers. Here it is the packed text of the conversation. So it
+// needs no tokenizer, works for every model and every machine, and the server stores nothing.
 //
 //   kMark, then three bytes of JSON in each number: [{"role":"user","content":"..."},{"role":"assistant",...}]
 //
@@ -17,13 +17,13 @@
 namespace corral::dialects::ollama {
 
 inline constexpr std::int64_t kMark = 0x636F7272;  // "corr"
-// Numbers. They are packed and written on the loop; of a longer conversation none is told.
+// Maximum count of numbers, which are packed and written on the loop. A longer conversation has no context.
 inline constexpr std::size_t kMaxContext = 64 << 10;
 inline constexpr std::size_t kMaxConversation = 3 * (kMaxContext - 2);
 
-// `messages`: JSON texts of messages with commas between. As the value of a key.
+// `messages`: JSON texts of messages, separated by commas. Writes the value of a key.
 void write_context(json::Writer& out, std::string_view messages);
-// The same text again; empty for an empty list. Errors: protocol::errc::bad_value for a list that isn't one of these.
+// The text of `messages`; empty for an empty list. Errors: protocol::errc::bad_value for any other list.
 Result<std::string> read_context(json::View context);
 
 // {"role":...,"content":...}

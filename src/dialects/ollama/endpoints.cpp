@@ -1,4 +1,4 @@
-// Ollama's endpoints that ask a model. What says which models there are is in api/ollama.
+// Ollama's endpoints for inference. Its lists of models are in api/ollama.
 #include <array>
 
 #include "dialects/ollama/answers.h"

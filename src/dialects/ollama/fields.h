@@ -1,8 +1,7 @@
-// What may stand in bodies of Ollama's API, as far as they are read here: types of values, and how many there may be.
-// What a value may be is checked of the canonical request that comes of it (canonical.h), so that each rule stands
-// once.
+// Fields in bodies of Ollama's API: types of values, and counts. The canonical request has the checks of values
+// (canonical.h), so that each rule exists once.
 //
-// Fields that aren't here are ignored, as there. Immutable; safe on every thread.
+// Unknown fields are ignored, as in Ollama. Immutable; safe on every thread.
 #pragma once
 
 #include <limits>
@@ -16,11 +15,11 @@ const protocol::FieldTable& generate_fields();       // POST /api/generate
 const protocol::FieldTable& embed_fields();          // POST /api/embed
 const protocol::FieldTable& old_embedding_fields();  // POST /api/embeddings
 
-// The members of "options" that mean something here, and the canonical fields that they are.
+// The supported members of "options", and their canonical fields.
 struct OptionRow {
   std::string_view name, canonical;
   bool whole = false;  // an integer; clients write 8192.0, too
-  // Ollama has no bounds: what is beyond these becomes the nearest of them.
+  // Ollama has no bounds: a value beyond these becomes the nearest bound.
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
 };

@@ -21,13 +21,13 @@ struct Unit {
   std::string_view name;
   double seconds;
 };
-// The longer of two that begin alike stands first.
+// Longer units come before their prefixes.
 constexpr auto kUnits =
     std::to_array<Unit>({{"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}});
 
 Millis from_seconds(double seconds) {
   if (seconds < 0) return kForEver;
-  // Less than a millisecond isn't "at once".
+  // Rounds up, so that less than a millisecond doesn't become 0.
   return Millis(static_cast<std::int64_t>(std::ceil(std::min(seconds, kMax) * 1000)));
 }
 

@@ -1,4 +1,4 @@
-// What "keep_alive" says. Pure.
+// The value of "keep_alive". Pure.
 #pragma once
 
 #include "base/clock.h"
@@ -7,8 +7,8 @@
 
 namespace corral::dialects::ollama {
 
-// Seconds as a number, or a text like "5m", "1h30m", "300ms", "300" (seconds). Below 0: for ever, as -1 ms. Never more
-// than ten years. Errors: protocol::errc::bad_value of "keep_alive".
+// Seconds as a number, or a text like "5m", "1h30m", "300ms", "300" (seconds). Below 0: no limit, as -1 ms. At most ten
+// years. Errors: protocol::errc::bad_value of "keep_alive".
 Result<Millis> parse_keep_alive(json::View value);
 
 }  // namespace corral::dialects::ollama

@@ -11,7 +11,7 @@ namespace {
 using json::View;
 
 struct Kind {
-  std::string_view begin;  // of the base64 of its files
+  std::string_view begin;  // first characters of its base64
   std::string_view type;
 };
 constexpr auto kKinds = std::to_array<Kind>({
@@ -29,10 +29,10 @@ std::string data_url(std::string_view image) {
   return url;
 }
 
-// Which call a message of a tool answers. There, the name of the function says it, or merely the order.
+// Finds the call that a tool's message answers. Ollama identifies it by the function's name, or only by order.
 class Calls {
  public:
-  // The calls of a message of the assistant; those before it have been answered or never will be.
+  // Begins the calls of an assistant's message; earlier calls are answered or never will be.
   void begin() { open_.clear(); }
   std::string add(View call) {
     std::string id(call.find("id").as_string());
@@ -41,7 +41,7 @@ class Calls {
     open_.push_back({id, std::string(call.find("function").find("name").as_string())});
     return id;
   }
-  // Empty: nobody asked.
+  // Empty: no such call.
   std::string answered(View message) {
     const auto id = message.find("tool_call_id").as_string();
     if (!id.empty()) return std::string(id);

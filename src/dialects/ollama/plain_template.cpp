@@ -11,7 +11,7 @@ namespace corral::dialects::ollama {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::size_t kShown = 40;  // bytes of what a client made up
+constexpr std::size_t kShown = 40;  // bytes of unknown text in messages
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = std::min(text.find_first_not_of(kBlanks), text.size());

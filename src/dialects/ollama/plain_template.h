@@ -1,5 +1,5 @@
-// Templates of prompts in the language that Ollama's are written in, as far as they only say where the texts stand:
-// "{{ .System }} USER: {{ .Prompt }} ASSISTANT: {{ .Response }}". Pure.
+// Prompt templates in Ollama's language that only place texts: "{{ .System }} USER: {{ .Prompt }} ASSISTANT: {{
+// .Response }}". Pure.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace corral::dialects::ollama {
 
-// The prompt, no longer than the three together; what stands behind .Response is left out. Errors of "template":
-// protocol::errc::unsupported_value for anything else between braces, bad_value for a name that stands twice.
+// The prompt, no longer than the three texts together; text after .Response is dropped. Errors of "template":
+// protocol::errc::unsupported_value for anything else between braces, bad_value for a name that occurs twice.
 Result<std::string> fill_template(std::string_view text, std::string_view system, std::string_view prompt);
 
 }  // namespace corral::dialects::ollama

@@ -48,7 +48,7 @@ Result<> check_alone(View body, std::string_view with, std::initializer_list<std
   return {};
 }
 
-// A text that the model goes on with as it is.
+// A text that the model continues without a template.
 Result<Canonical> make_raw(View body, std::string_view prompt, std::string_view suffix) {
   std::string text;
   text.reserve(body.bytes() + 256);
@@ -63,7 +63,7 @@ Result<Canonical> make_raw(View body, std::string_view prompt, std::string_view 
   return asked;
 }
 
-// A prompt as the one message of a chat, behind what was said before.
+// A prompt as the last message of a chat, after the context.
 Result<Canonical> make_prompt(View body) {
   auto said = read_context(body.find("context"));
   if (!said) return std::unexpected(std::move(said.error()));

@@ -1,5 +1,5 @@
-// Bodies of Ollama's API as canonical requests. Pure; safe on every thread. Errors: those of protocol::check(), which
-// name the field as the client knows it.
+// Converts bodies of Ollama's API to canonical requests. Pure; safe on every thread. Errors: those of
+// protocol::check(), with the client's names of fields.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 namespace corral::dialects::ollama {
 
 Result<Canonical> read_chat(std::string body);  // POST /api/chat
-// `facts` is a std::string then: the conversation up to the prompt, as for write_context(); none: it isn't to be told.
+// `facts` is a std::string then: the conversation up to the prompt, as for write_context(); null: no context in the
+// answer.
 Result<Canonical> read_generate(std::string body);       // POST /api/generate
 Result<Canonical> read_embed(std::string body);          // POST /api/embed
 Result<Canonical> read_old_embedding(std::string body);  // POST /api/embeddings

@@ -13,7 +13,7 @@ namespace {
 using json::View;
 using protocol::Item;
 
-// The object with one text in it that a custom tool is called with.
+// The object with one text that is the argument of a custom tool.
 std::string custom_arguments(View input) {
   std::string text;
   json::Writer out(text);
@@ -84,7 +84,7 @@ void Items::content(View content) {
   });
 }
 
-// As documents of the Messages API: the name, then the text.
+// Like documents of the Messages API: the name, then the text.
 void Items::file(View part) {
   turns_.text(part.find("filename"));
   const auto text = protocol::text_of_file(part.find("file_data").as_string());
@@ -110,7 +110,7 @@ void Items::output(View item) {
   turns_.result(answered(item.find("call_id")), "", [&] { content(item.find("output")); });
 }
 
-// An output may come without the id of its call; then it is the next one's.
+// An output without the id of its call belongs to the next call.
 View Items::answered(View id) {
   if (answered_ == called_.size()) return id;
   const auto next = called_[answered_];

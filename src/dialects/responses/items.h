@@ -1,4 +1,4 @@
-// Items of the Responses API as turns (dialects/turns.h): which item is what.
+// Converts items of the Responses API to turns (dialects/turns.h).
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 
 namespace corral::dialects::responses {
 
-// Writes elements of an array that `out` is in. The body has passed its table; views of it must live as long as this.
+// Writes elements of the open array of `out`. The body has passed its table; its views must live as long as this.
 class Items {
  public:
-  // What items refer to, by id.
+  // Referenced items, by id.
   using Referred = std::map<std::string, json::Peek, std::less<>>;
   Items(json::Writer& out, const Referred& referred) : turns_(out), referred_(referred) {}
 
-  void instructions(json::View text);  // goes first
+  void instructions(json::View text);  // call it first
   void input(json::View items);
-  // Behind the last one. See Turns::end().
+  // After the last item. See Turns::end().
   Begun end() { return turns_.end(); }
 
  private:
@@ -38,9 +38,9 @@ class Items {
 
   Turns turns_;
   const Referred& referred_;
-  std::deque<json::Peek> files_;    // their texts, which turns refer to
+  std::deque<json::Peek> files_;    // texts of files, which turns refer to
   std::vector<json::View> called_;  // ids of calls
-  std::size_t answered_ = 0;        // so many of them, from the first on
+  std::size_t answered_ = 0;        // number of calls with an output, from the first on
 };
 
 }  // namespace corral::dialects::responses

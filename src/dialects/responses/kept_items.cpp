@@ -12,7 +12,7 @@ namespace {
 using json::View;
 using protocol::Item;
 
-// What the ids of items begin with.
+// The prefix of ids of items.
 std::string_view kind_of_item(Item item) {
   switch (item) {
     case Item::message:
@@ -34,7 +34,7 @@ std::string_view kind_of_item(Item item) {
   return "item";
 }
 
-// As lists show it: of parts, also where it came as a text.
+// In the form of lists: parts, even if it came as a text.
 void write_content(json::Writer& out, View content, bool assistant) {
   out.key("content").begin_array().begin_object();
   out.field("type", assistant ? "output_text" : "input_text").key("text").raw(content.text());

@@ -1,4 +1,4 @@
-// Items and answers as they are kept: whole, and each item with an id that tells of which request it is. Pure
+// The stored form of items and answers: whole, and each item with an id that contains the id of its request. Pure
 // functions.
 #pragma once
 
@@ -19,24 +19,24 @@ struct KeptItem {
   std::string doc;
 };
 
-// Items that came with a request of that id, as a list. `referred`: those that some refer to.
+// The items of the request with this id, as a list. `referred`: items that some of them refer to.
 std::string kept_input(json::View input, std::string_view request,
                        const std::map<std::string, std::string, std::less<>>& referred);
-// The items of a list, or of an answer's output. One without an id has an empty one.
+// The items of a list, or of an answer's output. An item without an id has an empty id.
 std::vector<KeptItem> items_in(const std::string& list_or_answer);
-// The answer that an item of that id came with, or is of; empty: such an id isn't one of ours.
+// The answer that the item with this id belongs to; empty: not one of our ids.
 std::string answer_of_item(std::string_view item);
 
-// How an answer ended.
+// The end of an answer.
 struct LastAnswer {
   std::string_view status;
   std::string_view doc;  // the response object
 };
-// In whole events as ResponseTranslator makes them; none: more comes.
+// Finds it in whole events of the ResponseTranslator; nothing: the stream continues.
 std::optional<LastAnswer> last_answer(std::string_view events);
-// "status" of an answer; empty: it has none.
+// "status" of an answer; empty: none.
 std::string status_in(const std::string& answer);
-// An answer in the background whose program ended before it did.
+// The document of a background answer that the end of its program interrupted.
 std::string interrupted(const std::string& answer);
 
 }  // namespace corral::dialects::responses

@@ -62,13 +62,14 @@ TEST(KeptItems, TheLastEventHasTheAnswer) {
   const auto asked = read_response(R"({"model":"m","input":"x","stream":true})");
   ASSERT_TRUE(asked);
   for (const bool fails : {false, true}) {
-    const auto teller = tell_response(*asked);
+    const auto translator = tell_response(*asked);
     std::string early, last;
     const auto piece = protocol::read_answer(
         R"({"choices":[{"index":0,"delta":{"content":"\nevent: response.completed\ndata: {\"response\":{}}\n\n"}}]})");
-    teller->piece(early, *piece);
+    translator->piece(early, *piece);
     EXPECT_FALSE(last_answer(early)) << early;
-    fails ? teller->failure(last, {make_error_code(protocol::errc::remote_upstream), "no \"}"}) : teller->end(last);
+    fails ? translator->failure(last, {make_error_code(protocol::errc::remote_upstream), "no \"}"})
+          : translator->end(last);
     const auto events = early + last;  // what is found are parts of it
     const auto found = last_answer(events);
     ASSERT_TRUE(found) << last;

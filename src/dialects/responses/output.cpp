@@ -36,7 +36,7 @@ std::optional<std::string> input_in(const std::string& object) {
 
 std::string custom_input(const std::string& arguments) {
   if (auto whole = input_in(arguments)) return *whole;
-  // Cut off within the text, or within a character of it that is written as \uD83D\uDE00.
+  // The arguments may be cut off within the text, or within a character of it that is written as \uD83D\uDE00.
   constexpr std::size_t kLongest = 12;
   for (std::size_t less = 0; less <= std::min(kLongest, arguments.size()); ++less) {
     if (auto begun = input_in(arguments.substr(0, arguments.size() - less) + "\"}")) return *begun;
@@ -102,7 +102,7 @@ void write_usage(json::Writer& out, const protocol::Usage& usage) {
   out.key("input_tokens_details").begin_object().field("cache_write_tokens", 0).field("cached_tokens", cached);
   out.end_object();
   out.field("output_tokens", usage.completion_tokens);
-  // Which of the tokens were thoughts isn't counted apart.
+  // Tokens of thoughts aren't counted separately.
   out.key("output_tokens_details").begin_object().field("reasoning_tokens", 0).end_object();
   out.field("total_tokens", std::uint64_t{usage.prompt_tokens} + usage.completion_tokens).end_object();
 }

@@ -10,10 +10,10 @@
 
 namespace corral::dialects::responses {
 
-// `summary`: thoughts of a request that asks for a summary of them.
+// `summary`: thoughts of a request with the option reasoning.summary.
 enum class ItemKind { none, reasoning, summary, message, call };
 
-// How events name the one part of an item with a text.
+// The names of an item's one part in events with text.
 struct TextEvents {
   std::string_view part;   // "content_part"
   std::string_view text;   // "output_text"
@@ -21,7 +21,7 @@ struct TextEvents {
 };
 TextEvents text_events(ItemKind kind);
 
-// One item: what has come of it.
+// One item, as far as it has come.
 struct OutputItem {
   ItemKind kind = ItemKind::none;
   std::string id = {};
@@ -31,19 +31,19 @@ struct OutputItem {
   NamedTool tool = {};        // of a call, as the client named it
 };
 
-// The tool that a model meant by this name.
+// The client's tool with the name that the model used.
 NamedTool tool_named(const ResponseFacts& facts, std::string_view name);
-// The text that a custom tool is called with, of arguments that should be an object with it.
+// The text for a custom tool, from arguments that should be an object with it.
 std::string custom_input(const std::string& arguments);
 
-// How far an item has come. `incomplete`: the answer ended in it.
+// The state of an item. `incomplete`: the answer ended within it.
 enum class ItemStatus { in_progress, completed, incomplete };
 
-// One that is in progress only begins: its content isn't told.
+// An item in progress is written without its content.
 void write_item(json::Writer& out, const OutputItem& item, ItemStatus status);
-// The part that a message or a thought has.
+// The part of a message or a thought.
 void write_part(json::Writer& out, ItemKind kind, std::string_view text, std::string_view logprobs = {});
-// "logprobs", in an object that `out` is in.
+// "logprobs", in the open object of `out`.
 void write_logprobs(json::Writer& out, std::string_view logprobs);
 void write_usage(json::Writer& out, const protocol::Usage& usage);
 

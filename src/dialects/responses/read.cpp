@@ -23,10 +23,10 @@ namespace {
 using json::View;
 using protocol::Tool;
 
-// Of what an answer repeats each part has no more, or isn't repeated: it stands in several events.
+// Maximum size of a part of the request that an answer repeats: it occurs in several events.
 constexpr std::size_t kMaxEcho = 64 << 10;
 
-// Items and tools are counted otherwise there: some are joined, others left out.
+// Indices of items and tools differ from the client's: some are merged, others left out.
 constexpr auto kRenamed = std::to_array<Renamed>({
     {"messages", "input", false},
     {"tools", "tools", false},
@@ -93,7 +93,7 @@ class Tools {
     end_function(out_);
   }
 
-  // A text instead of an object: models are asked for an object with one text in it.
+  // A custom tool takes a text; the model is asked for an object with one text.
   void custom(View tool, std::string_view name_space) {
     begin({.name_space = std::string(name_space), .name = std::string(tool.find("name").as_string()), .custom = true});
     std::string about(tool.find("description").as_string());
@@ -111,11 +111,10 @@ class Tools {
   OwnNames& names_;
   bool any_ = false;
   std::size_t seen_ = 0;
-  std::string place_;  // of the tool that is added, in the client's body
+  std::string place_;  // place of the current tool in the client's body
 };
 
-// The name that the model knows a tool by, of what a client calls it: one that stands by itself goes before those of
-// namespaces.
+// The model's name for a tool, from the client's name: tools without a namespace take precedence.
 std::string known_name(std::string_view name, const ResponseFacts& facts) {
   if (facts.tools.contains(name)) return std::string(name);
   for (const auto& [full, tool] : facts.tools) {
@@ -172,13 +171,13 @@ void write_format(json::Writer& out, View format) {
 
 void write_effort(json::Writer& out, std::string_view effort) {
   if (effort.empty()) return;
-  // The words of templates lie between these.
+  // Templates know only the levels between these.
   if (effort == "minimal") effort = "low";
   if (effort == "xhigh" || effort == "max") effort = "high";
   out.field("reasoning_effort", effort);
 }
 
-// The thoughts themselves are the summary: many clients read nothing else.
+// The thoughts themselves are the summary, because many clients read nothing else.
 bool wants_summary(View reasoning) {
   for (const auto* name : {"summary", "generate_summary"}) {
     const auto wanted = reasoning.find(name).as_string();
@@ -194,9 +193,9 @@ bool wants_logprobs(View body) {
   return wanted;
 }
 
-// What every answer repeats of its request, in the order of OpenAI's reference. What is too large for that is told as
-// if it hadn't been said.
-std::string echo_of(View body, const StorageRequest& wish) {
+// The members of the request that every answer repeats, in the order of OpenAI's reference. Members that are too large
+// are written as if they were absent.
+std::string echo_of(View body, const StorageRequest& request) {
   std::string text;
   json::Writer out(text);
   const auto same = [&](std::string_view name, std::string_view otherwise) {
@@ -211,11 +210,11 @@ std::string echo_of(View body, const StorageRequest& wish) {
   same("parallel_tool_calls", "true");
   same("previous_response_id", "null");
   out.key("conversation");
-  wish.conversation.empty() ? out.null() : out.begin_object().field("id", wish.conversation).end_object();
+  request.conversation.empty() ? out.null() : out.begin_object().field("id", request.conversation).end_object();
   same("prompt_cache_key", "null");
   same("reasoning", R"({"effort":null,"summary":null})");
   same("safety_identifier", "null");
-  out.field("service_tier", "default").field("store", wish.store);
+  out.field("service_tier", "default").field("store", request.store);
   same("temperature", "1");
   same("text", R"({"format":{"type":"text"}})");
   same("tool_choice", R"("auto")");
@@ -229,25 +228,25 @@ std::string echo_of(View body, const StorageRequest& wish) {
   return text.substr(1, text.size() - 2);
 }
 
-std::shared_ptr<StorageRequest> wish_of(View body, const Before& before) {
-  auto wish = std::make_shared<StorageRequest>();
-  wish->previous = body.find("previous_response_id").as_string();
+std::shared_ptr<StorageRequest> storage_request_of(View body, const Before& before) {
+  auto request = std::make_shared<StorageRequest>();
+  request->previous = body.find("previous_response_id").as_string();
   const auto conversation = body.find("conversation");
-  wish->conversation = (conversation.is_object() ? conversation.find("id") : conversation).as_string();
+  request->conversation = (conversation.is_object() ? conversation.find("id") : conversation).as_string();
   const auto store = body.find("store");
-  wish->insists = store.as_bool();
-  wish->store = before.keeps && (store.is_null() || store.as_bool());
-  wish->background = body.find("background").as_bool();
-  auto& references = wish->references;
+  request->insists = store.as_bool();
+  request->store = before.keeps && (store.is_null() || store.as_bool());
+  request->background = body.find("background").as_bool();
+  auto& references = request->references;
   body.find("input").each_element([&](View item) {
     if (protocol::item_of(item) == protocol::Item::reference) references.emplace_back(item.find("id").as_string());
   });
   std::ranges::sort(references);
   references.erase(std::ranges::unique(references).begin(), references.end());
-  return wish;
+  return request;
 }
 
-// What there is of earlier requests, looked into.
+// Parsed data of earlier requests.
 struct Earlier {
   std::vector<json::Peek> texts = {};
   Items::Referred items = {};
@@ -284,7 +283,7 @@ Result<> check_references(View input, const Items::Referred& items) {
   return result;
 }
 
-// What makes the prompt; into an object that `out` is in.
+// Writes the parts of the prompt into the open object of `out`.
 Begun write_prompt(json::Writer& out, View body, const Earlier& earlier, ResponseFacts& facts, OwnNames& names) {
   copy(out, body, "model", "model");
   copy(out, body, "ctx_size", "ctx_size");
@@ -322,8 +321,7 @@ Result<> write_body(Canonical& asked, Write write) {
   return fine ? Result<>() : std::unexpected(std::move(fine.error()));
 }
 
-// The parts of a request that are found without looking back; the rest is up to `write(out, body, earlier, asked,
-// names)`.
+// Sets the parts of a request that need no stored data; write(out, body, earlier, asked, names) does the rest.
 template <typename Write>
 Result<Canonical> read_with(const std::string& text, const Before& before, Write write) {
   const auto peek = json::Peek::open(text);
@@ -331,17 +329,17 @@ Result<Canonical> read_with(const std::string& text, const Before& before, Write
   const auto body = peek->root();
   auto about = protocol::check(body, protocol::responses_fields());
   if (!about) return std::unexpected(std::move(about.error()));
-  const auto wish = wish_of(body, before);
+  const auto request = storage_request_of(body, before);
   Canonical asked;
   asked.about = std::move(*about);
-  asked.wish = wish;
-  if (wish->looks_back() && !before.found) return asked;
+  asked.storage = request;
+  if (request->looks_back() && !before.found) return asked;
   const auto earlier = open(before);
   if (!earlier) return std::unexpected(earlier.error());
   if (auto fine = check_references(body.find("input"), earlier->items); !fine)
     return std::unexpected(std::move(fine.error()));
-  if (before.keeps && (wish->store || !wish->conversation.empty()))
-    wish->input = kept_input(body.find("input"), before.id, before.items);
+  if (before.keeps && (request->store || !request->conversation.empty()))
+    request->input = kept_input(body.find("input"), before.id, before.items);
   asked.body.reserve(text.size() + 512);
   auto written =
       write_body(asked, [&](json::Writer& out, OwnNames& names) { write(out, body, *earlier, asked, names); });
@@ -349,17 +347,17 @@ Result<Canonical> read_with(const std::string& text, const Before& before, Write
   return asked;
 }
 
-// Of bodies that need somebody who keeps things, where nobody does.
+// Error for bodies that need storage, without storage.
 Result<Canonical> alone(Result<Canonical> asked) {
-  if (!asked || !(asked->wish->looks_back() || asked->wish->background)) return asked;
-  const auto& wish = *asked->wish;
-  if (wish.background) {
+  if (!asked || !(asked->storage->looks_back() || asked->storage->background)) return asked;
+  const auto& request = *asked->storage;
+  if (request.background) {
     return fail(protocol::errc::unsupported_value,
                 "'background' is not available: this server stores no responses. Omit it, and stream", "background");
   }
-  const std::string field = !wish.previous.empty()       ? "previous_response_id"
-                            : !wish.conversation.empty() ? "conversation"
-                                                         : "input";
+  const std::string field = !request.previous.empty()       ? "previous_response_id"
+                            : !request.conversation.empty() ? "conversation"
+                                                            : "input";
   return fail(
       protocol::errc::unsupported_value,
       fmt::format(
@@ -384,8 +382,8 @@ Result<Canonical> read_response_on(const std::string& text, const Before& before
         if (asked.about.stream) {
           out.field("stream", true).key("stream_options").begin_object().field("include_usage", true).end_object();
         }
-        facts->echo = echo_of(body, *asked.wish);
-        facts->background = asked.wish->background;
+        facts->echo = echo_of(body, *asked.storage);
+        facts->background = asked.storage->background;
         facts->summary = wants_summary(body.find("reasoning"));
         asked.facts = std::move(facts);
       });

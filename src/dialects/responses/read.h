@@ -1,5 +1,5 @@
-// Bodies of OpenAI's Responses API as canonical requests. Pure; safe on every thread. The work is bounded by the tables
-// of protocol/responses_fields.h, and grows with the body's length.
+// Converts bodies of OpenAI's Responses API to canonical requests. Pure; safe on every thread. The tables of
+// protocol/responses_fields.h bound the work, which grows with the body's length.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,26 @@
 
 namespace corral::dialects::responses {
 
-// A tool as the client named it.
+// The client's name of a tool.
 struct NamedTool {
   std::string name_space = {};  // empty: none
   std::string name = {};
   bool custom = false;  // called with a text instead of an object
 };
 
-// What telling an answer takes of its request (Canonical::facts).
+// Facts of the request that the translator of its answer needs (Canonical::facts).
 struct ResponseFacts {
   std::string echo;                                          // members of every answer, JSON without braces
-  std::map<std::string, NamedTool, std::less<>> tools = {};  // by the name that the model knows
+  std::map<std::string, NamedTool, std::less<>> tools = {};  // by the model's name for the tool
   bool background = false;
   bool summary = false;  // the request asks for a summary: the thoughts are it
 };
 
-// Where nothing is kept: errc::unsupported_value for what looks back.
+// Without storage: errc::unsupported_value for references to stored data.
 Result<Canonical> read_response(std::string body);
-// errc::bad_value for a reference to an item that isn't there.
+// errc::bad_value for a reference to an unknown item.
 Result<Canonical> read_response_on(const std::string& body, const Before& before);
-// Of the same body: how many tokens its prompt has. Fields that don't make the prompt have no effect.
+// For the same body: counts the tokens of the prompt. Fields without effect on the prompt are ignored.
 Result<Canonical> read_response_count(std::string body);
 Result<Canonical> read_response_count_on(const std::string& body, const Before& before);
 

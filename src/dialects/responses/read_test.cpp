@@ -147,8 +147,8 @@ TEST(ReadResponseOn, WhatWasBeforeStandsInFront) {
   Before before{.id = "req-7", .keeps = true};
   const auto first = read_response_on(body, before);
   ASSERT_TRUE(first);
-  EXPECT_TRUE(first->wish->looks_back());
-  EXPECT_EQ(first->wish->previous, "resp_1");
+  EXPECT_TRUE(first->storage->looks_back());
+  EXPECT_EQ(first->storage->previous, "resp_1");
   EXPECT_EQ(first->body, "") << "it can't be known whether it is right";
   before.found = true;
   before.earlier = {R"([{"role":"user","content":"Q"}])",
@@ -157,7 +157,7 @@ TEST(ReadResponseOn, WhatWasBeforeStandsInFront) {
   ASSERT_TRUE(asked) << asked.error().message;
   EXPECT_THAT(asked->body, HasSubstr(R"([{"role":"system","content":"S"},{"role":"user","content":"Q"},)"));
   EXPECT_THAT(asked->body, HasSubstr(R"({"role":"tool","tool_call_id":"c","content":"ok"})"));
-  EXPECT_EQ(asked->wish->input, R"([{"id":"fco_7_i0","type":"function_call_output","call_id":"c","output":"ok"}])");
+  EXPECT_EQ(asked->storage->input, R"([{"id":"fco_7_i0","type":"function_call_output","call_id":"c","output":"ok"}])");
   EXPECT_THAT(std::static_pointer_cast<const ResponseFacts>(asked->facts)->echo,
               HasSubstr(R"("previous_response_id":"resp_1","conversation":null)"));
 }
@@ -170,28 +170,28 @@ TEST(ReadResponseOn, ItemsAreReferredTo) {
   before.items["a"] = R"({"id":"a","type":"message","role":"assistant","content":[{"type":"output_text","text":"A"}]})";
   const auto asked = read_response_on(body, before);
   ASSERT_TRUE(asked);
-  EXPECT_EQ(asked->wish->references, (std::vector<std::string>{"a"}));
-  EXPECT_EQ(asked->wish->conversation, "conv_1");
+  EXPECT_EQ(asked->storage->references, (std::vector<std::string>{"a"}));
+  EXPECT_EQ(asked->storage->conversation, "conv_1");
   EXPECT_THAT(asked->body, HasSubstr(R"({"role":"assistant","content":"A\nA"},{"role":"user","content":"x"})"));
   before.items["a"] = R"({"id":"a","type":"item_reference"})";
   EXPECT_TRUE(read_response_on(body, before)) << "and nothing turns in a circle";
 }
 
 TEST(ReadResponseOn, WhetherItIsKept) {
-  const auto wish = [](const std::string& more, bool keeps) {
+  const auto request = [](const std::string& more, bool keeps) {
     const auto asked = read_response_on(R"({"input":"x")" + more + "}", {.id = "req-7", .keeps = keeps});
     EXPECT_TRUE(asked) << more;
     const auto& facts = *std::static_pointer_cast<const ResponseFacts>(asked->facts);
-    EXPECT_EQ(facts.echo.contains(R"("store":true)"), asked->wish->store) << more;
-    EXPECT_EQ(asked->wish->input.empty(), !asked->wish->store) << more;
-    return *asked->wish;
+    EXPECT_EQ(facts.echo.contains(R"("store":true)"), asked->storage->store) << more;
+    EXPECT_EQ(asked->storage->input.empty(), !asked->storage->store) << more;
+    return *asked->storage;
   };
-  EXPECT_TRUE(wish("", true).store);
-  EXPECT_FALSE(wish("", true).insists);
-  EXPECT_TRUE(wish(R"(,"store":true)", true).insists);
-  EXPECT_FALSE(wish(R"(,"store":false)", true).store);
-  EXPECT_FALSE(wish(R"(,"store":true)", false).store);
-  EXPECT_TRUE(wish(R"(,"background":true)", true).background);
+  EXPECT_TRUE(request("", true).store);
+  EXPECT_FALSE(request("", true).insists);
+  EXPECT_TRUE(request(R"(,"store":true)", true).insists);
+  EXPECT_FALSE(request(R"(,"store":false)", true).store);
+  EXPECT_FALSE(request(R"(,"store":true)", false).store);
+  EXPECT_TRUE(request(R"(,"background":true)", true).background);
 }
 
 TEST(ReadResponse, LogProbabilitiesAreAskedFor) {

@@ -18,7 +18,7 @@ namespace {
 using protocol::AnswerPiece;
 using protocol::ChoicePiece;
 
-// How an answer ended.
+// The end of an answer.
 struct Ending {
   std::string_view event;  // of a stream
   std::string_view status;
@@ -31,7 +31,7 @@ Ending ending_of(std::string_view finish) {
   return {"response.completed", "completed", {}};
 }
 
-// The status of the item that an answer ended in.
+// The status of the last item.
 ItemStatus status_of(const Ending& ending) {
   return ending.incomplete.empty() ? ItemStatus::completed : ItemStatus::incomplete;
 }
@@ -45,12 +45,12 @@ std::string_view inside(std::string_view array) {
   return array.size() < 2 ? std::string_view() : array.substr(1, array.size() - 2);
 }
 
-// What clients look for to know what they can do about it.
+// The code by which clients decide how to react.
 std::string_view code_of(const Error& error) {
   if (error.code == protocol::errc::context_length_exceeded) return "context_length_exceeded";
   switch (kind_of(error.code)) {
     case ErrorKind::invalid_request:
-      return "invalid_prompt";  // others are tried again
+      return "invalid_prompt";  // clients retry after other codes
     case ErrorKind::rate_limited:
       return "rate_limit_exceeded";
     default:
@@ -74,7 +74,7 @@ class ResponsesTranslator final : public ResponseTranslator {
   void failure(std::string& out, const Error& error) override;
   void end(std::string& out) override;
   std::string whole(const AnswerPiece& answer) override;
-  // Without output, and with the status that it has.
+  // Without output, with this status.
   std::string document(std::string_view status, const Error* error) const {
     std::string text;
     json::Writer json(text);
@@ -87,7 +87,7 @@ class ResponsesTranslator final : public ResponseTranslator {
   std::string item_id(std::string_view kind, std::size_t place) const;
   std::string item_id(std::string_view kind) const { return item_id(kind, output_.size()); }
   OutputItem item_of(const protocol::ToolPiece& tool, std::size_t place) const;
-  // One event; `members` writes what it has beside its type and number.
+  // One event; `members` writes its members after type and number.
   template <typename Members>
   void event(std::string& out, std::string_view type, Members members);
   void response_event(std::string& out, std::string_view type, std::string_view status,
@@ -95,7 +95,7 @@ class ResponsesTranslator final : public ResponseTranslator {
   void write_response(json::Writer& json, std::string_view status, std::string_view incomplete,
                       const Error* error) const;
   ItemKind thoughts() const { return facts_->summary ? ItemKind::summary : ItemKind::reasoning; }
-  // Where the item under way stands.
+  // Writes the place of the current item.
   void write_place(json::Writer& json, bool part = true) const;
 
   void queue(std::string& out);
@@ -113,14 +113,14 @@ class ResponsesTranslator final : public ResponseTranslator {
   std::int64_t created_ = 0;
   bool queued_ = false, started_ = false;
   std::uint64_t sequence_ = 0;
-  OutputItem item_;                  // under way
+  OutputItem item_;                  // current item
   std::uint32_t call_ = 0;           // its place among the answer's calls
   std::uint32_t calls_ = 0;          // begun; they come one after the other
   std::vector<std::string> output_;  // items that are done, JSON
-  std::string begin_;                // of a delta of the item under way: before its text
+  std::string begin_;                // first part of a delta of the current item: before its text
   protocol::Usage usage_;
   bool counted_ = false;
-  bool said_ = false;  // there is a message
+  bool said_ = false;  // the answer has a message
   std::string finish_;
 };
 
@@ -189,7 +189,7 @@ void ResponsesTranslator::write_place(json::Writer& json, bool part) const {
   if (part) json.field(text_events(item_.kind).index, 0);
 }
 
-// One in the background says first that it waits.
+// A background answer begins with the status queued.
 void ResponsesTranslator::queue(std::string& out) {
   if (std::exchange(queued_, true)) return;
   response_event(out, "response.created", "queued");
@@ -226,7 +226,7 @@ void ResponsesTranslator::say(std::string& out, ItemKind kind, const std::string
 
 void ResponsesTranslator::call(std::string& out, const protocol::ToolPiece& tool) {
   const bool under_way = item_.kind == ItemKind::call && tool.index == call_;
-  if (!under_way && tool.index < calls_) return;  // that one has ended
+  if (!under_way && tool.index < calls_) return;  // that call has ended
   if (!under_way) {
     close(out);
     open(out, item_of(tool, output_.size()));
@@ -234,7 +234,7 @@ void ResponsesTranslator::call(std::string& out, const protocol::ToolPiece& tool
     calls_ = tool.index + 1;
   }
   item_.text.append(tool.call.arguments);
-  // A text that stands in an object is known when that is whole.
+  // A text inside an object is known when the object is complete.
   if (!tool.call.arguments.empty() && !item_.tool.custom) delta(out, tool.call.arguments);
 }
 
@@ -322,7 +322,7 @@ void ResponsesTranslator::end(std::string& out) {
   const auto ending = ending_of(finish_);
   start(out);
   close(out, status_of(ending));
-  // Clients look for a message where nothing was called.
+  // Clients expect a message in an answer without calls.
   if (calls_ == 0 && !said_) {
     open(out, {.kind = ItemKind::message, .id = item_id("msg")});
     close(out, status_of(ending));

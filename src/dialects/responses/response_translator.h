@@ -1,5 +1,5 @@
-// Canonical answers as OpenAI's responses: an object with items, or its events in their documented order, each with a
-// sequence number.
+// Converts canonical answers to OpenAI's responses: an object with items, or its events in their documented order, each
+// with a sequence number.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace corral::dialects::responses {
 
 std::unique_ptr<ResponseTranslator> tell_response(const Canonical& request);
-// An answer of which nothing has been told yet. `error`: why nothing will be; null: nothing went wrong.
+// The document of a response without output. `error`: its failure; null: none.
 std::string response_document(const Canonical& request, std::string_view status, const Error* error = nullptr);
 
 }  // namespace corral::dialects::responses

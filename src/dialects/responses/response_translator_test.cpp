@@ -41,12 +41,12 @@ std::vector<Event> events_of(const std::string& stream) {
 // What a stream of these choices, each the members of a delta, comes to.
 std::vector<Event> told(const std::vector<std::string>& deltas, std::string_view finish, const std::string& more = {}) {
   const auto asked = request(more);
-  const auto teller = tell_response(asked);
+  const auto translator = tell_response(asked);
   std::string out;
   const auto piece = [&](const std::string& text) {
     const auto read = protocol::read_answer(text);
     ASSERT_TRUE(read) << text;
-    teller->piece(out, *read);
+    translator->piece(out, *read);
   };
   const std::string head = R"({"id":"chatcmpl-7","model":"other","created":5,)";
   for (const auto& delta : deltas)
@@ -55,7 +55,7 @@ std::vector<Event> told(const std::vector<std::string>& deltas, std::string_view
   piece(
       head +
       R"("choices":[],"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":3}}})");
-  teller->end(out);
+  translator->end(out);
   return events_of(out);
 }
 
@@ -96,15 +96,15 @@ TEST(TellResponse, ATextComesInTheDocumentedOrder) {
 
 TEST(TellResponse, LogProbabilitiesStandBesideTheirText) {
   const auto asked = request();
-  const auto teller = tell_response(asked);
+  const auto translator = tell_response(asked);
   const auto said = [](std::string_view text, std::string_view token) {
     return protocol::read_answer(fmt::format(
         R"({{"choices":[{{"index":0,"delta":{{"content":"{}"}},"logprobs":{{"content":[{{"token":"{}","logprob":-0.5}}]}}}}]}})",
         text, token));
   };
   std::string out;
-  for (const auto* text : {"a", "b"}) teller->piece(out, *said(text, text));
-  teller->end(out);
+  for (const auto* text : {"a", "b"}) translator->piece(out, *said(text, text));
+  translator->end(out);
   const auto events = events_of(out);
   EXPECT_THAT(events[4].data,
               HasSubstr(R"("delta":"a","logprobs":[{"token":"a","logprob":-0.5}],"sequence_number":4)"));
@@ -118,13 +118,13 @@ TEST(TellResponse, LogProbabilitiesStandBesideTheirText) {
 TEST(TellResponse, OneInTheBackgroundWaitsFirst) {
   auto asked = read_response_on(R"({"model":"m","input":"x","stream":true,"background":true})", {});
   ASSERT_TRUE(asked);
-  const auto teller = tell_response(*asked);
+  const auto translator = tell_response(*asked);
   std::string out;
-  teller->ping(out);
-  teller->ping(out);
+  translator->ping(out);
+  translator->ping(out);
   EXPECT_THAT(names(events_of(out)), ElementsAre("created", "queued"));
-  teller->piece(out, *protocol::read_answer(R"({"choices":[{"index":0,"delta":{"content":"a"}}]})"));
-  teller->end(out);
+  translator->piece(out, *protocol::read_answer(R"({"choices":[{"index":0,"delta":{"content":"a"}}]})"));
+  translator->end(out);
   EXPECT_THAT(names(events_of(out)), ElementsAre("created", "queued", "in_progress", "output_item.added",
                                                  "content_part.added", "output_text.delta", "output_text.done",
                                                  "content_part.done", "output_item.done", "completed"));
@@ -219,11 +219,11 @@ TEST(TellResponse, AFailureIsTheLastEvent) {
   asked.id = "req-1a";
   asked.about.model = "the-one-that-is-loaded";
   asked.received = WallTime(std::chrono::seconds(1'700'000'000));
-  const auto teller = tell_response(asked);
+  const auto translator = tell_response(asked);
   std::string out;
-  teller->ping(out);
+  translator->ping(out);
   EXPECT_EQ(out, ": ping\n\n");
-  teller->failure(out, {make_error_code(protocol::errc::remote_upstream), "the engine has gone"});
+  translator->failure(out, {make_error_code(protocol::errc::remote_upstream), "the engine has gone"});
   const auto events = events_of(out);
   EXPECT_THAT(names(events), ElementsAre("created", "in_progress", "failed"));
   for (const auto& event : events) {

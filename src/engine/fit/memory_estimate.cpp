@@ -212,14 +212,14 @@ Error with_needs(Error error, std::vector<MemoryNeed> needs, MemoryScope have) {
 // Estimates a model and its contexts, without its draft model. Sets `n_ctx` to the tokens of a context, and `loaded` to
 // the model without weights.
 Result<MemoryEstimate> estimate_model(const EngineLoadOptions& options, std::uint32_t workers, std::uint32_t& n_ctx,
-                                      bool& may_guess, std::shared_ptr<Model>& loaded) {
+                                      bool& may_draft, std::shared_ptr<Model>& loaded) {
   const auto model = Model::load_empty(options);
   if (!model) return std::unexpected(model.error());
   loaded = *model;
   const auto params = context_params(**model, options, {});
   if (!params) return std::unexpected(params.error());
   n_ctx = params->n_ctx;
-  may_guess = (*model)->facts().kind == ModelKind::generative && (*model)->memory_rules().drafts;
+  may_draft = (*model)->facts().kind == ModelKind::generative && (*model)->memory_rules().drafts;
   auto context = measure_context(**model, *params);
   if (!context) return std::unexpected(context.error());
 
@@ -267,12 +267,12 @@ Result<MemoryEstimate> estimate_memory(const EngineLoadOptions& options) {
   if (auto loaded = load_backends(); !loaded) return std::unexpected(loaded.error());
   const std::uint32_t workers = worker_count(options);
   std::uint32_t n_ctx = 0;
-  bool may_guess = false;
+  bool may_draft = false;
   std::shared_ptr<Model> target, guesser;
-  auto estimate = estimate_model(options, workers, n_ctx, may_guess, target);
-  if (!estimate || !may_guess || options.speculative.max_tokens == 0 || options.speculative.draft_path.empty())
+  auto estimate = estimate_model(options, workers, n_ctx, may_draft, target);
+  if (!estimate || !may_draft || options.speculative.max_tokens == 0 || options.speculative.draft_path.empty())
     return estimate;
-  auto draft = estimate_model(draft_options(options, n_ctx), workers, n_ctx, may_guess, guesser);
+  auto draft = estimate_model(draft_options(options, n_ctx), workers, n_ctx, may_draft, guesser);
   if (!draft) {
     draft.error().param = kDraftOption;
     return draft;

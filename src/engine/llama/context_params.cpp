@@ -11,7 +11,7 @@
 
 #include "engine/llama/devices.h"
 #include "engine/llama/split_devices.h"
-#include "engine/schedule/guess_length.h"
+#include "engine/schedule/draft_length.h"
 #include "engine/schedule/pass_rows.h"
 #include "engine/values/errors.h"
 

@@ -1,7 +1,7 @@
 #include "engine/pass/pass_planner.h"
 
 #include "engine/pass/speculator.h"
-#include "engine/schedule/guess_length.h"
+#include "engine/schedule/draft_length.h"
 #include "engine/worker/pass_runner.h"
 #include "engine/worker/test_parts.h"
 

@@ -30,13 +30,13 @@ void Speculator::start_over() noexcept {
   }
 }
 
-bool Speculator::may_guess(const Pass& pass, std::size_t running) const {
+bool Speculator::may_draft(const Pass& pass, std::size_t running) const {
   if (!drafter_ || most_ == 0 || pass.measuring || pass.alone || pass.items.empty()) return false;
   return kv_->divisible() && running <= max_running_ && pass.streams_only();
 }
 
 void Speculator::add(Pass& pass, std::size_t running) {
-  if (!may_guess(pass, running)) return;
+  if (!may_draft(pass, running)) return;
   const auto rows = static_cast<std::uint32_t>(pass.items.size());
   // In a unified layout, draft tokens use cells that are free after each session's own token. A pass that doesn't fit
   // would be refused first and computed again without them.

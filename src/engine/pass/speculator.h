@@ -9,8 +9,8 @@
 #include "engine/cache/kv_memory_manager.h"
 #include "engine/pass/pass.h"
 #include "engine/schedule/cost_model.h"
+#include "engine/schedule/draft_length.h"
 #include "engine/schedule/drafter.h"
-#include "engine/schedule/guess_length.h"
 #include "engine/session/worker_options.h"
 
 namespace corral::engine {
@@ -31,7 +31,7 @@ class Speculator {
   void start_over() noexcept;
 
  private:
-  bool may_guess(const Pass& pass, std::size_t running) const;
+  bool may_draft(const Pass& pass, std::size_t running) const;
   void draft(Pass& pass, std::uint32_t room);
   void choose(Pass& pass, std::uint32_t room);
   std::uint32_t room_behind(const Session& session) const;
@@ -41,7 +41,7 @@ class Speculator {
   const CostModel& costs_;
   const std::uint32_t batch_;
   const std::uint32_t most_, max_running_;
-  std::vector<GuessList> lists_;
+  std::vector<DraftList> lists_;
 };
 
 }  // namespace corral::engine

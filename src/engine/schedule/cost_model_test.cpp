@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/schedule/cpu_costs.h"
+#include "engine/schedule/draft_length.h"
 #include "engine/schedule/flat_costs.h"
-#include "engine/schedule/guess_length.h"
 
 namespace corral::engine {
 namespace {

@@ -10,13 +10,13 @@
 
 namespace corral::engine {
 
-bool InferenceEngine::Impl::may_guess() const {
+bool InferenceEngine::Impl::may_draft() const {
   return options.speculative.max_tokens > 0 && model->facts().kind == ModelKind::generative &&
          model->memory_rules().drafts;
 }
 
 Result<> InferenceEngine::Impl::load_draft() {
-  if (!may_guess() || options.speculative.draft_path.empty()) return {};
+  if (!may_draft() || options.speculative.draft_path.empty()) return {};
   auto loaded = load_draft_model(options, *model);
   if (!loaded)
     return std::unexpected(explain_failure(loaded.error(), draft_options(options, options.n_ctx), read_host_memory()));
@@ -25,7 +25,7 @@ Result<> InferenceEngine::Impl::load_draft() {
 }
 
 Result<std::unique_ptr<Drafter>> InferenceEngine::Impl::make_drafter(std::uint32_t n_ctx) {
-  if (!may_guess()) return nullptr;
+  if (!may_draft()) return nullptr;
   if (!draft_model) return std::make_unique<NgramDrafter>();
 
   const EngineLoadOptions draft = draft_options(options, n_ctx);

@@ -49,7 +49,7 @@ class InferenceEngine::Impl {
   Result<> load_draft();
   std::unique_ptr<PrefillLane> make_lane(const std::shared_ptr<CommandBox>& box, std::uint32_t n_ctx);  // nullptr: none
   Result<std::unique_ptr<Drafter>> make_drafter(std::uint32_t n_ctx);  // nullptr: no speculation
-  bool may_guess() const;
+  bool may_draft() const;
   Result<> add_pooler();
   // KV cells start small and grow when a session needs more.
   bool grows() const;

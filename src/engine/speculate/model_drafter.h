@@ -12,8 +12,8 @@
 #include "engine/kv/kv_memory.h"
 #include "engine/kv/token_table.h"
 #include "engine/llama/model.h"
+#include "engine/schedule/draft_length.h"
 #include "engine/schedule/drafter.h"
-#include "engine/schedule/guess_length.h"
 
 namespace corral::engine {
 

@@ -9,8 +9,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "engine/schedule/draft_length.h"
 #include "engine/schedule/drafter.h"
-#include "engine/schedule/guess_length.h"
 #include "engine/speculate/ngram_index.h"
 
 namespace corral::engine {

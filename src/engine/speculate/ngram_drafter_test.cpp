@@ -34,7 +34,7 @@ std::vector<Token> draft(NgramDrafter& drafter, const std::vector<Token>& histor
   std::vector<DraftToken> drafts;
   drafter.draft(session, history, {.most = most, .rows = 1, .costs = costs}, drafts);
   EXPECT_LE(drafts.size(), most);
-  GuessList list{.drafts = drafts, .most = most};
+  DraftList list{.drafts = drafts, .most = most};
   choose_guesses(std::span(&list, 1), costs, {.most = most});
   drafts.resize(list.rows);
   return tokens_of(drafts);

@@ -16,9 +16,9 @@ void report(const char* failure) noexcept {
 }
 
 // The exception barrier of the thread. The chore is destroyed here too, with everything that it holds.
-void carry_out(BackgroundExecutor::Chore chore) noexcept {
+void carry_out(BackgroundExecutor::BackgroundTask task) noexcept {
   try {
-    chore();
+    task();
   } catch (const std::exception& failure) {
     report(failure.what());
   } catch (...) {
@@ -41,12 +41,12 @@ void BackgroundThread::close() {
   changed_.notify_one();
 }
 
-bool BackgroundThread::run(Chore chore) noexcept {
+bool BackgroundThread::run(BackgroundTask task) noexcept {
   try {
     const std::scoped_lock lock(mutex_);
     if (closed_ || executor_.size() >= kMaxWaiting) return false;
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-    executor_.push_back(std::move(chore));
+    executor_.push_back(std::move(task));
   } catch (const std::exception& failure) {  // no thread, or no memory
     report(failure.what());
     return false;
@@ -60,10 +60,10 @@ void BackgroundThread::work() {
   while (true) {
     changed_.wait(lock, [this] { return closed_ || !executor_.empty(); });
     if (closed_) return;
-    Chore chore = std::move(executor_.front());
+    BackgroundTask task = std::move(executor_.front());
     executor_.pop_front();
     lock.unlock();
-    carry_out(std::move(chore));
+    carry_out(std::move(task));
     lock.lock();
   }
 }

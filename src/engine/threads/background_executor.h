@@ -14,12 +14,12 @@ namespace corral::engine {
 
 class BackgroundExecutor {
  public:
-  using Chore = std::move_only_function<void()>;
+  using BackgroundTask = std::move_only_function<void()>;
 
   virtual ~BackgroundExecutor() = default;
   // Any thread. Runs the chore soon, on another thread; an exception of the chore goes to the log and no further.
   // False: the chore will not run, because too many wait or the system has no thread or memory.
-  virtual bool run(Chore chore) noexcept = 0;
+  virtual bool run(BackgroundTask task) noexcept = 0;
 };
 
 // Releases a large object on the executor, since the release of hundreds of megabytes takes a while. Without an
@@ -41,7 +41,7 @@ class BackgroundThread final : public BackgroundExecutor {
   BackgroundThread() = default;
   ~BackgroundThread() override;
 
-  bool run(Chore chore) noexcept override;
+  bool run(BackgroundTask task) noexcept override;
   // No chore starts from now on.
   void close();
 
@@ -50,7 +50,7 @@ class BackgroundThread final : public BackgroundExecutor {
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::deque<Chore> executor_;
+  std::deque<BackgroundTask> executor_;
   bool closed_ = false;
   std::thread thread_;
 };

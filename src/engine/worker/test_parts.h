@@ -93,17 +93,17 @@ struct MemoryMaker {
 // An executor that runs its tasks when the test says so.
 class ManualExecutor final : public BackgroundExecutor {
  public:
-  bool run(Chore chore) noexcept override {
-    if (takes) executor_.push_back(std::move(chore));
+  bool run(BackgroundTask task) noexcept override {
+    if (takes) executor_.push_back(std::move(task));
     return takes;
   }
   void work() {
-    for (Chore& chore : std::exchange(executor_, {})) chore();
+    for (BackgroundTask& task : std::exchange(executor_, {})) task();
   }
   bool takes = true;
 
  private:
-  std::vector<Chore> executor_;
+  std::vector<BackgroundTask> executor_;
 };
 
 // Records its calls.

@@ -39,7 +39,7 @@ const std::array<Cause, 6>& causes() {
 mesh::Frame to_frame(std::uint64_t number, const AllotAsk& ask) {
   mesh::Frame frame{mesh::FrameKind::allot_ask, {}};
   mesh::ByteWriter out(frame.payload);
-  out.number<std::uint64_t>(number).number<std::uint8_t>(static_cast<std::uint8_t>(ask.wish));
+  out.number<std::uint64_t>(number).number<std::uint8_t>(static_cast<std::uint8_t>(ask.command));
   const auto content = ask.content.value_or(mesh::ContentKey());
   out.number<std::uint8_t>(ask.content.has_value()).number<std::uint8_t>(content.pending).raw(content.bytes);
   out.sized<std::uint16_t>(std::string_view(ask.name).substr(0, mesh::kNodeStateLimits.name));
@@ -68,18 +68,18 @@ std::optional<NumberedAsk> read_allot_ask(std::string_view payload) {
   mesh::ByteReader in(payload);
   NumberedAsk read;
   read.number = in.number<std::uint64_t>();
-  const auto wish = in.number<std::uint8_t>();
+  const auto command = in.number<std::uint8_t>();
   const auto there = in.number<std::uint8_t>(), pending = in.number<std::uint8_t>();
   const mesh::ContentKey content{in.fixed<32>(), pending == 1};
   read.ask.name = shown_text(in.sized<std::uint16_t>(), mesh::kNodeStateLimits.name);
   const auto count = in.number<std::uint8_t>();
-  if (!in.ok() || wish < 1 || wish > 6 || there > 1 || pending > 1 || count > kMaxNodes) return std::nullopt;
+  if (!in.ok() || command < 1 || command > 6 || there > 1 || pending > 1 || count > kMaxNodes) return std::nullopt;
   for (unsigned i = 0; i < count; ++i) read.ask.nodes.push_back({in.fixed<32>()});
   // Older versions don't send the stamp.
   if (in.ok() && !in.rest().empty())
     read.ask.stamp = std::min(in.number<std::uint64_t>(), mesh::kNodeStateLimits.number);
-  read.ask.wish = static_cast<AllotCommand>(wish);
-  const bool about_a_model = read.ask.wish != AllotCommand::nothing && read.ask.wish != AllotCommand::release;
+  read.ask.command = static_cast<AllotCommand>(command);
+  const bool about_a_model = read.ask.command != AllotCommand::nothing && read.ask.command != AllotCommand::release;
   if (!in.ok() || about_a_model != (there == 1)) return std::nullopt;
   if (there == 1) read.ask.content = content;
   return read;

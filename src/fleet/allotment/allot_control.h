@@ -27,7 +27,7 @@ enum class AllotCommand : std::uint8_t {
 };
 
 struct AllotAsk {
-  AllotCommand wish{};
+  AllotCommand command{};
   std::string name = {};                         // the sender's name of the model
   std::optional<mesh::ContentKey> content = {};  // of assign, unload and split
   std::vector<mesh::NodeId> nodes = {};          // of split

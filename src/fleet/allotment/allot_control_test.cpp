@@ -12,16 +12,16 @@ namespace {
 using testing::HasSubstr;
 
 AllotAsk split() {
-  AllotAsk ask{.wish = AllotCommand::split, .name = "big", .content = mesh::ContentKey{sha256({"x"}), false}};
+  AllotAsk ask{.command = AllotCommand::split, .name = "big", .content = mesh::ContentKey{sha256({"x"}), false}};
   for (int i = 0; i < 64; ++i) ask.nodes.push_back({sha256({std::to_string(i)})});
   ask.stamp = 300;
   return ask;
 }
 
 TEST(AllotWords, ComeBackAsTheyWereSaid) {
-  AllotAsk assign{.wish = AllotCommand::assign, .name = "m", .content = mesh::ContentKey{sha256({"x"}), true}};
+  AllotAsk assign{.command = AllotCommand::assign, .name = "m", .content = mesh::ContentKey{sha256({"x"}), true}};
   for (const auto& ask :
-       {split(), assign, AllotAsk{.wish = AllotCommand::nothing}, AllotAsk{.wish = AllotCommand::release}}) {
+       {split(), assign, AllotAsk{.command = AllotCommand::nothing}, AllotAsk{.command = AllotCommand::release}}) {
     const auto frame = to_frame(7, ask);
     EXPECT_LE(frame.payload.size(), mesh::max_bytes(frame.kind));
     const auto read = read_allot_ask(frame.payload);
@@ -53,7 +53,7 @@ TEST(AllotWords, NonsenseIsNothing) {
     EXPECT_TRUE(!read || read->ask.nodes.size() <= 64);
     EXPECT_TRUE(!read || read->ask.stamp <= mesh::kNodeStateLimits.number);
   }
-  EXPECT_FALSE(read_allot_ask(to_frame(7, AllotAsk{.wish = AllotCommand::assign}).payload));  // nothing to have
+  EXPECT_FALSE(read_allot_ask(to_frame(7, AllotAsk{.command = AllotCommand::assign}).payload));  // nothing to have
   auto much = split();
   much.name = std::string(100'000, 'x') + "\n";
   much.nodes.resize(1000);

@@ -27,8 +27,8 @@ bool AllotLosses::look_at_models(const mesh::Catalog& catalog, const std::vector
   }
   const auto* own = catalog.node(own_);
   const auto is_there = [&](const ContentKey& content) {
-    if (moving.contains(content) || own == nullptr || !own->said) return true;
-    return std::ranges::any_of(own->said->serving,
+    if (moving.contains(content) || own == nullptr || !own->node_state) return true;
+    return std::ranges::any_of(own->node_state->serving,
                                [&](const auto& served) { return own_content(catalog, served.name, own_) == content; });
   };
   bool marked = false;
@@ -50,10 +50,10 @@ bool AllotLosses::look_at_models(const mesh::Catalog& catalog, const std::vector
 // If a local model of the owner ends after it was idle, the mesh doesn't load it again without new demand.
 bool AllotLosses::look_at_owners(const mesh::Catalog& catalog, const std::set<ContentKey>& moving, MonoTime now) {
   const auto* own = catalog.node(own_);
-  if (own == nullptr || !own->said) return false;
+  if (own == nullptr || !own->node_state) return false;
   std::map<ContentKey, MonoTime> owners;
   std::set<ContentKey> there = moving;
-  for (const auto& served : own->said->serving) {
+  for (const auto& served : own->node_state->serving) {
     const auto content = own_content(catalog, served.name, own_);
     if (!content) continue;
     there.insert(*content);
@@ -106,17 +106,17 @@ void AllotLosses::look_at_groups(const mesh::Catalog& catalog, mesh::HashedSince
       if (gone) lost_[model] = now;
       return gone;
     }
-    if (!node->said) return false;
+    if (!node->node_state) return false;
     const auto group =
-        std::ranges::find_if(node->said->groups, [&](const auto& told) { return hashed(told.model) == model; });
-    const bool ended = group == node->said->groups.end();
+        std::ranges::find_if(node->node_state->groups, [&](const auto& told) { return hashed(told.model) == model; });
+    const bool ended = group == node->node_state->groups.end();
     const bool waits = !ended && group->stage == mesh::GroupStage::waiting;
     if (waits) lost_[model] = now;
     return ended || waits;
   });
   for (const auto& node : catalog.nodes()) {
-    if (!node.said || !mesh::is_routable(node.reach)) continue;
-    for (const auto& group : node.said->groups) {
+    if (!node.node_state || !mesh::is_routable(node.reach)) continue;
+    for (const auto& group : node.node_state->groups) {
       if (group.stage != mesh::GroupStage::standing) continue;
       const auto model = hashed(group.model);
       stood_[model] = node.id;

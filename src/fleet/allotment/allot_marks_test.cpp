@@ -88,12 +88,12 @@ TEST_F(AllotMarksTest, NamesAndContentsBecomeKnown) {
 TEST_F(AllotMarksTest, OneMoreRequestEndsARest) {
   auto& node = add(1, mesh::Reach::own);
   disk(node, "m", "x");
-  node.said.demand = {{"m", 64}};
+  node.node_state.demand = {{"m", 64}};
   marks.rest(key("x"), now);
   EXPECT_FALSE(heed());
-  node.said.demand = {{"m", 16}};  // it sinks by itself
+  node.node_state.demand = {{"m", 16}};  // it sinks by itself
   EXPECT_FALSE(heed());
-  node.said.demand = {{"m", 32}};
+  node.node_state.demand = {{"m", 32}};
   EXPECT_TRUE(heed());
   EXPECT_TRUE(said().resting.empty());
 }
@@ -102,15 +102,15 @@ TEST_F(AllotMarksTest, OneMoreRequestEndsARest) {
 TEST_F(AllotMarksTest, RequestsBeforeTheOrderAreHeardOfLaterAndDontCount) {
   auto& node = add(1, mesh::Reach::own);
   disk(node, "m", "x");
-  node.said.demand = {{"m", 2}};
+  node.node_state.demand = {{"m", 2}};
   marks.unload(key("x"), now);
   EXPECT_FALSE(heed());
   now += Millis(1000);
-  node.said.demand = {{"m", 8}};
+  node.node_state.demand = {{"m", 8}};
   EXPECT_FALSE(heed());
   now += AllotMarks::kOldNews;
   EXPECT_FALSE(heed());
-  node.said.demand = {{"m", 8.5}};
+  node.node_state.demand = {{"m", 8.5}};
   EXPECT_TRUE(heed());
   EXPECT_TRUE(said().unloads.empty());
 }

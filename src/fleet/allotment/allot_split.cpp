@@ -112,9 +112,9 @@ std::optional<mesh::NodeId> host_over(const mesh::Catalog& catalog, const mesh::
   };
   std::optional<mesh::NodeId> told;
   for (const auto& node : catalog.nodes()) {
-    if (!node.said || !mesh::is_routable(node.reach)) continue;
-    if (std::ranges::any_of(node.said->groups, holds)) return node.id;
-    if (!told && std::ranges::any_of(node.said->split_orders, is_told)) told = node.id;
+    if (!node.node_state || !mesh::is_routable(node.reach)) continue;
+    if (std::ranges::any_of(node.node_state->groups, holds)) return node.id;
+    if (!told && std::ranges::any_of(node.node_state->split_orders, is_told)) told = node.id;
   }
   return told;
 }

@@ -193,7 +193,7 @@ const mesh::AllocationNode* Allotter::Impl::own_node() const {
 bool Allotter::Impl::is_somebody_silent(const mesh::Catalog& catalog) const {
   return std::ranges::any_of(catalog.nodes(), [&](const mesh::KnownNode& node) {
     if (!mesh::is_routable(node.reach)) return false;
-    const bool silent = !node.said || node.said->looking;
+    const bool silent = !node.node_state || node.node_state->looking;
     return silent && (node.reach == mesh::Reach::own || now() - node.since < kFirstWords);
   });
 }
@@ -215,7 +215,7 @@ void Allotter::Impl::act(const mesh::Catalog& catalog) {
   lines_before_ = std::exchange(lines_, {});
   std::erase_if(shown_by_, [this](const auto& one) { return one.second <= now(); });
   const auto* own = own_node();
-  if (own == nullptr || catalog.node(parts_.own)->said->looking) return;
+  if (own == nullptr || catalog.node(parts_.own)->node_state->looking) return;
   settled_ = !is_somebody_silent(catalog);
   waits_ = !settled_;
   const auto& allocation = view_->allocation;
@@ -290,23 +290,23 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& li
   if (name.empty()) return;
   shown_by_[{line.model, Deed::give_back}] = now() + kShows;
   const auto least = told ? Millis(0) : idle ? options_.idle_unload - AllotLosses::kIdleSlack : view_->rules.quiet;
-  parts_.hands.unload(ModelName(name), least, told,
-                      [this, alive = std::weak_ptr(alive_), model = line.model, idle, why = line.why](bool gone) {
-                        if (alive.expired()) return;
-                        shown_by_[{model, Deed::give_back}] = now() + (gone ? kShows : kWaiting);
-                        if (!gone) return;
-                        log::info("mesh", "{}", why);
-                        losses_.given_back(model);
-                        if (idle) marks_.rest(model, now());
-                        if (idle) changed();
-                        look();
-                      });
+  parts_.actions.unload(ModelName(name), least, told,
+                        [this, alive = std::weak_ptr(alive_), model = line.model, idle, why = line.why](bool gone) {
+                          if (alive.expired()) return;
+                          shown_by_[{model, Deed::give_back}] = now() + (gone ? kShows : kWaiting);
+                          if (!gone) return;
+                          log::info("mesh", "{}", why);
+                          losses_.given_back(model);
+                          if (idle) marks_.rest(model, now());
+                          if (idle) changed();
+                          look();
+                        });
 }
 
 void Allotter::Impl::load(const ContentKey& model, const std::string& name) {
   loading_ = model;
   log::info("mesh", "loading '{}' for the mesh", name);
-  parts_.hands.load(ModelName(name), [this, alive = std::weak_ptr(alive_), model, name](Result<> loaded) {
+  parts_.actions.load(ModelName(name), [this, alive = std::weak_ptr(alive_), model, name](Result<> loaded) {
     if (alive.expired()) return;
     loading_.reset();
     if (loaded) {
@@ -401,7 +401,7 @@ void Allotter::Impl::use_again(const mesh::Catalog& catalog) {
   if (!used || now() - *used < often || now() < used_again_.value_or(now())) return;
   used_again_ = now() + kShows;
   const auto name = named(catalog, *order->model->content);
-  if (!name.empty()) parts_.hands.load(ModelName(name), [](const Result<>&) {});
+  if (!name.empty()) parts_.actions.load(ModelName(name), [](const Result<>&) {});
 }
 
 // True: the marks have changed.

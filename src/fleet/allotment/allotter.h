@@ -47,7 +47,7 @@ struct LentModel {
 // The implementation of AllotActions, and the thread that writes orders: only for the mesh's folder, as its disk may
 // hang.
 struct AllotConfig {
-  AllotActions* hands = nullptr;
+  AllotActions* actions = nullptr;
   async::ThreadPool* disk = nullptr;
 };
 
@@ -62,7 +62,7 @@ struct AllotterOptions {
 struct AllotterParts {
   mesh::NodeId own;
   async::Timers& timers;
-  AllotActions& hands;
+  AllotActions& actions;
   GroupControl* groups = nullptr;  // none: models aren't split here
   // Orders a copy of that content to this node. Second argument: a user wants the model here, otherwise the limits of
   // unordered copies apply. None: there are no copies.

@@ -134,9 +134,9 @@ class AllotWorld {
     std::map<unsigned, mesh::NodeState> now;
     for (auto& [number, node] : nodes)
       if (node->allotter) now.emplace(number, node->say());
-    if (now == said) return;
-    said = std::move(now);
-    for (const auto& [number, words] : said)
+    if (now == node_state) return;
+    node_state = std::move(now);
+    for (const auto& [number, words] : node_state)
       if (!gone.contains(number)) heard[number] = words;
     for (auto& [number, node] : nodes)
       if (node->allotter) node->allotter->look();
@@ -163,14 +163,14 @@ class AllotWorld {
     std::vector<mesh::KnownNode> known;
     for (const auto& [number, node] : nodes) {
       const bool away = gone.contains(number) && node->id != at;
-      const auto& words = away ? heard : said;
+      const auto& words = away ? heard : node_state;
       const auto found = words.find(number);
       if (found == words.end()) continue;
       const auto reach = node->id == at ? mesh::Reach::own : away ? mesh::Reach::away : mesh::Reach::linked;
       known.push_back({.id = node->id,
                        .reach = reach,
                        .round_trip = Millis(1),
-                       .said = std::make_shared<const mesh::NodeState>(found->second),
+                       .node_state = std::make_shared<const mesh::NodeState>(found->second),
                        .since = since.at(number)});
     }
     return mesh::make_catalog(std::move(known));
@@ -196,7 +196,7 @@ class AllotWorld {
   async::ManualTimers timers{loop.executor()};
   std::map<std::string, std::uint64_t> models;  // GB
   std::map<unsigned, std::unique_ptr<TestNode>> nodes;
-  std::map<unsigned, mesh::NodeState> said, heard;  // heard: by other nodes; of gone nodes the last state
+  std::map<unsigned, mesh::NodeState> node_state, heard;  // heard: by other nodes; of gone nodes the last state
   std::map<unsigned, MonoTime> since;
   std::set<unsigned> gone, ended;
   std::set<std::string> unhashed;  // models without a known hash
@@ -208,7 +208,7 @@ inline TestNode::TestNode(AllotWorld& in, unsigned number)
 inline void TestNode::start() {
   AllotterParts parts{.own = id,
                       .timers = world.timers,
-                      .hands = *this,
+                      .actions = *this,
                       .groups = this,
                       .copy = copy,
                       .catalog = [this] { return world.catalog(id); },
@@ -314,23 +314,23 @@ inline bool TestNode::make_room(std::uint64_t bytes, const std::string& for_mode
 inline void TestNode::have(const std::string& model, bool busy) { lent[model] = {world.timers.now(), busy}; }
 
 inline mesh::NodeState TestNode::say() const {
-  mesh::NodeState said;
-  said.name = name;
-  said.role = role;
-  said.engine = engine;
-  said.looking = looking;
-  said.works = works;
-  said.takes_copies = takes_copies;
-  said.disk_free = 1000 * kGB;
+  mesh::NodeState node_state;
+  node_state.name = name;
+  node_state.role = role;
+  node_state.engine = engine;
+  node_state.looking = looking;
+  node_state.works = works;
+  node_state.takes_copies = takes_copies;
+  node_state.disk_free = 1000 * kGB;
   for (const auto& model : on_disk) {
-    auto& told = said.models.emplace_back();
+    auto& told = node_state.models.emplace_back();
     told.name = model;
     told.bytes = world.models.at(model) * kGB;
     if (!world.unhashed.contains(model)) told.hash = sha256({model});
     told.may_copy = true;
   }
   const auto serve = [&](const std::string& model, mesh::ServingState state, bool is_lent, std::uint64_t idle) {
-    auto& served = said.serving.emplace_back();
+    auto& served = node_state.serving.emplace_back();
     served.name = model;
     served.state = state;
     served.lent = is_lent;
@@ -347,12 +347,12 @@ inline mesh::NodeState TestNode::say() const {
   for (const auto& one : loads) serve(one.name, mesh::ServingState::loading, true, 0);
   for (const auto& [model, there] : owners)
     serve(model, mesh::ServingState::ready, false, static_cast<std::uint64_t>(owners_idle.count()));
-  said.memory = {{"cpu", false, memory, memory - std::min(memory, used()), 0, memory}};
+  node_state.memory = {{"cpu", false, memory, memory - std::min(memory, used()), 0, memory}};
   for (const auto& [number, node] : world.nodes)
-    if (node->id != id) said.links.push_back({node->id, 200, 0});
-  for (const auto& [model, per_hour] : asked) said.demand.push_back({model, per_hour});
-  allotter->tell(said);
-  return said;
+    if (node->id != id) node_state.links.push_back({node->id, 200, 0});
+  for (const auto& [model, per_hour] : asked) node_state.demand.push_back({model, per_hour});
+  allotter->tell(node_state);
+  return node_state;
 }
 
 inline void TestNode::load(ModelName model, std::function<void(Result<>)> done) {

@@ -92,8 +92,8 @@ TEST_F(AllotterSplitTest, OneWhoseFileIsHashedStaysTheSame) {
   rename_groups(one, "m");
   world.pass(60s);
   EXPECT_THAT(one.took(), IsEmpty());
-  EXPECT_TRUE(world.said[1].declined.empty());
-  EXPECT_EQ(world.said[1].split_orders.size(), 1u);
+  EXPECT_TRUE(world.node_state[1].declined.empty());
+  EXPECT_EQ(world.node_state[1].split_orders.size(), 1u);
 }
 
 // It was taken for one that had gone, and declined.
@@ -108,7 +108,7 @@ TEST_F(AllotterSplitTest, ALentModelWhoseFileIsHashedIsNotLost) {
   one.took();
   world.unhashed.clear();
   world.pass(12s);
-  EXPECT_TRUE(world.said[1].declined.empty());
+  EXPECT_TRUE(world.node_state[1].declined.empty());
   EXPECT_THAT(one.took(), IsEmpty());
 }
 
@@ -124,8 +124,8 @@ TEST_F(AllotterSplitTest, OneThatIsOrderedWaitsForItsNodes) {
   world.kill(2);
   world.pass(1min);
   EXPECT_THAT(one.took(), ElementsAre("ends m"));
-  EXPECT_EQ(world.said[1].split_orders.size(), 1u);
-  EXPECT_TRUE(world.said[1].declined.empty());
+  EXPECT_EQ(world.node_state[1].split_orders.size(), 1u);
+  EXPECT_TRUE(world.node_state[1].declined.empty());
   const auto& unsplit = one.allotter->view()->allocation.unsplit;
   ASSERT_EQ(unsplit.size(), 1u);
   EXPECT_THAT(unsplit.front().why, HasSubstr("n2 can't be reached"));
@@ -145,7 +145,7 @@ TEST_F(AllotterSplitTest, OneThatIsOrderedWaitsForItsNodes) {
   world.heal(2);
   world.pass(1min);
   EXPECT_THAT(one.took(), IsEmpty());
-  EXPECT_TRUE(world.said[1].split_orders.empty());
+  EXPECT_TRUE(world.node_state[1].split_orders.empty());
 }
 
 // Its own group refused the load in the look that gave that group up, and the model was declined for half a minute.
@@ -161,7 +161,7 @@ TEST_F(AllotterSplitTest, OneThatEndsLeavesItsModelToItsHost) {
   world.kill(2);
   world.pass(10s);
   EXPECT_THAT(one.took(), ElementsAre("ends m", "loads m"));
-  EXPECT_TRUE(world.said[1].declined.empty());
+  EXPECT_TRUE(world.node_state[1].declined.empty());
 }
 
 // Nor is an order to have it alone tried before the group has gone.
@@ -177,7 +177,7 @@ TEST_F(AllotterSplitTest, OneThatEndsLeavesItsModelToAnOrder) {
   one.allotter->assign(AllotMarks::Named{"m", AllotWorld::key("m")});
   world.pass(10s);
   EXPECT_THAT(one.took(), ElementsAre("ends m", "loads m"));
-  EXPECT_TRUE(world.said[1].declined.empty());
+  EXPECT_TRUE(world.node_state[1].declined.empty());
 }
 
 // What fits nowhere alone is held by others meanwhile, and leaves them once nobody uses it.
@@ -220,7 +220,7 @@ TEST_F(AllotterSplitTest, OneThatStandsIsLeftAsItIsByTheSameOrder) {
   EXPECT_EQ(one.groups.begin()->second.plan.split, plan);
   world.pass(10s);
   EXPECT_EQ(one.groups.begin()->second.plan.split, plan);
-  EXPECT_EQ(world.said[1].split_orders.size(), 1u);
+  EXPECT_EQ(world.node_state[1].split_orders.size(), 1u);
 }
 
 // It was made by itself, and is ordered like that.

@@ -47,13 +47,13 @@ TEST_F(AllotterTest, AModelThatNobodyAsksForRestsUntilSomebodyDoes) {
   EXPECT_THAT(one.took(), ElementsAre("loads a"));
   pass(20min);
   EXPECT_THAT(one.took(), ElementsAre("unloads a"));
-  EXPECT_EQ(world.said[1].resting, std::vector{AllotWorld::key("a")});
+  EXPECT_EQ(world.node_state[1].resting, std::vector{AllotWorld::key("a")});
   pass(60min);
   EXPECT_THAT(one.took(), IsEmpty());
   one.asked["a"] = 4;
   pass(5s);
   EXPECT_THAT(one.took(), ElementsAre("loads a"));
-  EXPECT_THAT(world.said[1].resting, IsEmpty());
+  EXPECT_THAT(world.node_state[1].resting, IsEmpty());
 }
 
 TEST_F(AllotterTest, WhatTheCoreGaveBackForIdlenessRests) {
@@ -92,7 +92,7 @@ TEST_F(AllotterTest, AModelThatARequestHasLoadedAgainIsServed) {
   EXPECT_THAT(one.took(), ElementsAre("loads a", "unloads a"));
   one.have("a");
   pass(12s);
-  EXPECT_THAT(world.said[1].resting, IsEmpty());
+  EXPECT_THAT(world.node_state[1].resting, IsEmpty());
   EXPECT_THAT(one.took(), IsEmpty());
 }
 
@@ -118,7 +118,7 @@ TEST_F(AllotterTest, ALoadThatFailsIsTriedMoreAndMoreSeldomAndLeftToOthers) {
   one.broken = {"a"};
   begin();
   EXPECT_THAT(one.took(), ElementsAre("loads a"));
-  EXPECT_EQ(world.said[1].declined, std::vector{AllotWorld::key("a")});
+  EXPECT_EQ(world.node_state[1].declined, std::vector{AllotWorld::key("a")});
   pass(30min);
   EXPECT_LE(one.took().size(), 7u);  // after 30 s, 1, 2, 4, 8, 10 minutes
   auto& two = node(2, {"a"});
@@ -163,7 +163,7 @@ TEST_F(AllotterTest, AnOrderIsObeyedAtOnceKeptAndOutlivesARestart) {
   one.allotter->release();
   pass(1min);
   EXPECT_THAT(one.took(), IsEmpty());  // nobody moves it
-  EXPECT_EQ(world.said[1].order, std::nullopt);
+  EXPECT_EQ(world.node_state[1].order, std::nullopt);
 }
 
 TEST_F(AllotterTest, AnOrderThatCantBeObeyedIsTriedMoreAndMoreSeldom) {
@@ -228,7 +228,7 @@ TEST_F(AllotterTest, WhatSomebodyUnloadsStaysAwayUntilItIsAskedFor) {
   EXPECT_THAT(one.took(), IsEmpty());
   two.have("a");  // for a request
   pass(1min);
-  EXPECT_THAT(world.said[1].unloads, IsEmpty());
+  EXPECT_THAT(world.node_state[1].unloads, IsEmpty());
   EXPECT_EQ(serving("a"), 2u);
 }
 
@@ -243,7 +243,7 @@ TEST_F(AllotterTest, WhatIsUsedAtThatMomentIsLeftAlone) {
   EXPECT_THAT(one.took(), IsEmpty());
   one.asked = {{"b", 8}};
   one.have("a", true);  // a request has just come, and nobody else knows yet
-  auto before = world.said[1];
+  auto before = world.node_state[1];
   pass(1min);
   EXPECT_EQ(serving("a"), 1u);
   EXPECT_LE(one.took().size(), 1u);
@@ -286,7 +286,7 @@ TEST_F(AllotterTest, AFileThatIsBeingHashedIsWaitedFor) {
   };
   begin(1min);
   EXPECT_EQ(ordered, 0);
-  EXPECT_THAT(world.said[3].declined, IsEmpty());
+  EXPECT_THAT(world.node_state[3].declined, IsEmpty());
   EXPECT_THAT(three.took(), IsEmpty());
   world.unhashed.clear();
   pass(5s);
@@ -321,8 +321,8 @@ TEST_F(AllotterTest, AModelThatNeedsTwoNodesIsHostedOnceAndThenLeftAlone) {
   pass(5min);
   EXPECT_THAT(one.took(), IsEmpty());
   EXPECT_THAT(two.took(), IsEmpty());
-  EXPECT_EQ(world.said[1].groups.front().stage, mesh::GroupStage::standing);
-  EXPECT_EQ(world.said[2].shares.size(), 1u);
+  EXPECT_EQ(world.node_state[1].groups.front().stage, mesh::GroupStage::standing);
+  EXPECT_EQ(world.node_state[2].shares.size(), 1u);
 }
 
 TEST_F(AllotterTest, AHostGetsTheFileBeforeItHosts) {
@@ -396,7 +396,7 @@ TEST_F(AllotterTest, AnIdleGroupIsGivenBackAndRests) {
   one.groups.begin()->second.idle_ms = 64 * 60'000;
   pass(30min);
   EXPECT_THAT(one.took(), ElementsAre("ends big"));
-  EXPECT_EQ(world.said[1].resting.size(), 1u);
+  EXPECT_EQ(world.node_state[1].resting.size(), 1u);
 }
 
 TEST_F(AllotterTest, AWorkerThatIsToldSomethingElseTakesItsShareBack) {
@@ -447,7 +447,7 @@ TEST_F(AllotterTest, ASplitByHandStandsUntilItIsUnloaded) {
   EXPECT_THAT(one.took(), IsEmpty());
   one.groups.clear();  // its owner has unloaded it
   pass(5s);
-  EXPECT_THAT(world.said[1].split_orders, IsEmpty());
+  EXPECT_THAT(world.node_state[1].split_orders, IsEmpty());
 }
 
 // Told anew, over other nodes, what stands is planned anew: the allocation by itself leaves it alone.

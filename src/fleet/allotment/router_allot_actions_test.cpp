@@ -18,31 +18,31 @@ class RouterAllotActionsTest : public router::GroupRouterTest {
  protected:
   void SetUp() override {
     GroupRouterTest::SetUp();
-    house.emplace(loop, loop.executor(), timers, *router,
-                  [this](std::string_view name) -> Result<models::Catalog::Model> {
-                    if (name == "odd") throw std::runtime_error("the disk is on fire");
-                    if (name == "gone") return fail(models::errc::model_not_found, "it is gone");
-                    return model(std::string(name));
-                  });
+    actions.emplace(loop, loop.executor(), timers, *router,
+                    [this](std::string_view name) -> Result<models::Catalog::Model> {
+                      if (name == "odd") throw std::runtime_error("the disk is on fire");
+                      if (name == "gone") return fail(models::errc::model_not_found, "it is gone");
+                      return model(std::string(name));
+                    });
   }
   void TearDown() override {
-    auto stopped = run(house->stop());
+    auto stopped = run(actions->stop());
     EXPECT_TRUE(stopped.done());
     GroupRouterTest::TearDown();
   }
   void load(const std::string& name) {
-    house->load(ModelName(name), [this, name](const Result<>& loaded) {
+    actions->load(ModelName(name), [this, name](const Result<>& loaded) {
       told.push_back(name + (loaded ? " is there" : ": " + loaded.error().message));
     });
     settle();
   }
   void unload(const std::string& name, Millis idle = 0ms, bool drain = false) {
-    house->unload(ModelName(name), idle, drain,
-                  [this, name](bool gone) { told.push_back(name + (gone ? " went" : " stays")); });
+    actions->unload(ModelName(name), idle, drain,
+                    [this, name](bool gone) { told.push_back(name + (gone ? " went" : " stays")); });
     settle();
   }
 
-  std::optional<RouterAllotActions> house;
+  std::optional<RouterAllotActions> actions;
   std::vector<std::string> told;
 };
 
@@ -78,7 +78,7 @@ TEST_F(RouterAllotActionsTest, AnExceptionIsAnAnswerToo) {
 
 TEST_F(RouterAllotActionsTest, NothingIsToldAfterItsEnd) {
   load("a");
-  auto stopped = run(house->stop());
+  auto stopped = run(actions->stop());
   EXPECT_TRUE(stopped.done());
   load("gone");
   settle();

@@ -15,7 +15,7 @@ namespace corral::fleet {
 std::string name_of(const mesh::Catalog& catalog, const mesh::NodeId& id) {
   const auto* node = catalog.node(id);
   if (node == nullptr) return mesh::short_text(id);
-  for (const auto& said : {node->said, node->before})
+  for (const auto& said : {node->node_state, node->before})
     if (said && !said->name.empty()) return said->name;
   return mesh::short_text(id);
 }

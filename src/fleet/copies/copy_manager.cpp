@@ -54,7 +54,7 @@ struct CopyManager::Making {
   std::atomic<bool> unwanted = false;  // read on the thread
 };
 
-CopyManager::CopyManager(async::Executor executor, CopyDeskParts parts)
+CopyManager::CopyManager(async::Executor executor, CopyManagerParts parts)
     : executor_(executor), parts_(std::move(parts)), tasks_(executor) {
   parts_.peers.on_stream(mesh::Purpose::copy, [this](std::unique_ptr<mesh::Stream> stream) {
     tasks_.spawn("copy for a peer", serve(std::move(stream)));
@@ -106,8 +106,8 @@ void CopyManager::leave_to_others() {
 
 // An announcement alone isn't enough: no data is removed in favor of a copy without progress.
 bool CopyManager::goes_on_there(const mesh::KnownNode& node, const CopyView& own) {
-  if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) return false;
-  const auto* there = node.said->copy_by_allocation(own.content);
+  if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.node_state) return false;
+  const auto* there = node.node_state->copy_by_allocation(own.content);
   if (there == nullptr) return false;
   const auto first = first_seen_.try_emplace({own.content, node.id}, there->done).first->second;
   if (there->done <= first) return false;

@@ -49,7 +49,7 @@ struct CopyStorage {
   std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes = {};  // as far as known
 };
 
-struct CopyDeskParts {
+struct CopyManagerParts {
   mesh::Peers& peers;
   const mesh::SigningKey& own;
   async::Timers& timers;
@@ -68,7 +68,7 @@ class CopyManager final : private mesh::CopyProvider {
   static constexpr Millis kSettle{60'000};  // after this time a finished copy is scanned and hashed (large ones: later)
   static constexpr std::size_t kMaxDeclined = 1024;
 
-  CopyManager(async::Executor executor, CopyDeskParts parts);
+  CopyManager(async::Executor executor, CopyManagerParts parts);
   ~CopyManager() override;
   CopyManager(const CopyManager&) = delete;
   CopyManager& operator=(const CopyManager&) = delete;
@@ -133,7 +133,7 @@ class CopyManager final : private mesh::CopyProvider {
   Copy* find_copy(const Sha256& content);
 
   const async::Executor executor_;
-  const CopyDeskParts parts_;
+  const CopyManagerParts parts_;
   bool gives_ = true;
   bool for_allocation_ = true;
   enum class Looks : std::uint8_t { unknown, somebody, nobody };  // whether files can be inspected

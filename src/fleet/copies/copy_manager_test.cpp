@@ -47,18 +47,18 @@ class CopyDeskTest : public testing::Test {
     manifest_.content = models::content_of(parts, std::nullopt);
     now_is(mesh::make_catalog({}));
     desk_ = std::make_unique<CopyManager>(loop_.executor(),
-                                          CopyDeskParts{.peers = peers_,
-                                                        .own = key_,
-                                                        .timers = timers_,
-                                                        .place = {.writes = &writes_,
-                                                                  .reads = &reads_,
-                                                                  .lists = &lists_,
-                                                                  .folder = folder_,
-                                                                  .arrived = [] {},
-                                                                  .inspector = &inspector_},
-                                                        .on_disk = [this](const Sha256&) { return on_disk_; },
-                                                        .catalog = [this] { return catalog_; },
-                                                        .on_change = [] {}});
+                                          CopyManagerParts{.peers = peers_,
+                                                           .own = key_,
+                                                           .timers = timers_,
+                                                           .place = {.writes = &writes_,
+                                                                     .reads = &reads_,
+                                                                     .lists = &lists_,
+                                                                     .folder = folder_,
+                                                                     .arrived = [] {},
+                                                                     .inspector = &inspector_},
+                                                           .on_disk = [this](const Sha256&) { return on_disk_; },
+                                                           .catalog = [this] { return catalog_; },
+                                                           .on_change = [] {}});
   }
   ~CopyDeskTest() override {
     if (desk_) async::run_blocking(loop_, desk_->stop());
@@ -193,7 +193,7 @@ TEST_F(CopyDeskTest, OneThatFailedIsntBegunAgainByTheAllocation) {
 TEST_F(CopyDeskTest, OfTwoNodesThatCopyForTheAllocationOneGivesUp) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
-  const auto holder = catalog_->nodes().begin()->said;
+  const auto holder = catalog_->nodes().begin()->node_state;
   const auto other_copies = [&](mesh::NodeId other, std::uint64_t done, bool by_allocation = true) {
     auto said = std::make_shared<mesh::NodeState>();
     said->copying = {{manifest_.content, done, 3, 0, by_allocation}};

@@ -17,7 +17,7 @@ TEST_F(CopyRulesTest, AModelFitsIntoTheMemoryThatIsLent) {
     return fits_lent_memory(*all->node(id(1)), *all->find("m").model);
   };
   EXPECT_TRUE(fits());
-  self.said.memory.front().lent = mesh::kGB;
+  self.node_state.memory.front().lent = mesh::kGB;
   EXPECT_FALSE(fits());
 }
 

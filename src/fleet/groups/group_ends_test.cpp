@@ -16,11 +16,11 @@ TEST_F(GroupEndTest, AHostThatStopsGivesAllBack) {
 TEST_F(GroupEndTest, AHostThatStopsLetsRequestsEndForAsLongAsItMay) {
   auto &a = add(), &b = add();
   a.want({&b});
-  a.hands.requests = 1;
+  a.processes.requests = 1;
   a.runner->wind_down(5000ms);
   EXPECT_FALSE(a.want({&b})) << "nothing new begins";
   pass(4000ms);
-  EXPECT_FALSE(a.hands.engines.empty());
+  EXPECT_FALSE(a.processes.engines.empty());
   stop(a);
   EXPECT_EQ(a.leftovers() + b.leftovers(), "");
 }
@@ -38,18 +38,18 @@ TEST_F(GroupEndTest, AHostThatStopsWhileItClaims) {
 
 TEST_F(GroupEndTest, AHostThatStopsWhileTunnelsOpen) {
   auto &a = add(), &b = add();
-  b.hands.works = false;
+  b.processes.works = false;
   a.want({&b});
-  EXPECT_EQ(a.hands.starts, 0);
+  EXPECT_EQ(a.processes.starts, 0);
   stop(a);
   EXPECT_EQ(a.leftovers() + b.leftovers(), "");
 }
 
 TEST_F(GroupEndTest, AHostThatStopsWhileItLoads) {
   auto &a = add(), &b = add();
-  a.hands.loads = false;
+  a.processes.loads = false;
   a.want({&b});
-  EXPECT_EQ(a.hands.engines.size(), 1u);
+  EXPECT_EQ(a.processes.engines.size(), 1u);
   stop(a);
   EXPECT_EQ(a.leftovers() + b.leftovers(), "");
 }
@@ -57,7 +57,7 @@ TEST_F(GroupEndTest, AHostThatStopsWhileItLoads) {
 TEST_F(GroupEndTest, AHostThatStopsWhileItDrains) {
   auto &a = add(), &b = add();
   a.want({&b});
-  a.hands.requests = 1;
+  a.processes.requests = 1;
   a.want({&b}, 12);
   EXPECT_EQ(a.state(), "draining");
   stop(a, 1000ms);
@@ -76,27 +76,27 @@ TEST_F(GroupEndTest, AHostThatStopsWhileItWaits) {
 TEST_F(GroupEndTest, AWorkersNodeThatStopsTellsTheHost) {
   auto &a = add(), &b = add();
   a.want({&b});
-  a.hands.requests = 1;
+  a.processes.requests = 1;
   b.runner->wind_down(20'000ms);
   settle();
   EXPECT_EQ(a.state(), "draining");
-  EXPECT_TRUE(b.hands.worker);
-  a.hands.requests = 0;
-  a.hands.look_at_drains();
+  EXPECT_TRUE(b.processes.worker);
+  a.processes.requests = 0;
+  a.processes.look_at_drains();
   settle();
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
   pass(3000ms);
-  EXPECT_FALSE(b.hands.worker) << "nobody gets it any more";
+  EXPECT_FALSE(b.processes.worker) << "nobody gets it any more";
   stop(b);
 }
 
 TEST_F(GroupEndTest, AWorkersNodeThatStopsAtOnce) {
   auto &a = add(), &b = add();
   a.want({&b});
-  a.hands.requests = 1;
+  a.processes.requests = 1;
   stop(b);
   EXPECT_EQ(b.leftovers(), "");
-  EXPECT_TRUE(a.hands.engines.empty()) << "its tunnel is gone";
+  EXPECT_TRUE(a.processes.engines.empty()) << "its tunnel is gone";
 }
 
 // ---- the disk
@@ -106,8 +106,8 @@ TEST_F(GroupEndTest, AFullDiskGivesNobodyTheMemory) {
   b.full = true;
   a.want({&b});
   EXPECT_FALSE(a.stands());
-  EXPECT_FALSE(b.hands.worker);
-  EXPECT_EQ(b.hands.opens, 0);
+  EXPECT_FALSE(b.processes.worker);
+  EXPECT_EQ(b.processes.opens, 0);
   EXPECT_THAT(b.runner->problem(), HasSubstr("no space left"));
   EXPECT_THAT(a.hosted()->refusal, HasSubstr("n2 lends less")) << "at once, not after a silence";
   EXPECT_TRUE(b.want({&a})) << "what it hosts itself goes on";
@@ -128,7 +128,7 @@ TEST_F(GroupEndTest, ADiskThatHangsHoldsUpNobodyElse) {
   b.hangs = true;
   a.want({&b});
   EXPECT_EQ(a.state(), "claiming");
-  EXPECT_EQ(b.hands.opens, 0) << "nobody knows yet who has it";
+  EXPECT_EQ(b.processes.opens, 0) << "nobody knows yet who has it";
   pass(4000ms);
   EXPECT_THAT(b.runner->problem(), HasSubstr("the disk does not respond"));
   EXPECT_EQ(a.state(), "waiting");
@@ -142,7 +142,7 @@ TEST_F(GroupEndTest, ADiskThatHangsHoldsUpNobodyElse) {
   b.hang.set_value();
   settle();
   EXPECT_EQ(b.runner->problem(), "");
-  EXPECT_EQ(b.hands.opens, 0) << "its time was over";
+  EXPECT_EQ(b.processes.opens, 0) << "its time was over";
   a.want({&b});
   pass(10'000ms);
   EXPECT_TRUE(a.stands());

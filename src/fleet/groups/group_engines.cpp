@@ -74,7 +74,7 @@ Task<void> GroupEngines::open(Ptr engine) {
   if (!order || engine->opening.stopped()) co_return;
   if (*order) {
     engine->ordered = true;
-    parts_.hands.start_engine(std::move(**order));
+    parts_.processes.start_engine(std::move(**order));
     co_return;
   }
   engines_.erase(engine->of);
@@ -173,13 +173,13 @@ bool GroupEngines::give_up_opening(mesh::PlanTerm of) {
 
 bool GroupEngines::drain(mesh::PlanTerm of, std::optional<Millis> within) {
   if (give_up_opening(of)) return true;
-  if (const auto* engine = find(of)) parts_.hands.drain_engine(engine->plan.model, of, within);
+  if (const auto* engine = find(of)) parts_.processes.drain_engine(engine->plan.model, of, within);
   return false;
 }
 
 bool GroupEngines::stop(mesh::PlanTerm of) {
   if (give_up_opening(of)) return true;
-  if (const auto* engine = find(of)) parts_.hands.stop_engine(engine->plan.model, of);
+  if (const auto* engine = find(of)) parts_.processes.stop_engine(engine->plan.model, of);
   return false;
 }
 

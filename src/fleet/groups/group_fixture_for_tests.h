@@ -169,7 +169,11 @@ class GroupTest : public testing::Test {
 
   struct Node {
     Node(GroupTest& test, unsigned number)
-        : world(test), name(fmt::format("n{}", number)), id(mesh::test_key(number).id()), peers(*this), hands(*this) {
+        : world(test),
+          name(fmt::format("n{}", number)),
+          id(mesh::test_key(number).id()),
+          peers(*this),
+          processes(*this) {
       boot.epoch = 1;
     }
     void start() {
@@ -177,7 +181,7 @@ class GroupTest : public testing::Test {
           GroupParts{.executor = world.loop.executor(),
                      .timers = world.timers,
                      .peers = peers,
-                     .hands = hands,
+                     .processes = processes,
                      .open_tunnel = [this](mesh::NodeId to, mesh::ContentKey model,
                                            mesh::PlanTerm of) { return world.open_tunnel(*this, to, model, of); },
                      .folder = folder.path(),
@@ -227,9 +231,9 @@ class GroupTest : public testing::Test {
     // Parts of groups that are left; "": none.
     std::string leftovers() const {
       std::string text;
-      if (!hands.engines.empty()) text += "engines ";
-      if (hands.worker) text += "worker ";
-      if (!hands.held.empty()) text += "held ";
+      if (!processes.engines.empty()) text += "engines ";
+      if (processes.worker) text += "worker ";
+      if (!processes.held.empty()) text += "held ";
       return text;
     }
 
@@ -244,7 +248,7 @@ class GroupTest : public testing::Test {
     std::atomic<int> writes = 0;
     std::string own_name = "m.gguf";
     Peers peers;
-    Hands hands;
+    Hands processes;
     std::optional<GroupRunner> runner;
   };
 
@@ -255,8 +259,8 @@ class GroupTest : public testing::Test {
         node.hangs = false;
         node.hang.set_value();
       }
-      node.hands.requests = 0;
-      node.hands.stops = true;
+      node.processes.requests = 0;
+      node.processes.stops = true;
       if (node.runner) stop(node);
     }
     settle();
@@ -308,9 +312,9 @@ class GroupTest : public testing::Test {
   void kill(Node& node) {
     node.runner.reset();
     node.peers.listener = nullptr;
-    node.hands.engines.clear();
-    node.hands.worker.reset();
-    node.hands.held.clear();
+    node.processes.engines.clear();
+    node.processes.worker.reset();
+    node.processes.held.clear();
     for (auto& other : nodes)
       if (&other != &node && node.peers.up.contains(other.id)) cut(node, other, {mesh::CloseReason::lost, false, {}});
     settle();
@@ -347,7 +351,7 @@ class GroupTest : public testing::Test {
       if (one->to == &worker) crash(*one->from, one->of);
   }
   void crash(Node& host, mesh::PlanTerm of) {
-    loop.post([&host, of] { host.hands.end(of, EngineEnd::crashed, "its connection broke"); });
+    loop.post([&host, of] { host.processes.end(of, EngineEnd::crashed, "its connection broke"); });
   }
 
   Node& node(const mesh::NodeId& id) { return *std::ranges::find(nodes, id, &Node::id); }

@@ -149,14 +149,14 @@ void GroupMemory::open(const mesh::OpenWorker& effect) {
                     .of = effect.grant.of,
                     .bytes = effect.grant.bytes,
                     .llama = parts_.llama_of(effect.host)};
-  parts_.hands.open_worker(worker_->order);
+  parts_.processes.open_worker(worker_->order);
 }
 
 void GroupMemory::reap(const mesh::ReapWorker& effect) {
   if (!is_worker(effect.host, effect.of)) return groups_.worker_reaped(parts_.now());
   const auto before = std::exchange(worker_->state, Worker::State::reaping);
   if (before == Worker::State::restarting || before == Worker::State::reaping) return;  // ordered already
-  parts_.hands.reap_worker(effect.host, effect.of);
+  parts_.processes.reap_worker(effect.host, effect.of);
 }
 
 // Lends nothing during a recall by the owner and a while after it, nor while a host is releasing the memory.
@@ -207,7 +207,7 @@ Task<Result<std::string>> GroupMemory::worker_for(NodeId host, ContentKey model,
       if (restarted || !worker->again.take(parts_.timers.now())) co_return std::unexpected(*worker->failure);
       restarted = true;
       worker->state = Worker::State::restarting;
-      parts_.hands.reap_worker(host, of);
+      parts_.processes.reap_worker(host, of);
     }
     if (parts_.timers.now() >= until) {
       co_return worker->failure ? Result<std::string>(std::unexpected(*worker->failure))
@@ -240,7 +240,7 @@ bool GroupMemory::worker_reaped(const NodeId& host, PlanTerm of) {
   if (!is_worker(host, of)) return false;
   if (worker_->state == Worker::State::restarting) {
     worker_->state = Worker::State::starting;
-    parts_.hands.open_worker(worker_->order);
+    parts_.processes.open_worker(worker_->order);
     return true;
   }
   worker_.reset();

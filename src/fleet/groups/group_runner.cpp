@@ -114,7 +114,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     co_await tasks_.join();
     co_await engines_.finish();
     co_await file_.stop();
-    for (const auto& name : held_) parts_.hands.hold(name, false);
+    for (const auto& name : held_) parts_.processes.hold(name, false);
     held_.clear();
   }
 
@@ -296,9 +296,9 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     }
     if (names == held_) return;
     for (const auto& name : names)
-      if (!held_.contains(name)) parts_.hands.hold(name, true);
+      if (!held_.contains(name)) parts_.processes.hold(name, true);
     for (const auto& name : held_)
-      if (!names.contains(name)) parts_.hands.hold(name, false);
+      if (!names.contains(name)) parts_.processes.hold(name, false);
     held_ = std::move(names);
   }
 
@@ -357,7 +357,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
   void tell_members() {
     std::vector<NodeId> all = {own_};
     for (const auto& peer : parts_.peers.view()) all.push_back(peer.id);
-    parts_.hands.members(std::move(all));
+    parts_.processes.members(std::move(all));
   }
 
   bool is_quiet() const { return engines_.empty() && groups_.hosted().empty() && memory_.is_quiet(); }

@@ -39,7 +39,7 @@ struct GroupParts {
   async::Executor executor;
   async::Timers& timers;
   mesh::Peers& peers;
-  GroupProcesses& hands;
+  GroupProcesses& processes;
   // Opens a tunnel to the worker that `node` runs for this plan. Errors: that node's reason as text.
   std::function<async::Task<Result<OpenTunnel>>(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of)>
       open_tunnel;

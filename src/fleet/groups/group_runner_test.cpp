@@ -9,15 +9,15 @@ TEST_F(GroupTest, AGroupStandsAndIsGivenBack) {
   auto &a = add(), &b = add();
   EXPECT_TRUE(a.want({&b}));
   EXPECT_TRUE(a.stands());
-  ASSERT_TRUE(b.hands.worker);
-  EXPECT_EQ(b.hands.worker->host, a.id);
-  EXPECT_EQ(b.hands.worker->model_name, "m");
-  EXPECT_EQ(b.hands.worker->bytes, 12u);
-  EXPECT_FALSE(a.hands.worker) << "the host's own share is its engine's";
+  ASSERT_TRUE(b.processes.worker);
+  EXPECT_EQ(b.processes.worker->host, a.id);
+  EXPECT_EQ(b.processes.worker->model_name, "m");
+  EXPECT_EQ(b.processes.worker->bytes, 12u);
+  EXPECT_FALSE(a.processes.worker) << "the host's own share is its engine's";
   EXPECT_EQ(b.noted(), mesh::to_text(a.id));
   EXPECT_EQ(a.noted(), "") << "what a node gives itself ends with it";
-  ASSERT_EQ(a.hands.engines.size(), 1u);
-  const auto& order = a.hands.engines.begin()->second.order;
+  ASSERT_EQ(a.processes.engines.size(), 1u);
+  const auto& order = a.processes.engines.begin()->second.order;
   ASSERT_EQ(order.parts.size(), 1u);
   EXPECT_EQ(order.parts[0].remote.name, b.name);
   EXPECT_EQ(order.parts[0].remote.endpoint, "127.0.0.1:1");
@@ -25,14 +25,14 @@ TEST_F(GroupTest, AGroupStandsAndIsGivenBack) {
   EXPECT_EQ(order.own_share, 11);
   EXPECT_EQ(order.own_bytes, 12u);
   EXPECT_EQ(order.own_cache, 2u);
-  EXPECT_THAT(a.hands.held, testing::ElementsAre("m.gguf"));
+  EXPECT_THAT(a.processes.held, testing::ElementsAre("m.gguf"));
   ASSERT_TRUE(b.runner->shared());
   EXPECT_EQ(b.runner->shared()->host, a.id);
   EXPECT_TRUE(b.runner->shared()->ready);
   EXPECT_FALSE(a.runner->shared());
   pass(30'000ms);
   EXPECT_TRUE(a.stands()) << "its leases are renewed";
-  EXPECT_EQ(a.hands.starts, 1);
+  EXPECT_EQ(a.processes.starts, 1);
 
   a.runner->end(a.plan({}).model);
   settle();
@@ -47,10 +47,10 @@ TEST_F(GroupTest, OneOfThreeNodes) {
   auto &a = add(), &b = add(), &c = add();
   b.want({&a, &c});
   EXPECT_TRUE(b.stands());
-  EXPECT_EQ(b.hands.engines.begin()->second.order.parts.size(), 2u);
+  EXPECT_EQ(b.processes.engines.begin()->second.order.parts.size(), 2u);
   EXPECT_EQ(tunnels.size(), 2u);
-  EXPECT_TRUE(a.hands.worker && c.hands.worker);
-  EXPECT_EQ(a.hands.told_members.size(), 1u) << "who asks nobody knows nobody";
+  EXPECT_TRUE(a.processes.worker && c.processes.worker);
+  EXPECT_EQ(a.processes.told_members.size(), 1u) << "who asks nobody knows nobody";
 }
 
 TEST_F(GroupTest, WhoIsToldIsToldOfEachChange) {
@@ -67,31 +67,31 @@ TEST_F(GroupTest, WhoIsToldIsToldOfEachChange) {
 
 TEST_F(GroupTest, AnEngineStartsWhenAllItsTunnelsAreOpen) {
   auto &a = add(), &b = add();
-  b.hands.works = false;
+  b.processes.works = false;
   a.want({&b});
   EXPECT_EQ(a.state(), "standing");
   EXPECT_FALSE(a.stands());
   EXPECT_TRUE(a.hosted()->under_way);
-  EXPECT_EQ(a.hands.starts, 0);
-  b.hands.make_ready();
+  EXPECT_EQ(a.processes.starts, 0);
+  b.processes.make_ready();
   pass(100ms, 25ms);
-  EXPECT_EQ(a.hands.starts, 1);
+  EXPECT_EQ(a.processes.starts, 1);
   EXPECT_TRUE(a.stands());
 }
 
 TEST_F(GroupTest, AllTunnelsOfAnEngineAreOpenedAtTheSameTime) {
   auto &a = add(), &b = add(), &c = add();
-  b.hands.works = c.hands.works = false;
+  b.processes.works = c.processes.works = false;
   a.want({&b, &c});
   EXPECT_EQ(tunnels_asked, 2);
-  c.hands.make_ready();
+  c.processes.make_ready();
   pass(100ms, 25ms);
   EXPECT_EQ(tunnels.size(), 1u);
-  EXPECT_EQ(a.hands.starts, 0);
-  b.hands.make_ready();
+  EXPECT_EQ(a.processes.starts, 0);
+  b.processes.make_ready();
   pass(100ms, 25ms);
-  ASSERT_EQ(a.hands.starts, 1);
-  const auto& parts = a.hands.engines.begin()->second.order.parts;
+  ASSERT_EQ(a.processes.starts, 1);
+  const auto& parts = a.processes.engines.begin()->second.order.parts;
   ASSERT_EQ(parts.size(), 2u) << "in the order of their layers, whichever was open first";
   EXPECT_EQ(parts[0].remote.name, b.name);
   EXPECT_EQ(parts[1].remote.name, c.name);
@@ -99,29 +99,29 @@ TEST_F(GroupTest, AllTunnelsOfAnEngineAreOpenedAtTheSameTime) {
 
 TEST_F(GroupTest, WhenOneTunnelCantBeHadNoneIsLeft) {
   auto &a = add(), &b = add(), &c = add(), &d = add();
-  b.hands.works = false;  // its tunnel is still being opened
-  d.hands.worker_fails = "namespaces are forbidden here";
+  b.processes.works = false;  // its tunnel is still being opened
+  d.processes.worker_fails = "namespaces are forbidden here";
   a.want({&b, &c, &d});
   EXPECT_EQ(tunnels_asked, 3);
   for (int steps = 0; steps < 100 && a.hosted()->refusal.empty(); ++steps) pass(100ms, 25ms);
   EXPECT_THAT(a.hosted()->refusal, HasSubstr("n4: namespaces are forbidden here"));
-  EXPECT_EQ(a.hands.starts, 0);
+  EXPECT_EQ(a.processes.starts, 0);
   EXPECT_TRUE(tunnels.empty()) << "nobody waits for the others";
-  EXPECT_TRUE(c.hands.worker);
+  EXPECT_TRUE(c.processes.worker);
 }
 
 // It would be waited for until the server ends.
 TEST_F(GroupTest, ATunnelWhoseOpeningThrowsCountsAsOneThatCantBeHad) {
   auto &a = add(), &b = add(), &c = add();
-  c.hands.works = false;
+  c.processes.works = false;
   tunnels_throw = true;
   a.want({&b, &c});
   EXPECT_THAT(a.hosted()->refusal, HasSubstr("something odd"));
-  EXPECT_EQ(a.hands.starts, 0);
+  EXPECT_EQ(a.processes.starts, 0);
   EXPECT_TRUE(tunnels.empty());
   tunnels_throw = false;
-  c.hands.works = true;
-  c.hands.make_ready();
+  c.processes.works = true;
+  c.processes.make_ready();
   for (int steps = 0; steps < 100 && !a.stands(); ++steps) pass(1000ms);
   EXPECT_TRUE(a.stands());
 }
@@ -133,8 +133,8 @@ TEST_F(GroupTest, AnEngineGetsTheContextAndTheTimeThatItsPlanForetells) {
   plan.split.load_s = 100;
   a.runner->want(plan, mesh::PlanCause::told);
   settle();
-  ASSERT_EQ(a.hands.engines.size(), 1u);
-  const auto& order = a.hands.engines.begin()->second.order;
+  ASSERT_EQ(a.processes.engines.size(), 1u);
+  const auto& order = a.processes.engines.begin()->second.order;
   EXPECT_EQ(order.context, 32'768u);
   EXPECT_EQ(order.deadline, 360s);
 }
@@ -153,12 +153,12 @@ TEST(LoadDeadline, IsThatOfADiskOrOfThreeTimesWhatIsForetold) {
 
 TEST_F(GroupTest, TheLoadIsShown) {
   auto &a = add(), &b = add();
-  a.hands.loads = false;
+  a.processes.loads = false;
   a.want({&b});
   const auto of = a.hosted()->of;
   a.runner->reports().engine_progress(a.plan({}).model, of, 0.5);
   EXPECT_EQ(a.hosted()->load_progress, 0.5);
-  a.hands.load_all();
+  a.processes.load_all();
   EXPECT_FALSE(a.hosted()->load_progress);
   EXPECT_TRUE(a.stands());
 }
@@ -167,28 +167,28 @@ TEST_F(GroupTest, AWorkerThatDiesIsStartedAgainForTheNextEngine) {
   auto &a = add(), &b = add();
   a.want({&b});
   pass(61'000ms);
-  b.hands.kill_worker();
+  b.processes.kill_worker();
   settle();
   EXPECT_FALSE(a.stands());
   EXPECT_THAT(a.hosted()->refusal, HasSubstr("its connection broke"));
   pass(1000ms, 25ms);
   EXPECT_TRUE(a.stands());
-  EXPECT_EQ(a.hands.starts, 2);
-  EXPECT_EQ(b.hands.opens, 2);
+  EXPECT_EQ(a.processes.starts, 2);
+  EXPECT_EQ(b.processes.opens, 2);
   EXPECT_EQ(a.hosted()->of.term, 1u) << "nobody had to claim anew";
 }
 
 TEST_F(GroupTest, AWorkerThatCannotStartIsToldInItsOwnWords) {
   auto &a = add(), &b = add();
-  b.hands.worker_fails = "namespaces are forbidden here";
+  b.processes.worker_fails = "namespaces are forbidden here";
   a.want({&b});
   pass(40'000ms, 100ms);
   EXPECT_FALSE(a.stands());
   EXPECT_THAT(a.hosted()->refusal, HasSubstr("n2: namespaces are forbidden here"));
   EXPECT_TRUE(a.hosted()->wrong_since);
-  EXPECT_EQ(a.hands.starts, 0);
-  EXPECT_LT(b.hands.opens, 16) << "not without end";
-  b.hands.worker_fails.clear();
+  EXPECT_EQ(a.processes.starts, 0);
+  EXPECT_LT(b.processes.opens, 16) << "not without end";
+  b.processes.worker_fails.clear();
   pass(60'000ms, 100ms);
   EXPECT_TRUE(a.stands());
   EXPECT_FALSE(a.hosted()->wrong_since);
@@ -196,12 +196,12 @@ TEST_F(GroupTest, AWorkerThatCannotStartIsToldInItsOwnWords) {
 
 TEST_F(GroupTest, AnEngineThatCannotLoadIsGivenUpAfterAWhile) {
   auto &a = add(), &b = add();
-  a.hands.fails = "the files are damaged";
+  a.processes.fails = "the files are damaged";
   a.want({&b});
   pass(30'000ms);
   EXPECT_EQ(a.state(), "waiting");
   EXPECT_THAT(a.hosted()->refusal, HasSubstr("its engine ended each time it was started: the files are damaged"));
-  EXPECT_FALSE(b.hands.worker) << "others may have it";
+  EXPECT_FALSE(b.processes.worker) << "others may have it";
 }
 
 TEST_F(GroupTest, AModelThatIsntOnTheDiskAnyMoreSaysSo) {
@@ -209,7 +209,7 @@ TEST_F(GroupTest, AModelThatIsntOnTheDiskAnyMoreSaysSo) {
   a.own_name.clear();
   a.want({&b});
   EXPECT_THAT(a.hosted()->refusal, HasSubstr("'m' is no longer on this node's disk"));
-  EXPECT_EQ(a.hands.starts, 0);
+  EXPECT_EQ(a.processes.starts, 0);
 }
 
 TEST_F(GroupTest, ABlipCostsTheEngineAndNothingElse) {
@@ -219,7 +219,7 @@ TEST_F(GroupTest, ABlipCostsTheEngineAndNothingElse) {
   cut(a, b);
   EXPECT_FALSE(a.stands());
   pass(3000ms);
-  EXPECT_TRUE(b.hands.worker);
+  EXPECT_TRUE(b.processes.worker);
   EXPECT_TRUE(a.runner->lost(a.plan({}).model).empty());
   heal(a, b);
   pass(500ms);
@@ -241,7 +241,7 @@ TEST_F(GroupTest, WhatIsOrderedWhileItStandsIsRememberedAndGoesOn) {
   EXPECT_TRUE(told);
   EXPECT_FALSE(a.runner->want(a.plan({&b}), mesh::PlanCause::demand));
   EXPECT_TRUE(a.hosted()->by_hand);
-  EXPECT_EQ(a.hands.starts, 1);
+  EXPECT_EQ(a.processes.starts, 1);
   EXPECT_TRUE(a.stands());
   a.runner->on_change({});
 }
@@ -251,7 +251,7 @@ TEST_F(GroupTest, ALongCutFreesTheWorkersNode) {
   a.want({&b});
   cut(a, b);
   pass(11'000ms);
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
   EXPECT_EQ(b.noted(), "nobody");
   EXPECT_EQ(a.runner->lost(a.plan({}).model), std::vector{b.id});
   EXPECT_EQ(a.runner->lost(), std::vector{b.id});
@@ -266,7 +266,7 @@ TEST_F(GroupTest, AHostThatEndsFreesItsNodesAtOnce) {
   auto &a = add(), &b = add(), &c = add();
   a.want({&b});
   kill(a);
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
   c.want({&b});
   EXPECT_TRUE(c.stands());
 }
@@ -287,35 +287,35 @@ TEST_F(GroupTest, WhatTheEndOfALinkSays) {
   a.want({&b});
   // It said that it stops.
   cut(a, b, {stopping, true, {}});
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
   heal(a, b);
   pass(5000ms);
   ASSERT_TRUE(a.stands());
   // Its connection broke long after it was heard last: this node stood still, say.
   stood_still += 5s;
   cut(a, b, {lost, false, {}});
-  EXPECT_TRUE(b.hands.worker);
+  EXPECT_TRUE(b.processes.worker);
   (void)c;
 }
 
 TEST_F(GroupTest, TheOwnerGetsItsMemoryBack) {
   auto &a = add(), &b = add();
   a.want({&b});
-  a.hands.requests = 1;
+  a.processes.requests = 1;
   const auto of = a.hosted()->of;
   b.runner->reports().recalled(a.id, of);
   settle();
   EXPECT_TRUE(b.runner->recalled());
   EXPECT_EQ(a.state(), "draining");
   EXPECT_FALSE(a.stands());
-  EXPECT_TRUE(b.hands.worker) << "what runs may end";
-  a.hands.requests = 0;
-  a.hands.look_at_drains();
+  EXPECT_TRUE(b.processes.worker) << "what runs may end";
+  a.processes.requests = 0;
+  a.processes.look_at_drains();
   settle();
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
   EXPECT_THAT(a.hosted()->refusal, HasSubstr("the owner of n2 wants its memory back"));
   pass(30'000ms);
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
   EXPECT_TRUE(b.runner->recalled());
   b.runner->lend(50);  // says nothing against the owner
   settle();
@@ -330,11 +330,11 @@ TEST_F(GroupTest, WhatTheOwnerWantedBackIsLentAgainAfterAMinute) {
   a.want({&b});
   b.runner->reports().recalled(a.id, a.hosted()->of);
   settle();
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
   pass(59'000ms);
   EXPECT_TRUE(b.runner->recalled());
   EXPECT_FALSE(a.stands());
-  EXPECT_EQ(b.hands.opens, 1);
+  EXPECT_EQ(b.processes.opens, 1);
   pass(2000ms);
   EXPECT_FALSE(b.runner->recalled());
   pass(60'000ms);  // who was refused asks again by lot
@@ -346,7 +346,7 @@ TEST_F(GroupTest, WhatIsTakenBackMayBeHadAgain) {
   a.want({&b});
   b.runner->take_back();
   settle();
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
   EXPECT_FALSE(b.runner->recalled()) << "it isn't its owner who wants it";
   pass(500ms);
   c.want({&b});
@@ -357,49 +357,49 @@ TEST_F(GroupTest, WhatIsTakenBackMayBeHadAgain) {
 TEST_F(GroupTest, WhoDoesntGiveItBackLosesIt) {
   auto &a = add(), &b = add();
   a.want({&b});
-  a.hands.requests = 1;
-  a.hands.stops = false;
+  a.processes.requests = 1;
+  a.processes.stops = false;
   b.runner->reports().recalled(a.id, a.hosted()->of);
   pass(31'000ms);
-  EXPECT_FALSE(b.hands.worker);
+  EXPECT_FALSE(b.processes.worker);
 }
 
 TEST_F(GroupTest, AnotherPlanDrainsFirst) {
   auto &a = add(), &b = add(), &c = add();
   a.want({&b});
-  a.hands.requests = 1;
+  a.processes.requests = 1;
   EXPECT_FALSE(a.want({&b})) << "it is the same plan";
   EXPECT_TRUE(a.want({&b, &c}));
   EXPECT_EQ(a.state(), "draining");
   EXPECT_TRUE(a.hosted()->under_way);
   pass(5000ms);
-  EXPECT_EQ(a.hands.starts, 1);
-  a.hands.requests = 0;
-  a.hands.look_at_drains();
+  EXPECT_EQ(a.processes.starts, 1);
+  a.processes.requests = 0;
+  a.processes.look_at_drains();
   settle();
   pass(5000ms);
   EXPECT_TRUE(a.stands());
-  EXPECT_EQ(a.hands.engines.begin()->second.order.parts.size(), 2u);
+  EXPECT_EQ(a.processes.engines.begin()->second.order.parts.size(), 2u);
 }
 
 TEST_F(GroupTest, WhatTheOwnerGaveUpIsntStartedAgain) {
   auto &a = add(), &b = add();
   a.want({&b});
   pass(61'000ms);
-  a.hands.end(a.hosted()->of, EngineEnd::given_up, "unloaded");
+  a.processes.end(a.hosted()->of, EngineEnd::given_up, "unloaded");
   settle();
   EXPECT_EQ(a.state(), "none");
-  EXPECT_FALSE(b.hands.worker);
-  EXPECT_TRUE(a.hands.held.empty());
+  EXPECT_FALSE(b.processes.worker);
+  EXPECT_TRUE(a.processes.held.empty());
   pass(5000ms);
-  EXPECT_EQ(a.hands.starts, 1);
+  EXPECT_EQ(a.processes.starts, 1);
 }
 
 TEST_F(GroupTest, AnEngineThatEndsIsForgottenByTheEndOfAnother) {
   auto &a = add(), &b = add();
   a.want({&b});
   const auto of = a.hosted()->of;
-  a.hands.crash_all();
+  a.processes.crash_all();
   a.runner->reports().engine_ended(a.plan({}).model, of, EngineEnd::crashed, "again");
   a.runner->reports().engine_started(a.plan({}).model, of);
   a.runner->reports().worker_reaped(b.id, of);
@@ -412,7 +412,7 @@ TEST_F(GroupTest, AnEngineThatEndsIsForgottenByTheEndOfAnother) {
 TEST_F(GroupTest, AHostThatStoodStillStopsFirst) {
   auto &a = add(), &b = add();
   a.want({&b});
-  a.hands.stops = false;
+  a.processes.stops = false;
   stood_still += 15s;   // suspended: its clock goes on, its timers don't
   a.runner->lend(100);  // whatever happens first
   EXPECT_EQ(a.state(), "stopping");

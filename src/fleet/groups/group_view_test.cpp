@@ -20,10 +20,10 @@ class NewsOfAllotmentTest : public mesh::CatalogFixture {
   }
   Node& worker(unsigned number, std::uint64_t gb) {
     auto& node = add(number, number == 1 ? mesh::Reach::own : mesh::Reach::linked, gb);
-    node.said.role = mesh::Role::worker;
-    node.said.works = true;
+    node.node_state.role = mesh::Role::worker;
+    node.node_state.works = true;
     for (const auto& [other, there] : nodes)
-      if (other != number) node.said.links.push_back({id(other), 200, 0});
+      if (other != number) node.node_state.links.push_back({id(other), 200, 0});
     return node;
   }
 };
@@ -50,7 +50,7 @@ TEST_F(NewsOfAllotmentTest, WhatIsShortIsToldOfWhatNeedsSeveralOnly) {
 TEST_F(NewsOfAllotmentTest, MembersWaitForARequest) {
   disk(worker(1, 20), "big", "x", 30);
   worker(2, 20);
-  for (const unsigned number : {1U, 2U}) nodes[number].said.role = mesh::Role::member;
+  for (const unsigned number : {1U, 2U}) nodes[number].node_state.role = mesh::Role::member;
   const auto all = news();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].state, State::coming);

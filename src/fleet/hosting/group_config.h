@@ -12,7 +12,7 @@
 namespace corral::fleet {
 
 struct GroupConfig {
-  GroupProcesses* hands = nullptr;
+  GroupProcesses* processes = nullptr;
   // Sets the receiver of reports; nullptr: none. Called on the mesh's loop.
   std::function<void(GroupReports*)> report_to;
   async::ThreadPool* disk = nullptr;  // one thread, for small files of the mesh's folder

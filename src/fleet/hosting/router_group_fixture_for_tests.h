@@ -57,7 +57,7 @@ class RouterGroupProcessesTest : public router::GroupRouterTest {
 
   void SetUp() override {
     GroupRouterTest::SetUp();
-    house.emplace(
+    processes.emplace(
         RouterGroupParts{.home = loop,
                          .timers = timers,
                          .router = *router,
@@ -79,14 +79,14 @@ class RouterGroupProcessesTest : public router::GroupRouterTest {
                              },
                          .caches = nullptr,
                          .llama = "9.9"});
-    house->listen(loop.executor(), &reports);
+    processes->listen(loop.executor(), &reports);
     settle();
   }
   void TearDown() override {
-    auto stopped = run(house->stop());
+    auto stopped = run(processes->stop());
     pass(1000ms);
     EXPECT_TRUE(stopped.done());
-    EXPECT_EQ(house->leftovers(), 0u);
+    EXPECT_EQ(processes->leftovers(), 0u);
     settle();
     GroupRouterTest::TearDown();
   }
@@ -122,7 +122,7 @@ class RouterGroupProcessesTest : public router::GroupRouterTest {
             .llama = "9.9"};
   }
   Lines start(EngineOrder order) {
-    house->start_engine(std::move(order));
+    processes->start_engine(std::move(order));
     return said();
   }
   Lines have_engine(std::uint64_t number) {
@@ -131,15 +131,15 @@ class RouterGroupProcessesTest : public router::GroupRouterTest {
     return said();
   }
   Lines drain(std::uint64_t number, std::optional<Millis> within = {}) {
-    house->drain_engine(content(1), term(number), within);
+    processes->drain_engine(content(1), term(number), within);
     return said();
   }
   Lines stop(std::uint64_t number) {
-    house->stop_engine(content(1), term(number));
+    processes->stop_engine(content(1), term(number));
     return said();
   }
   Lines open(WorkerOrder order) {
-    house->open_worker(std::move(order));
+    processes->open_worker(std::move(order));
     return said();
   }
   Lines have_worker(std::uint64_t number, std::uint64_t bytes = 300) {
@@ -148,7 +148,7 @@ class RouterGroupProcessesTest : public router::GroupRouterTest {
     return said();
   }
   Lines reap(std::uint64_t number, std::uint8_t host = 2) {
-    house->reap_worker(node(host), term(number));
+    processes->reap_worker(node(host), term(number));
     return said();
   }
   Lines said() {
@@ -158,7 +158,7 @@ class RouterGroupProcessesTest : public router::GroupRouterTest {
   backends::FakeServer& engine() { return server_of(engines.back()); }
   backends::FakeServer& worker() { return server_of(workers.back()); }
 
-  std::optional<RouterGroupProcesses> house;
+  std::optional<RouterGroupProcesses> processes;
   HouseReports reports;
   std::vector<backends::EngineSplit> splits;
   std::vector<backends::ShareOrder> shares;

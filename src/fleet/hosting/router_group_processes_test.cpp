@@ -110,7 +110,7 @@ TEST_F(RouterGroupProcessesTest, OneThatDiesUnderRequestsHasCrashedToo) {
 
 // A worker that died under two engines kept requests off that had nothing to do with it.
 TEST_F(RouterGroupProcessesTest, NoRequestIsKeptOffForAWorkerOrALinkThatEnded) {
-  house->hold("a", true);
+  processes->hold("a", true);
   for (const bool broke : {true, false}) {
     const auto body = fmt::format(R"({{"prompt":{}}})", broke);
     for (int round = 0; round < 4; ++round) {
@@ -129,7 +129,7 @@ TEST_F(RouterGroupProcessesTest, NoRequestIsKeptOffForAWorkerOrALinkThatEnded) {
       EXPECT_EQ(off, !broke && round >= 2) << broke << round << asked.get().body.text();
     }
   }
-  house->hold("a", false);
+  processes->hold("a", false);
 }
 
 TEST_F(RouterGroupProcessesTest, OneThatIsUnloadedIsGivenUp) {
@@ -171,10 +171,10 @@ TEST_F(RouterGroupProcessesTest, ItIsStoppedInTheMiddleOfItsLoad) {
 }
 
 TEST_F(RouterGroupProcessesTest, ItIsStoppedBeforeItsLoadBegins) {
-  house->start_engine(engine_order(1));
-  house->stop_engine(content(1), term(1));
+  processes->start_engine(engine_order(1));
+  processes->stop_engine(content(1), term(1));
   EXPECT_THAT(said(), ElementsAre("ended 1 asked"));
-  EXPECT_EQ(house->leftovers(), 0u);
+  EXPECT_EQ(processes->leftovers(), 0u);
 }
 
 TEST_F(RouterGroupProcessesTest, ARequestThatWaitsForItsLoadIsToldWhenItIsStopped) {
@@ -247,16 +247,16 @@ TEST_F(RouterGroupProcessesTest, ProgressIsTold) {
 }
 
 TEST_F(RouterGroupProcessesTest, AHeldModelIsLoadedByNoRequestUntilItIsLetGo) {
-  house->hold("a", true);
+  processes->hold("a", true);
   settle();
   EXPECT_TRUE(acquire("a").refused());
-  house->hold("a", false);
+  processes->hold("a", false);
   settle();
   EXPECT_FALSE(acquire("a").done());
 }
 
 TEST_F(RouterGroupProcessesTest, AModelStaysHeldBetweenTwoEnginesOfItsGroup) {
-  house->hold("a", true);
+  processes->hold("a", true);
   have_engine(1);
   engine().die();
   said();
@@ -285,21 +285,21 @@ TEST_F(RouterGroupProcessesTest, AReapInTheMiddleOfTheStart) {
   open(worker_order(1));
   EXPECT_THAT(reap(1), ElementsAre("reaped 1"));
   EXPECT_FALSE(worker().alive());
-  EXPECT_EQ(house->leftovers(), 0u);
+  EXPECT_EQ(processes->leftovers(), 0u);
 }
 
 TEST_F(RouterGroupProcessesTest, AReapBeforeAnythingHasBegun) {
-  house->open_worker(worker_order(1));
-  house->reap_worker(node(2), term(1));
+  processes->open_worker(worker_order(1));
+  processes->reap_worker(node(2), term(1));
   EXPECT_THAT(said(), ElementsAre("reaped 1"));
-  EXPECT_EQ(house->leftovers(), 0u);
+  EXPECT_EQ(processes->leftovers(), 0u);
 }
 
 TEST_F(RouterGroupProcessesTest, AReapWaitsForTheEndOfTheProcess) {
   have_worker(1);
   workers.back()->stop_at_once = false;
-  house->reap_worker(node(2), term(1));
-  house->reap_worker(node(2), term(1));
+  processes->reap_worker(node(2), term(1));
+  processes->reap_worker(node(2), term(1));
   EXPECT_THAT(said(), IsEmpty());
   worker().let_stop();
   EXPECT_THAT(said(), ElementsAre("reaped 1")) << "once";
@@ -316,10 +316,10 @@ TEST_F(RouterGroupProcessesTest, AWorkerThatDiesHasFailedAndIsReapedAllTheSame) 
 
 TEST_F(RouterGroupProcessesTest, AWorkerThatDiesAsItIsReapedIsReaped) {
   have_worker(1);
-  house->reap_worker(node(2), term(1));
+  processes->reap_worker(node(2), term(1));
   worker().die();
   EXPECT_THAT(said(), AnyOf(ElementsAre("reaped 1"), ElementsAre("worker failed 1", "reaped 1")));
-  EXPECT_EQ(house->leftovers(), 0u);
+  EXPECT_EQ(processes->leftovers(), 0u);
 }
 
 TEST_F(RouterGroupProcessesTest, AWorkerThatDoesntStartHasFailed) {
@@ -350,7 +350,7 @@ TEST_F(RouterGroupProcessesTest, BytesThatMakeNoSenseAreRefused) {
   for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1} << 63, ~std::uint64_t{0}})
     EXPECT_THAT(open(worker_order(bytes % 100 + 1, bytes)), SizeIs(1)) << bytes;
   EXPECT_THAT(workers, IsEmpty());
-  EXPECT_EQ(house->leftovers(), 0u);
+  EXPECT_EQ(processes->leftovers(), 0u);
 }
 
 TEST_F(RouterGroupProcessesTest, AHostWithAnotherVersionIsRefused) {
@@ -404,7 +404,7 @@ TEST_F(RouterGroupProcessesTest, OneAfterTheOtherNothingPilesUp) {
   for (std::uint64_t number = 1; number <= 200; ++number) {
     EXPECT_THAT(have_worker(number), SizeIs(1)) << number;
     EXPECT_THAT(reap(number), SizeIs(1));
-    ASSERT_EQ(house->leftovers(), 0u);
+    ASSERT_EQ(processes->leftovers(), 0u);
   }
   EXPECT_THAT(report().shares, IsEmpty());
   EXPECT_LE(run(router->metrics()).get().models.size(), 1u);
@@ -412,8 +412,8 @@ TEST_F(RouterGroupProcessesTest, OneAfterTheOtherNothingPilesUp) {
 
 TEST_F(RouterGroupProcessesTest, TheNextHostsWorkerBeginsWhenTheLastOneIsGone) {
   have_worker(1);
-  house->reap_worker(node(2), term(1));
-  house->open_worker(worker_order(2, 300, 3));
+  processes->reap_worker(node(2), term(1));
+  processes->open_worker(worker_order(2, 300, 3));
   EXPECT_THAT(said(), ElementsAre("reaped 1"));
   worker().finish_load();
   EXPECT_THAT(said(), ElementsAre("ready 2 /run/share-2 9.9"));
@@ -423,15 +423,15 @@ TEST_F(RouterGroupProcessesTest, TheNextHostsWorkerBeginsWhenTheLastOneIsGone) {
 
 TEST_F(RouterGroupProcessesTest, WhenNobodyListensAnyMoreEverythingEndsUnheard) {
   have_engine(1);
-  house->open_worker(worker_order(1));
+  processes->open_worker(worker_order(1));
   settle();
   worker().finish_load();
   said();
-  house->listen(loop.executor(), nullptr);
+  processes->listen(loop.executor(), nullptr);
   EXPECT_THAT(said(), IsEmpty());
   EXPECT_FALSE(engine().alive());
   EXPECT_FALSE(worker().alive());
-  house->open_worker(worker_order(2));
+  processes->open_worker(worker_order(2));
   EXPECT_THAT(said(), IsEmpty()) << "nobody gives orders";
   EXPECT_EQ(workers.size(), 1u);
 }
@@ -439,29 +439,29 @@ TEST_F(RouterGroupProcessesTest, WhenNobodyListensAnyMoreEverythingEndsUnheard) 
 TEST_F(RouterGroupProcessesTest, WhoListensNextHearsOfItsOwnOrdersOnly) {
   have_engine(1);
   HouseReports next;
-  house->listen(loop.executor(), &next);
-  house->start_engine(engine_order(2));
+  processes->listen(loop.executor(), &next);
+  processes->start_engine(engine_order(2));
   settle();
   ASSERT_EQ(engines.size(), 2u);
   engine().finish_load();
   settle();
   EXPECT_THAT(next.take(), ElementsAre("started 2"));
   EXPECT_THAT(reports.take(), IsEmpty());
-  house->listen(loop.executor(), nullptr);
+  processes->listen(loop.executor(), nullptr);
   settle();
 }
 
 TEST_F(RouterGroupProcessesTest, TheEndOfTheServerEndsAll) {
   have_engine(1);
-  house->open_worker(worker_order(1));
+  processes->open_worker(worker_order(1));
   settle();
   worker().finish_load();
   said();
-  auto stopped = run(house->stop());
+  auto stopped = run(processes->stop());
   EXPECT_TRUE(stopped.done());
   EXPECT_FALSE(engine().alive());
   EXPECT_FALSE(worker().alive());
-  house->start_engine(engine_order(2));
+  processes->start_engine(engine_order(2));
   settle();
   EXPECT_EQ(engines.size(), 1u);
 }

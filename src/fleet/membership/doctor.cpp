@@ -164,17 +164,18 @@ void examine_probes(Report& report, const NodeView& node, const Examination& fou
 }
 
 void examine_versions(Report& report, const NodeView& node, const NodeOptions& options) {
-  if (!node.said) {
+  if (!node.node_state) {
     report.warn("announcement", "no announcement of this node yet");
     return;
   }
-  if (node.said->version == options.version && node.said->engine == options.llama_version) {
-    report.fine("version",
-                fmt::format("corral {}, llama.cpp {}, the same as here", node.said->version, node.said->engine));
+  if (node.node_state->version == options.version && node.node_state->engine == options.llama_version) {
+    report.fine("version", fmt::format("corral {}, llama.cpp {}, the same as here", node.node_state->version,
+                                       node.node_state->engine));
   } else {
-    report.warn("version", fmt::format("it runs corral {} with llama.cpp {}, this node {} with {}: requests work in "
-                                       "both directions",
-                                       node.said->version, node.said->engine, options.version, options.llama_version));
+    report.warn("version",
+                fmt::format("it runs corral {} with llama.cpp {}, this node {} with {}: requests work in "
+                            "both directions",
+                            node.node_state->version, node.node_state->engine, options.version, options.llama_version));
   }
 }
 

@@ -32,7 +32,7 @@ class DoctorTest : public testing::Test {
     other.round_trip = Millis(1);
     said.version = "1";
     said.engine = "2";
-    other.said = std::make_shared<const mesh::NodeState>(said);
+    other.node_state = std::make_shared<const mesh::NodeState>(said);
     view.nodes.push_back(other);
     found.disk_free = 1ull << 40;
     found.probes[id(1)].emplace("10.0.0.1:8100", ProbeResult{});
@@ -112,7 +112,7 @@ TEST_F(DoctorTest, OneOfSeveralAddressesIsEnoughToBeReached) {
 
 TEST_F(DoctorTest, OtherVersionsOddClocksAndSlowLinksAreWarnings) {
   said.version = "3";
-  other().said = std::make_shared<const mesh::NodeState>(said);
+  other().node_state = std::make_shared<const mesh::NodeState>(said);
   other().round_trip = Millis(80);
   found.probes[id(1)].clear();
   found.probes[id(1)].emplace("10.0.0.1:8100", ProbeResult{.clock_ahead = Millis(-3'600'000)});

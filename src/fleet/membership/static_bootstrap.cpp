@@ -55,7 +55,7 @@ Task<void> StaticBootstrap::ask_one(mesh::NodeId node, std::shared_ptr<Round> ro
     if (!round->joined) round->joined = std::move(*joined);
   } else {
     named.answer = answer_of(joined.error());
-    named.said = joined.error().message;
+    named.reply = joined.error().message;
   }
   if (--round->left == 0 || round->joined) round->done.set();
 }
@@ -109,7 +109,7 @@ bool StaticBootstrap::founds() const {
 std::vector<UnjoinedPeer> StaticBootstrap::unmet() const {
   std::vector<UnjoinedPeer> list;
   for (const auto& [node, named] : named_)
-    if (named.answer) list.push_back({node, named.said});
+    if (named.answer) list.push_back({node, named.reply});
   return list;
 }
 

@@ -68,7 +68,7 @@ class StaticBootstrap {
   struct Named {
     std::vector<mesh::Address> addresses;
     std::optional<BootstrapReply> answer;
-    std::string said;
+    std::string reply;
   };
   struct Round {
     explicit Round(async::Executor executor, std::size_t asked) : done(executor), left(asked) {}

@@ -110,24 +110,24 @@ MemberRuntime::MemberRuntime(async::Executor executor, async::Timers& timers, No
     inspector_ = copies.inspector;
     hashes_of_ = copies.hashes;
     copies_ = std::make_unique<CopyManager>(
-        executor, CopyDeskParts{.peers = peers_,
-                                .own = own_.key,
-                                .timers = timers,
-                                .place = std::move(copies),
-                                .on_disk = [this](const Sha256& content) { return on_disk(content); },
-                                .catalog = [this] { return gossip_.catalog(); },
-                                .on_change =
-                                    [this] {
-                                      if (copies_->can_take() == said_takes_) return on_change_();
-                                      said_takes_ = copies_->can_take();
-                                      announce();
-                                      on_change_();
-                                    }});
+        executor, CopyManagerParts{.peers = peers_,
+                                   .own = own_.key,
+                                   .timers = timers,
+                                   .place = std::move(copies),
+                                   .on_disk = [this](const Sha256& content) { return on_disk(content); },
+                                   .catalog = [this] { return gossip_.catalog(); },
+                                   .on_change =
+                                       [this] {
+                                         if (copies_->can_take() == said_takes_) return on_change_();
+                                         said_takes_ = copies_->can_take();
+                                         announce();
+                                         on_change_();
+                                       }});
     copies_->give(options_.copies);
     copies_->allow_allocation(options_.takes_copies());
   }
-  if (groups.hands != nullptr) make_groups(std::move(groups));
-  if (allotment.hands != nullptr) allotter_ = make_allotter(allotment);
+  if (groups.processes != nullptr) make_groups(std::move(groups));
+  if (allotment.actions != nullptr) allotter_ = make_allotter(allotment);
   if (!make_hints || options_.gossip_port == 0) return;
   const DiscoveryConfig place{
       own_.id(), own_.book.set().mesh(), {options_.listen.host, options_.gossip_port}, options_.folder};
@@ -334,7 +334,7 @@ void MemberRuntime::describe(MeshView& view) {
   std::ranges::sort(view.nodes, {}, &NodeView::name);
   view.nodes.insert(view.nodes.begin(), describe_self());
   for (auto& node : view.nodes)
-    if (const auto* known = view.catalog->node(node.id)) node.said = known->said;
+    if (const auto* known = view.catalog->node(node.id)) node.node_state = known->node_state;
 }
 
 Task<Result<Invitation>> MemberRuntime::invite(std::chrono::seconds lifetime) {

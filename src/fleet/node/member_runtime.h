@@ -78,7 +78,7 @@ class MemberRuntime final : private mesh::PeerEvents {
     Result<> result;   // once the order is done
   };
   // Orders a node to hold a model, nothing, or what the allocation assigns.
-  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand wish, std::string_view model);
+  Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand command, std::string_view model);
   // Orders an unload at this node and all others that hold the model for the mesh, or host it.
   Result<std::vector<std::shared_ptr<AllotReply>>> unload(std::string_view model);
   // See Node::unloaded_here().

@@ -68,7 +68,7 @@ std::unique_ptr<Allotter> MemberRuntime::make_allotter(const AllotConfig& place)
   AllotterParts parts{
       .own = own_.id(),
       .timers = timers_,
-      .hands = *place.hands,
+      .actions = *place.actions,
       .groups = desk_.get(),
       .copy = [this](const mesh::MeshModel& model, bool told) { return copy_for_allocation(model, told); },
       .catalog = [this] { return gossip_.catalog(); },
@@ -114,12 +114,12 @@ Result<> MemberRuntime::obey_order(const mesh::NodeId& from, const AllotAsk& ask
 
 Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
   if (!allotter_) return fail(errc::no_mesh, "this node holds no models for the mesh");
-  if (options_.role == mesh::Role::client && ask.wish != AllotCommand::release)
+  if (options_.role == mesh::Role::client && ask.command != AllotCommand::release)
     return fail(errc::lends_nothing, "it lends nothing (its mesh_role is client)", "node");
   const auto catalog = gossip_.catalog();
   if (ask.content && model_of(*catalog, *ask.content) == nullptr)
     return fail(models::errc::model_not_found, "it knows no node with this model", "model");
-  switch (ask.wish) {
+  switch (ask.command) {
     case AllotCommand::assign:
       allotter_->assign(AllotMarks::Named{ask.name, ask.content});
       return {};
@@ -167,10 +167,10 @@ Task<void> MemberRuntime::take_reply(mesh::NodeId node, AllotAsk ask, std::share
   into->result = std::move(answer);
 }
 
-Result<std::shared_ptr<MemberRuntime::AllotReply>> MemberRuntime::assign(const mesh::NodeId& node, AllotCommand wish,
+Result<std::shared_ptr<MemberRuntime::AllotReply>> MemberRuntime::assign(const mesh::NodeId& node, AllotCommand command,
                                                                          std::string_view model) {
-  AllotAsk ask{.wish = wish};
-  if (wish == AllotCommand::assign) {
+  AllotAsk ask{.command = command};
+  if (command == AllotCommand::assign) {
     const auto catalog = gossip_.catalog();
     const auto found = find_model(*catalog, model);
     if (!found) return std::unexpected(found.error());
@@ -184,12 +184,12 @@ Result<std::vector<std::shared_ptr<MemberRuntime::AllotReply>>> MemberRuntime::u
   const auto catalog = gossip_.catalog();
   const auto found = find_model(*catalog, model);
   if (!found) return std::unexpected(found.error());
-  const AllotAsk ask{.wish = AllotCommand::unload, .name = (*found)->name, .content = (*found)->content};
+  const AllotAsk ask{.command = AllotCommand::unload, .name = (*found)->name, .content = (*found)->content};
   std::vector<std::shared_ptr<AllotReply>> replies;
   for (const auto& node : catalog->nodes()) {
     const bool own = node.id == own_.id();
     if (own ? options_.role == mesh::Role::client : !mesh::is_routable(node.reach)) continue;
-    if (own || (node.said && lends(*node.said, **found, node.id))) replies.push_back(order(node.id, ask));
+    if (own || (node.node_state && lends(*node.node_state, **found, node.id))) replies.push_back(order(node.id, ask));
   }
   return replies;
 }
@@ -206,7 +206,7 @@ void MemberRuntime::unloaded_here(const std::vector<ModelName>& models) {
 
 std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::end_split(const mesh::NodeId& host,
                                                                     const mesh::ContentKey& model) {
-  return order(host, {.wish = AllotCommand::end_split, .content = model});
+  return order(host, {.command = AllotCommand::end_split, .content = model});
 }
 
 Result<MemberRuntime::SplitOrdering> MemberRuntime::split(std::string_view model,
@@ -222,15 +222,15 @@ Result<MemberRuntime::SplitOrdering> MemberRuntime::split(std::string_view model
     if (!plan) return std::unexpected(plan.error());
     host = plan->host;
   }
-  AllotAsk ask{.wish = AllotCommand::split,
+  AllotAsk ask{.command = AllotCommand::split,
                .name = (*found)->name,
                .content = content,
                .nodes = nodes,
                .stamp = mesh::next_stamp(*catalog, content)};
   SplitOrdering ordering{.host = *host, .ask = std::move(ask), .others = {}};
   for (const auto& node : catalog->nodes()) {
-    if (node.id == *host || !node.said || !mesh::is_routable(node.reach)) continue;
-    if (hosts(*node.said, content)) ordering.others.push_back(node.id);
+    if (node.id == *host || !node.node_state || !mesh::is_routable(node.reach)) continue;
+    if (hosts(*node.node_state, content)) ordering.others.push_back(node.id);
   }
   return ordering;
 }

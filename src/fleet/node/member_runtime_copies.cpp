@@ -52,8 +52,8 @@ Result<CopyView> MemberRuntime::copy_unasked(const mesh::MeshModel& model) {
   }
   const auto catalog = gossip_.catalog();
   for (const auto& node : catalog->nodes()) {
-    if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.said) continue;
-    if (node.said->copy_by_allocation(model.content.bytes) != nullptr)
+    if (node.reach == mesh::Reach::own || !mesh::is_routable(node.reach) || !node.node_state) continue;
+    if (node.node_state->copy_by_allocation(model.content.bytes) != nullptr)
       return fail(mesh::errc::too_many, fmt::format("{} copies the model already", name_of(node.id)), "model");
   }
   // The host of a split needs the file, too.

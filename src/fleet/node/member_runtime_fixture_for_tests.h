@@ -110,7 +110,7 @@ class PresenceFixture : public testing::Test {
   bool linked() {
     for (auto& member : members_)
       for (const auto& node : view(*member).nodes)
-        if (node.reach != mesh::Reach::own && (node.reach != mesh::Reach::linked || !node.said)) return false;
+        if (node.reach != mesh::Reach::own && (node.reach != mesh::Reach::linked || !node.node_state)) return false;
     return true;
   }
   // Checks again after each step of the loop. The limit only ends a failed test, before ctest ends it.

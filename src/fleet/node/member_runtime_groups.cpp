@@ -33,7 +33,7 @@ void MemberRuntime::make_groups(GroupConfig place) {
       .executor = executor_,
       .timers = timers_,
       .peers = peers_,
-      .hands = *group_place_.hands,
+      .processes = *group_place_.processes,
       .open_tunnel = [this](mesh::NodeId node, mesh::ContentKey model,
                             mesh::PlanTerm of) { return open_tunnel(node, model, of); },
       .folder = options_.folder,

@@ -20,7 +20,7 @@ class CopiesOfMembers : public PresenceFixture {
  protected:
   ~CopiesOfMembers() override { end(); }
 
-  NoActions hands_;
+  NoActions actions_;
 };
 
 TEST_F(CopiesOfMembers, AModelThatIsOrderedComesUnderItsName) {
@@ -46,7 +46,7 @@ TEST_F(CopiesOfMembers, TheAllocationCopiesToAWorkerWhatItIsToServe) {
   come_together(2, [this](unsigned number, NodeOptions& options) {
     if (number == 0) return;
     auto& member = *members_[number];
-    member.allotment = {.hands = &hands_, .disk = &member.disk};
+    member.allotment = {.actions = &actions_, .disk = &member.disk};
     options.role = mesh::Role::worker;
     options.lend_memory = 0.5;
   });
@@ -64,7 +64,7 @@ TEST_F(CopiesOfMembers, WhereNobodyCanLookAtFilesTheAllocationFindsNoPlace) {
   const auto content = have(a, "m", "abc");
   const auto takes = [&] {
     const auto catalog = a.runtime->gossip().catalog();
-    return catalog->node(b.id())->said->takes_copies;
+    return catalog->node(b.id())->node_state->takes_copies;
   };
   EXPECT_TRUE(takes());
   looks_at_nothing(b);
@@ -92,7 +92,7 @@ class OrdersOfMembers : public PresenceFixture {
   Member& come_alone() {
     come_together(1, [this](unsigned number, NodeOptions&) {
       auto& member = *members_[number];
-      member.allotment = {.hands = &hands_, .disk = &member.disk};
+      member.allotment = {.actions = &actions_, .disk = &member.disk};
     });
     auto& a = member('a');
     a.disk.post([waits = hung_.get_future()] { waits.wait(); });
@@ -102,10 +102,10 @@ class OrdersOfMembers : public PresenceFixture {
     if (std::exchange(hangs_, false)) hung_.set_value();
   }
   static std::vector<mesh::ContentKey> unloads(Member& member) {
-    return member.runtime->gossip().catalog()->node(member.id())->said->unloads;
+    return member.runtime->gossip().catalog()->node(member.id())->node_state->unloads;
   }
 
-  NoActions hands_;
+  NoActions actions_;
   std::promise<void> hung_;
   bool hangs_ = true;
 };
@@ -136,7 +136,7 @@ TEST_F(OrdersOfMembers, WhatTheOwnerUnloadsIsToldAtOnceAndKeptWhenTheDiskCan) {
 class SplitsOfMembers : public PresenceFixture {
  protected:
   ~SplitsOfMembers() override { end(); }
-  NoActions hands_;
+  NoActions actions_;
   std::vector<SplitNews> news_;  // of a
 };
 
@@ -145,8 +145,8 @@ class SplitsOfMembers : public PresenceFixture {
 TEST_F(SplitsOfMembers, RequestsKnowAModelByItsNameHereBeforeItIsHashed) {
   come_together(2, [this](unsigned number, NodeOptions&) {
     auto& member = *members_[number];
-    member.allotment = {.hands = &hands_, .disk = &member.disk};
-    member.groups.hands = &hands_;
+    member.allotment = {.actions = &actions_, .disk = &member.disk};
+    member.groups.processes = &actions_;
     member.groups.disk = &member.disk;
     if (number == 0) member.groups.tell_requests = [this](std::vector<SplitNews> all) { news_ = std::move(all); };
   });
@@ -165,7 +165,7 @@ TEST_F(SplitsOfMembers, RequestsKnowAModelByItsNameHereBeforeItIsHashed) {
 TEST_F(SplitsOfMembers, WhoExaminesANodeWhoseDiskHangsIsToldSo) {
   come_together(1, [this](unsigned number, NodeOptions&) {
     auto& member = *members_[number];
-    member.groups.hands = &hands_;
+    member.groups.processes = &actions_;
     member.groups.disk = &member.disk;
   });
   auto& a = member('a');

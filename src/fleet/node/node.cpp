@@ -82,7 +82,7 @@ bool Node::is_member() const { return impl_->is_member_on_disk(); }
 void Node::on_change(std::function<void(MeshViewPtr)> changed) { impl_->changed = std::move(changed); }
 
 void Node::use_copies(CopyStorage place) { impl_->copies = std::move(place); }
-void Node::use_hands(AllotConfig place) { impl_->hands = place; }
+void Node::use_allotment(AllotConfig place) { impl_->allotment_actions = place; }
 void Node::use_groups(GroupConfig place) { impl_->groups = std::move(place); }
 void Node::use_hints(MakeHints make) { impl_->make_hints = std::move(make); }
 
@@ -121,8 +121,8 @@ Task<Result<>> Node::withdraw(std::string digits) { return ask(&Impl::withdraw, 
 Task<Result<mesh::NodeId>> Node::revoke(std::string node, bool all) { return ask(&Impl::revoke, std::move(node), all); }
 Task<Result<CopyView>> Node::copy(std::string model) { return ask(&Impl::copy, std::move(model)); }
 Task<Result<>> Node::cancel_copy(std::string model) { return ask(&Impl::cancel_copy, std::move(model)); }
-Task<Result<>> Node::assign(std::string node, AllotCommand wish, std::string model) {
-  return ask(&Impl::assign, std::move(node), wish, std::move(model));
+Task<Result<>> Node::assign(std::string node, AllotCommand command, std::string model) {
+  return ask(&Impl::assign, std::move(node), command, std::move(model));
 }
 Task<Result<Node::Unloading>> Node::unload(std::string model) { return ask(&Impl::unload, std::move(model)); }
 Task<Result<Node::Split>> Node::split(std::string model, std::vector<std::string> nodes) {

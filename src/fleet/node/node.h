@@ -88,7 +88,7 @@ class Node {
   // Storage of copied models; set before start(). None: no copies to or from this node.
   void use_copies(CopyStorage place);
   // Loads and unloads models for the mesh; set before start(), outlives stop(). None: only requests load models.
-  void use_hands(AllotConfig place);
+  void use_allotment(AllotConfig place);
   // What this machine provides for groups; set before start(). None: models aren't split here.
   void use_groups(GroupConfig place);
   // Called on the loop of the mesh: with the peers when this node becomes a member, and with nullptr before they are
@@ -120,7 +120,7 @@ class Node {
   // An administrator's order for a node, given by name or identifier: hold a model for the mesh, or another
   // AllotCommand. Errors: no_mesh, node_not_found, node_ambiguous, ambiguous_model, lends_nothing;
   // models::errc::model_not_found; at another node also not_admin_here, mesh::errc::unreachable and timed_out.
-  async::Task<Result<>> assign(std::string node, AllotCommand wish, std::string model);
+  async::Task<Result<>> assign(std::string node, AllotCommand command, std::string model);
   // Unloads the model at all nodes that hold it for the mesh, until a request needs it. Errors: no_mesh,
   // ambiguous_model; models::errc::model_not_found.
   struct Unloading {

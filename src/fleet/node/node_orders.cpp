@@ -53,12 +53,12 @@ Task<Result<>> Node::Impl::cancel_copy(std::string model) {
   co_return cancelled;
 }
 
-Task<Result<>> Node::Impl::assign(std::string node, AllotCommand wish, std::string model) {
+Task<Result<>> Node::Impl::assign(std::string node, AllotCommand command, std::string model) {
   if (!runtime_) co_return std::unexpected(no_mesh());
   const auto now = view();
   const auto found = find_node(*now, node);
   if (!found) co_return std::unexpected(found.error());
-  const auto reply = runtime_->assign((*found)->id, wish, model);
+  const auto reply = runtime_->assign((*found)->id, command, model);
   if (!reply) co_return std::unexpected(reply.error());
   co_await (*reply)->done.wait();
   co_return (*reply)->result;

@@ -28,7 +28,7 @@ class NodeOrdersTest : public NodesFixture {
         co_return;
       };
     }
-    NoActions hands;
+    NoActions allotment_actions;
     std::unique_ptr<proc::FakeSpawner> spawner;
     FileInspector inspector;
     async::ThreadPool disk{1}, writes{1}, reads{1}, lists{1};
@@ -59,9 +59,9 @@ class NodeOrdersTest : public NodesFixture {
                      .folder = copies,
                      .arrived = [] {},
                      .inspector = &machine.inspector});
-    node.use_hands({.hands = &machine.hands, .disk = &machine.disk});
+    node.use_allotment({.actions = &machine.allotment_actions, .disk = &machine.disk});
     GroupConfig groups;
-    groups.hands = &machine.hands;
+    groups.processes = &machine.allotment_actions;
     groups.disk = &machine.disk;
     node.use_groups(std::move(groups));
     node.start();
@@ -93,7 +93,7 @@ class NodeOrdersTest : public NodesFixture {
     const auto found = find_node(*view, std::string(node));
     if (!found || !view->catalog || (*found)->reach == mesh::Reach::away) return nullptr;
     const auto* known = view->catalog->node((*found)->id);
-    return known == nullptr ? nullptr : known->said;
+    return known == nullptr ? nullptr : known->node_state;
   }
   static bool has_order(const Node& at, std::string_view node) {
     const auto words = said(at, node);

@@ -149,7 +149,7 @@ TEST_F(NodeTest, NodesKnowEachOtherByNameAndWhatTheyHave) {
   const auto sees = [](Node& node, const char* name) {
     const auto view = node.view();
     const auto found = find_node(*view, name);
-    return found && (*found)->reach == mesh::Reach::linked && (*found)->said;
+    return found && (*found)->reach == mesh::Reach::linked && (*found)->node_state;
   };
   ASSERT_TRUE(until([&] { return sees(a, "b") && sees(b, "a"); }));
   MachineFacts facts;

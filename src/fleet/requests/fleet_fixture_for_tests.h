@@ -18,7 +18,7 @@
 #include "fleet/base/remote_models.h"
 #include "fleet/requests/mesh_lease_provider.h"
 #include "fleet/requests/peer_request_handler.h"
-#include "fleet/requests/split_lender.h"
+#include "fleet/requests/split_lease_provider.h"
 #include "http/server.h"
 #include "mesh/identity/errors.h"
 #include "mesh/net/memory_network_for_tests.h"
@@ -242,8 +242,8 @@ class FleetTest : public testing::Test, public FleetModels {
       router.emplace(test.loop, test.timers, std::vector<backends::Backend*>{&backend}, std::move(options));
       held_here.emplace(*router, group_held);
       own_splits.emplace(*held_here, splits, test.timers);
-      lender.emplace(*own_splits, calls, demand, splits, test.timers);
-      forwarder.emplace(*lender, test.timers);
+      provider.emplace(*own_splits, calls, demand, splits, test.timers);
+      forwarder.emplace(*provider, test.timers);
       for_peers.emplace(*router, test.timers);
       held_for_peers.emplace(*for_peers, group_held);
       splits_for_peers.emplace(*held_for_peers, splits, test.timers);
@@ -331,9 +331,9 @@ class FleetTest : public testing::Test, public FleetModels {
     SplitBook splits;
     std::set<std::string> group_held;  // models that groups hold
     std::optional<HeldLender> held_here, held_for_peers;
-    std::optional<SplitLender> own_splits, splits_for_peers;
+    std::optional<SplitLeaseProvider> own_splits, splits_for_peers;
     DemandMeter demand;
-    std::optional<MeshLeaseProvider> lender;
+    std::optional<MeshLeaseProvider> provider;
     std::optional<router::Forwarder> forwarder;
     std::optional<PeerRequestHandler> handler;
     std::optional<http::Server> server;

@@ -23,8 +23,8 @@ class LoopsTest : public testing::Test {
           backend(test.pool.home().executor()),
           router(test.pool.home(), test.timers, {&backend}, {}),
           demand(test.timers),
-          lender(router, calls, demand, splits, test.timers),
-          forwarder(lender, test.timers),
+          provider(router, calls, demand, splits, test.timers),
+          forwarder(provider, test.timers),
           for_peers(router, test.timers),
           handler(for_peers, test.pool.home().executor(), local_models, transport, test.timers),
           server(test.pool, handler, {.take_request_ids = true}) {
@@ -53,7 +53,7 @@ class LoopsTest : public testing::Test {
     TestLocalModels local_models;
     DemandMeter demand;
     SplitBook splits;
-    MeshLeaseProvider lender;
+    MeshLeaseProvider provider;
     router::Forwarder forwarder;
     router::PeerLeaseProvider for_peers;
     PeerRequestHandler handler;

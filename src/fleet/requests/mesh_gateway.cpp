@@ -21,7 +21,7 @@ MeshGateway::MeshGateway(async::Executor mesh, async::LoopPool& loops, async::Ti
       calls_(transport_, timers, routes_, kKept / loops.size()),
       demand_(timers),
       own_splits_(router, splits_, timers),
-      lender_(own_splits_, calls_, demand_, splits_, timers),
+      provider_(own_splits_, calls_, demand_, splits_, timers),
       for_peers_(router, timers),
       splits_for_peers_(for_peers_, splits_, timers),
       handler_(splits_for_peers_, loops.home().executor(), local_models, transport_, timers, options.handler),

@@ -11,7 +11,7 @@
 #include "fleet/requests/mesh_lease_provider.h"
 #include "fleet/requests/mesh_routes.h"
 #include "fleet/requests/peer_request_handler.h"
-#include "fleet/requests/split_lender.h"
+#include "fleet/requests/split_lease_provider.h"
 #include "http/server.h"
 #include "router/peer_lease_provider.h"
 
@@ -30,7 +30,7 @@ class MeshGateway {
   MeshGateway(async::Executor mesh, async::LoopPool& loops, async::Timers& timers, router::ModelRouter& router,
               const LocalModels& local_models, MeshRoutes::Newest newest, MeshGatewayOptions options = {});
 
-  router::LeaseProvider& lender() { return lender_; }
+  router::LeaseProvider& provider() { return provider_; }
   const RemoteModels& elsewhere() const { return routes_; }
   PeerTransport& transport() { return transport_; }
   const PeerCalls& calls() const { return calls_; }
@@ -50,10 +50,10 @@ class MeshGateway {
   PeerCalls calls_;
   DemandMeter demand_;
   SplitBook splits_;
-  SplitLender own_splits_;
-  MeshLeaseProvider lender_;
+  SplitLeaseProvider own_splits_;
+  MeshLeaseProvider provider_;
   router::PeerLeaseProvider for_peers_;
-  SplitLender splits_for_peers_;
+  SplitLeaseProvider splits_for_peers_;
   PeerRequestHandler handler_;
   http::Server server_;
 };

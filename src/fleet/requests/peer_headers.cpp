@@ -64,8 +64,8 @@ std::string as_field(std::string_view name) {
   return text;
 }
 
-std::string words_of(const PeerFailure& mishap) {
-  return mishap.unbegun ? std::string(kUnbegun) : fmt::format("{}{} {}", kEnded, mishap.process, mishap.requests);
+std::string words_of(const PeerFailure& failure) {
+  return failure.unbegun ? std::string(kUnbegun) : fmt::format("{}{} {}", kEnded, failure.process, failure.requests);
 }
 
 std::optional<PeerFailure> parse(std::string_view words) {
@@ -82,18 +82,18 @@ std::optional<PeerFailure> parse(std::string_view words) {
 
 }  // namespace
 
-void write(http::Headers& headers, const PeerRequestInfo& errand) {
-  headers.add(kHeld, std::to_string(errand.held));
-  headers.add(kModel, as_field(errand.model));
-  if (!errand.content.empty()) headers.add(kContent, errand.content);
-  if (errand.stream) headers.add(kStream, "1");
-  if (errand.ping_interval) headers.add(kPing, std::to_string(errand.ping_interval->count()));
-  if (errand.context > 0) headers.add(kContext, std::to_string(errand.context));
-  if (errand.waits) headers.add(kWaits, "1");
+void write(http::Headers& headers, const PeerRequestInfo& info) {
+  headers.add(kHeld, std::to_string(info.held));
+  headers.add(kModel, as_field(info.model));
+  if (!info.content.empty()) headers.add(kContent, info.content);
+  if (info.stream) headers.add(kStream, "1");
+  if (info.ping_interval) headers.add(kPing, std::to_string(info.ping_interval->count()));
+  if (info.context > 0) headers.add(kContext, std::to_string(info.context));
+  if (info.waits) headers.add(kWaits, "1");
 }
 
-Result<PeerRequestInfo> read_errand(const http::Headers& headers) {
-  PeerRequestInfo errand;
+Result<PeerRequestInfo> read_request_info(const http::Headers& headers) {
+  PeerRequestInfo info;
   const auto held = optional_number<mesh::InFlightId>(headers, kHeld);
   if (!held) return std::unexpected(held.error());
   const auto name = headers.get(kModel);
@@ -111,21 +111,21 @@ Result<PeerRequestInfo> read_errand(const http::Headers& headers) {
   if (!context) return std::unexpected(context.error());
   constexpr std::int64_t kLongestPing = 24ll * 3600 * 1000;
   if (*ping && (**ping < -1 || **ping > kLongestPing)) return bad(kPing, headers.get(kPing));
-  errand.held = **held;
-  errand.model = http::percent_decode(name);
-  errand.content = content;
-  errand.stream = headers.get(kStream) == "1";
-  if (*ping) errand.ping_interval = Millis(**ping);
-  errand.context = context->value_or(0);
-  errand.waits = headers.get(kWaits) == "1";
-  return errand;
+  info.held = **held;
+  info.model = http::percent_decode(name);
+  info.content = content;
+  info.stream = headers.get(kStream) == "1";
+  if (*ping) info.ping_interval = Millis(**ping);
+  info.context = context->value_or(0);
+  info.waits = headers.get(kWaits) == "1";
+  return info;
 }
 
-void write(http::Headers& headers, const PeerFailure& mishap) { headers.set(kMishap, words_of(mishap)); }
+void write(http::Headers& headers, const PeerFailure& failure) { headers.set(kMishap, words_of(failure)); }
 
 std::optional<PeerFailure> read_mishap(const http::Headers& headers) { return parse(headers.get(kMishap)); }
 
-std::string comment_of(const PeerFailure& mishap) { return fmt::format("{}{}\n\n", kComment, words_of(mishap)); }
+std::string comment_of(const PeerFailure& failure) { return fmt::format("{}{}\n\n", kComment, words_of(failure)); }
 
 std::optional<PeerFailure> mishap_of(std::string_view comment) {
   if (!comment.starts_with(kComment)) return std::nullopt;

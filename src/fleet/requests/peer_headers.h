@@ -29,9 +29,9 @@ struct PeerRequestInfo {
   bool waits = false;  // no other node can serve it: it may wait while the peer loads another model for other nodes
   friend bool operator==(const PeerRequestInfo&, const PeerRequestInfo&) = default;
 };
-void write(http::Headers& headers, const PeerRequestInfo& errand);
+void write(http::Headers& headers, const PeerRequestInfo& info);
 // Errors: protocol::errc::missing_field, bad_value.
-Result<PeerRequestInfo> read_errand(const http::Headers& headers);
+Result<PeerRequestInfo> read_request_info(const http::Headers& headers);
 
 // Why a request failed, beside the response's status and text.
 struct PeerFailure {
@@ -42,10 +42,10 @@ struct PeerFailure {
   std::uint64_t requests = 0;
   friend bool operator==(const PeerFailure&, const PeerFailure&) = default;
 };
-void write(http::Headers& headers, const PeerFailure& mishap);
+void write(http::Headers& headers, const PeerFailure& failure);
 std::optional<PeerFailure> read_mishap(const http::Headers& headers);
 // The failure as a comment of a stream, with the empty line after it; an error event follows.
-std::string comment_of(const PeerFailure& mishap);
+std::string comment_of(const PeerFailure& failure);
 // Parses a comment, ": ..." without its line ends; nullopt: it is another comment.
 std::optional<PeerFailure> mishap_of(std::string_view comment);
 

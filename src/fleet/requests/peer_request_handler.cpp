@@ -41,8 +41,8 @@ std::optional<PeerFailure> failure_of(const Error& error) {
 }
 
 std::string framed(const Error& error) {
-  const auto mishap = failure_of(error);
-  return (mishap ? comment_of(*mishap) : std::string()) + protocol::sse_error_event(error);
+  const auto failure = failure_of(error);
+  return (failure ? comment_of(*failure) : std::string()) + protocol::sse_error_event(error);
 }
 
 http::Response not_begun_answer(const Error& error, bool not_here = false) {
@@ -55,7 +55,7 @@ http::Response not_begun_answer(const Error& error, bool not_here = false) {
 // The response to a request that the forwarder has given up.
 http::Response failed(const Error& error) {
   auto response = dialects::error_response(error);
-  if (const auto mishap = failure_of(error)) write(response.head.headers, *mishap);
+  if (const auto failure = failure_of(error)) write(response.head.headers, *failure);
   return response;
 }
 
@@ -71,7 +71,7 @@ Error busy(std::string text, std::chrono::seconds pause) {
 
 }  // namespace
 
-struct PeerRequestHandler::Guests {
+struct PeerRequestHandler::InboundRequests {
   struct InboundRequest {
     std::size_t requests = 0;
     std::multiset<ModelName> loads;  // loads that its requests wait for
@@ -84,15 +84,15 @@ struct PeerRequestHandler::Guests {
 class PeerRequestHandler::Visit {
  public:
   Visit(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held)
-      : guests_(handler.guests_), transport_(handler.transport_), node_(node), held_(held) {
+      : inbound_(handler.inbound_), transport_(handler.transport_), node_(node), held_(held) {
     transport_.hold(node, held);
   }
   ~Visit() {
     transport_.release(node_, held_);
-    const std::scoped_lock lock(guests_->mutex);
-    const auto guest = guests_->nodes.find(node_);
-    if (load_) guest->second.loads.erase(guest->second.loads.find(*load_));
-    if (--guest->second.requests == 0) guests_->nodes.erase(guest);
+    const std::scoped_lock lock(inbound_->mutex);
+    const auto inbound = inbound_->nodes.find(node_);
+    if (load_) inbound->second.loads.erase(inbound->second.loads.find(*load_));
+    if (--inbound->second.requests == 0) inbound_->nodes.erase(inbound);
   }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
@@ -100,18 +100,18 @@ class PeerRequestHandler::Visit {
   // A place for one more request; nullptr: the node has its maximum.
   static std::shared_ptr<Visit> begin(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held) {
     {
-      const std::scoped_lock lock(handler.guests_->mutex);
-      auto& guest = handler.guests_->nodes[node];
-      if (guest.requests >= handler.options_.max_requests) return nullptr;
-      ++guest.requests;
+      const std::scoped_lock lock(handler.inbound_->mutex);
+      auto& inbound = handler.inbound_->nodes[node];
+      if (inbound.requests >= handler.options_.max_requests) return nullptr;
+      ++inbound.requests;
     }
     return std::make_shared<Visit>(handler, node, held);
   }
   // Whether the request may wait for a load: one that a request of its node waits for already, or a new one within the
   // limit. On the loop of the mesh, so that of two concurrent requests the second sees the result of the first.
   bool may_wait_for(const ModelName& model, const std::function<bool()>& take) {
-    const std::scoped_lock lock(guests_->mutex);
-    auto& loads = guests_->nodes[node_].loads;
+    const std::scoped_lock lock(inbound_->mutex);
+    auto& loads = inbound_->nodes[node_].loads;
     if (!loads.contains(model) && !take()) return false;
     load_ = model;
     loads.insert(model);
@@ -119,7 +119,7 @@ class PeerRequestHandler::Visit {
   }
 
  private:
-  const std::shared_ptr<Guests> guests_;
+  const std::shared_ptr<InboundRequests> inbound_;
   PeerTransport& transport_;
   const mesh::NodeId node_;
   const mesh::InFlightId held_;
@@ -153,7 +153,7 @@ PeerRequestHandler::PeerRequestHandler(router::LeaseProvider& local, async::Exec
       local_models_(local_models),
       transport_(transport),
       options_(options),
-      guests_(std::make_shared<Guests>()),
+      inbound_(std::make_shared<InboundRequests>()),
       forwarder_(local, timers) {}
 
 PeerRequestHandler::~PeerRequestHandler() = default;
@@ -163,21 +163,21 @@ async::Task<http::Response> PeerRequestHandler::handle(http::Request request) {
   const auto* row = row_of(request.head.path());
   if (!node || row == nullptr) co_return dialects::path_error(request, 404);
   if (request.head.method != "POST") co_return dialects::path_error(request, 405);
-  auto errand = read_errand(request.head.headers);
-  if (!errand) co_return dialects::error_response(errand.error());
-  const auto visit = Visit::begin(*this, *node, errand->held);
+  auto info = read_request_info(request.head.headers);
+  if (!info) co_return dialects::error_response(info.error());
+  const auto visit = Visit::begin(*this, *node, info->held);
   if (!visit) {
     auto text = fmt::format("your node has {} requests here already, the maximum for one node", options_.max_requests);
     co_return not_begun_answer(busy(std::move(text), std::chrono::seconds(1)));
   }
-  auto model = local_models_.find(errand->model);
-  if (!model) co_return not_here(fmt::format("'{}' isn't on the disk of this node", errand->model));
+  auto model = local_models_.find(info->model);
+  if (!model) co_return not_here(fmt::format("'{}' isn't on the disk of this node", info->model));
   const auto content = local_models_.content_of(**model);
-  if (!errand->content.empty() && !content.empty() && content != errand->content)
-    co_return not_here(fmt::format("'{}' is another model at this node", errand->model));
+  if (!info->content.empty() && !content.empty() && content != info->content)
+    co_return not_here(fmt::format("'{}' is another model at this node", info->model));
   if (row->type && (*model)->type != *row->type)
-    co_return not_here(fmt::format("'{}' is a model of type {} at this node", errand->model, name_of((*model)->type)));
-  auto serving = serve(std::move(request), *row, std::move(*errand), std::move(*model), visit);
+    co_return not_here(fmt::format("'{}' is a model of type {} at this node", info->model, name_of((*model)->type)));
+  auto serving = serve(std::move(request), *row, std::move(*info), std::move(*model), visit);
   auto response = co_await std::move(serving);
   if (response.body.streaming())
     response.body = http::Body(std::make_unique<VisitorBody>(response.body.take_source(), visit));
@@ -185,7 +185,7 @@ async::Task<http::Response> PeerRequestHandler::handle(http::Request request) {
 }
 
 async::Task<http::Response> PeerRequestHandler::serve(http::Request request, const protocol::AskRow& row,
-                                                      PeerRequestInfo errand, models::Catalog::Model model,
+                                                      PeerRequestInfo info, models::Catalog::Model model,
                                                       std::shared_ptr<Visit> visit) {
   const auto node = *mesh::parse_node_id(request.peer);
   auto tag = std::string(request.head.headers.get(protocol::kClientTag));
@@ -193,11 +193,11 @@ async::Task<http::Response> PeerRequestHandler::serve(http::Request request, con
   const auto about = model;
   router::ForwardRequest forward{.model = std::move(model),
                                  .ask = row.ask,
-                                 .stream = errand.stream,
+                                 .stream = info.stream,
                                  .id = request.id,
-                                 .ping_interval = errand.ping_interval,
-                                 .context = {errand.context, false},
-                                 .requester = {.peer = router::NodeRef(request.peer), .waits = errand.waits},
+                                 .ping_interval = info.ping_interval,
+                                 .context = {info.context, false},
+                                 .requester = {.peer = router::NodeRef(request.peer), .waits = info.waits},
                                  .owner = router::OwnerId(request.peer + "/" + tag),
                                  .client = router::ClientAddress(request.peer),
                                  .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
@@ -217,7 +217,7 @@ async::Task<http::Response> PeerRequestHandler::serve(http::Request request, con
     }
   }
   forward.content_type = std::move(type);
-  const auto may = co_await may_load(node, *about, errand.context, visit);
+  const auto may = co_await may_load(node, *about, info.context, visit);
   if (!may) co_return not_begun_answer(may.error());
   auto forwarding = forwarder_.forward(std::move(forward));
   auto answer = co_await std::move(forwarding);
@@ -226,8 +226,8 @@ async::Task<http::Response> PeerRequestHandler::serve(http::Request request, con
 
 namespace {
 
-async::Task<bool> is_ready(router::LeaseProvider& lender, const models::ModelInfo& model, std::uint64_t context) {
-  co_return static_cast<bool>(lender.try_acquire(model, context));
+async::Task<bool> is_ready(router::LeaseProvider& provider, const models::ModelInfo& model, std::uint64_t context) {
+  co_return static_cast<bool>(provider.try_acquire(model, context));
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ class PeerRequestHandler final : public http::Handler {
 
  private:
   class Visit;
-  struct Guests;  // requests that are here, by node
+  struct InboundRequests;  // requests that are here, by node
 
-  async::Task<http::Response> serve(http::Request request, const protocol::AskRow& row, PeerRequestInfo errand,
+  async::Task<http::Response> serve(http::Request request, const protocol::AskRow& row, PeerRequestInfo info,
                                     models::Catalog::Model model, std::shared_ptr<Visit> visit);
   // Whether requests of the node may load this model, if it isn't in memory.
   async::Task<Result<>> may_load(const mesh::NodeId& node, const models::ModelInfo& model, std::uint64_t context,
@@ -66,7 +66,7 @@ class PeerRequestHandler final : public http::Handler {
   const LocalModels& local_models_;
   PeerTransport& transport_;
   const PeerRequestLimits options_;
-  const std::shared_ptr<Guests> guests_;
+  const std::shared_ptr<InboundRequests> inbound_;
   router::Forwarder forwarder_;
 };
 

@@ -30,12 +30,12 @@ http::ResponseHead plain(const http::ResponseHead& head) {
 }
 
 // The number is unique for a process of that node.
-router::UpstreamExit ending_of(const PeerCall& call, const PeerFailure& mishap, std::string_view text) {
+router::UpstreamExit ending_of(const PeerCall& call, const PeerFailure& failure, std::string_view text) {
   std::uint64_t node = 0;
   std::memcpy(&node, call.to().node.bytes.data(), sizeof node);
   return {.how = fmt::format("at {}: {}", call.to().node_name, text),
-          .number = (node ^ mishap.process * 0x9e3779b97f4a7c15ULL) | 1ull << 63,
-          .requests = mishap.requests};
+          .number = (node ^ failure.process * 0x9e3779b97f4a7c15ULL) | 1ull << 63,
+          .requests = failure.requests};
 }
 
 Error not_begun(Error why) {
@@ -45,9 +45,9 @@ Error not_begun(Error why) {
 }
 
 // Handles a peer's report of a failed request.
-Error excuse(PeerCall& call, const PeerFailure& mishap, Error why) {
-  if (mishap.unbegun) return not_begun(std::move(why));
-  call.end(ending_of(call, mishap, why.message));
+Error excuse(PeerCall& call, const PeerFailure& failure, Error why) {
+  if (failure.unbegun) return not_begun(std::move(why));
+  call.end(ending_of(call, failure, why.message));
   return why;
 }
 
@@ -126,14 +126,14 @@ class PeerBody final : public http::BodySource {
 
   // Reads the comment, and the error after it.
   void hear(std::string_view events) {
-    const auto mishap = mishap_of(events.substr(0, events.find('\n')));
+    const auto failure = mishap_of(events.substr(0, events.find('\n')));
     Error why(make_error_code(errc::peer_gone), fmt::format("{} gave the request up", call_->to().node_name));
     http::SseParser parser([&why](std::string_view, std::string_view data) {
       constexpr unsigned kUnavailable = 503;
       why = protocol::parse_error_body(kUnavailable, data);
     });
     parser.feed(events);
-    excuse_ = excuse(*call_, mishap.value_or(PeerFailure()), std::move(why));
+    excuse_ = excuse(*call_, failure.value_or(PeerFailure()), std::move(why));
   }
 
   const std::shared_ptr<PeerCall> call_;
@@ -152,13 +152,13 @@ async::Task<Result<http::Response>> understood(std::shared_ptr<PeerCall> call,
   if (!answer) co_return fail(errc::peer_gone, "the request was stopped");
   if (!*answer) co_return std::unexpected(broke(*call, answer->error()));
   auto& response = **answer;
-  auto mishap = read_mishap(response.head.headers);
-  if (response.head.status == kNotHere) mishap = PeerFailure{.unbegun = true};
-  if (mishap) {
+  auto failure = read_mishap(response.head.headers);
+  if (response.head.status == kNotHere) failure = PeerFailure{.unbegun = true};
+  if (failure) {
     auto text = co_await response.body.read_all(kLongestExcuse);
     if (!text) co_return std::unexpected(broke(*call, text.error()));
     auto why = protocol::parse_error_body(response.head.status, *text);
-    co_return std::unexpected(excuse(*call, *mishap, std::move(why)));
+    co_return std::unexpected(excuse(*call, *failure, std::move(why)));
   }
   response.head = plain(response.head);
   if (response.body.streaming()) {

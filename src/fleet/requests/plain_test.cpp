@@ -20,27 +20,27 @@ TEST(PeerWords, AnErrandArrivesAsItWasSent) {
        .context = 4096},
       {.held = 5, .model = "m", .ping_interval = -1ms, .waits = true},
   };
-  for (const auto& errand : errands) {
+  for (const auto& info : errands) {
     http::Headers headers;
-    write(headers, errand);
+    write(headers, info);
     for (const auto& [name, value] : headers) {
       EXPECT_EQ(value.find_first_of("\r\n"), std::string::npos);
     }
-    const auto read = read_errand(headers);
+    const auto read = read_request_info(headers);
     ASSERT_TRUE(read) << read.error().message;
-    EXPECT_EQ(*read, errand);
+    EXPECT_EQ(*read, info);
   }
 }
 
 TEST(PeerWords, AMishapArrivesAsItWasSent) {
-  for (const auto& mishap : {PeerFailure{.unbegun = true}, PeerFailure{.process = 12, .requests = 3}}) {
+  for (const auto& failure : {PeerFailure{.unbegun = true}, PeerFailure{.process = 12, .requests = 3}}) {
     http::Headers headers;
-    write(headers, mishap);
-    EXPECT_EQ(read_mishap(headers), mishap);
-    auto comment = comment_of(mishap);
+    write(headers, failure);
+    EXPECT_EQ(read_mishap(headers), failure);
+    auto comment = comment_of(failure);
     EXPECT_TRUE(comment.ends_with("\n\n"));
     comment.resize(comment.size() - 2);
-    EXPECT_EQ(mishap_of(comment), mishap);
+    EXPECT_EQ(mishap_of(comment), failure);
   }
   for (const auto* text :
        {": ping", ": corral", ": corral ended", ": corral ended 1", ": corral ended x 1", "corral"}) {

@@ -59,22 +59,22 @@ TEST(MeshChanges, NodesComeGoAndAreThrownOut) {
 TEST(MeshChanges, ModelsComeAreServedAndGo) {
   const auto with = [](std::optional<mesh::ServingState> serving, bool there) {
     auto made = view({node(0, mesh::Reach::own)});
-    mesh::NodeState said;
-    said.memory.push_back({.name = "ram", .total = 1 << 30, .free = 1 << 30, .lent = 1 << 30});
+    mesh::NodeState node_state;
+    node_state.memory.push_back({.name = "ram", .total = 1 << 30, .free = 1 << 30, .lent = 1 << 30});
     mesh::ModelOnDisk model;
     model.name = "m";
     model.bytes = 1;
-    if (there) said.models.push_back(model);
+    if (there) node_state.models.push_back(model);
     if (serving) {
       mesh::ServedModel served;
       served.name = "m";
       served.state = *serving;
-      said.serving.push_back(served);
+      node_state.serving.push_back(served);
     }
     made.catalog = mesh::make_catalog({{.id = id(0),
                                         .reach = mesh::Reach::own,
                                         .round_trip = {},
-                                        .said = std::make_shared<const mesh::NodeState>(said)}});
+                                        .node_state = std::make_shared<const mesh::NodeState>(node_state)}});
     return made;
   };
   EXPECT_THAT(told(with({}, false), with({}, true)), ElementsAre("model m unloaded"));

@@ -35,10 +35,10 @@ struct NodeView {
   std::string link = {};  // "up", "dialling", ...; of this node "self"
   std::vector<mesh::Address> addresses = {};
   std::optional<Millis> round_trip = {};
-  WallTime since = {};                               // start of the link's state
-  std::string last_end = {};                         // why the last link ended; empty: none did
-  std::string last_failure = {};                     // of the last dial, with addresses: for admins; empty: none
-  std::shared_ptr<const mesh::NodeState> said = {};  // nullptr: no announcement in this epoch
+  WallTime since = {};                                     // start of the link's state
+  std::string last_end = {};                               // why the last link ended; empty: none did
+  std::string last_failure = {};                           // of the last dial, with addresses: for admins; empty: none
+  std::shared_ptr<const mesh::NodeState> node_state = {};  // nullptr: no announcement in this epoch
   std::uint64_t bytes_in = 0, bytes_out = 0;
   std::uint64_t held = 0;  // in-flight requests from this node at us
 };

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kFirstBuffer = 8 * 1024;
 constexpr std::size_t kLargestBuffer = 256 * 1024;
 
-// What is left of some buffers while they are written.
+// The unwritten rest of some buffers.
 class Rest {
  public:
   explicit Rest(std::span<const asio::const_buffer> buffers) {
@@ -100,7 +100,7 @@ async::Task<Result<>> BufferedSocket::fill() {
   reading_.waits = false;
   reading_.pace.moved(count);
   end_ += count;
-  // A reader that keeps filling the buffer has much to say: give it room.
+  // A peer that fills the buffer sends much: double its size.
   if (end_ == size_ && begin_ == 0 && size_ < kLargestBuffer) resize(size_ * 2);
   co_return outcome(error, reading_);
 }
@@ -111,7 +111,7 @@ async::Task<Result<>> BufferedSocket::write(std::span<const asio::const_buffer> 
   written_ = 0;
   boost::system::error_code error;
   while (!rest.empty() && !error) {
-    // At once, without a turn of the loop in between: that is how nearly all writes end.
+    // At once, without a turn of the loop: nearly all writes end here.
     auto count = socket_.write_some(rest.buffers(), error);
     if (would_block(error)) {
       writing_.waits = true;
@@ -143,11 +143,11 @@ bool BufferedSocket::is_overdue(Side& side, MonoClock::duration passed) {
 void BufferedSocket::tick(MonoClock::duration passed) {
   boost::system::error_code ignored;
   if (is_overdue(writing_, passed)) {
-    // What lies in the system's buffers would be kept for minutes for somebody who doesn't take it.
+    // Otherwise the kernel would keep unsent bytes for minutes for a peer that doesn't read.
     socket_.set_option(asio::socket_base::linger(true, 0), ignored);
     close();
   } else if (is_overdue(reading_, passed)) {
-    socket_.cancel(ignored);  // stays open for an answer that says so
+    socket_.cancel(ignored);  // stays open for the error response
   }
 }
 

@@ -1,4 +1,4 @@
-// One connected socket with its read buffer and the patience that its peer gets. Belongs to one loop.
+// One connected socket with its read buffer and the time limits of its peer. Belongs to one loop.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace corral::http {
 namespace asio = boost::asio;
 using Socket = asio::basic_stream_socket<asio::generic::stream_protocol, async::Executor>;
 
-// A socket that is connected already. Errors: connect_failed.
+// Wraps a connected socket. Errors: connect_failed.
 Result<Socket> socket_of(UniqueFd descriptor, async::Executor executor);
 
 class BufferedSocket {
@@ -36,32 +36,32 @@ class BufferedSocket {
   std::string_view unread() const { return {buffer_.get() + begin_, end_ - begin_}; }
   void consume(std::size_t count) { begin_ += count; }
 
-  // Reads more bytes behind the unread ones. Errors: peer_closed, timed_out, header_too_large (no room).
+  // Reads more bytes after the unread ones. Errors: peer_closed, timed_out, header_too_large (buffer full).
   async::Task<Result<>> fill();
-  // Writes all buffers, of which there are kMaxBuffers at most: at once what the socket takes, which is all of it but
-  // for readers that are behind. Errors: peer_closed, timed_out.
+  // Writes all buffers, at most kMaxBuffers: at once the bytes that the socket takes, which are all unless the reader
+  // is behind. Errors: peer_closed, timed_out.
   async::Task<Result<>> write(std::span<const asio::const_buffer> buffers);
-  // Bytes of the last write() that went out.
+  // Bytes of the last write() that were sent.
   std::size_t written() const { return written_; }
-  // Gives a buffer back that grew for a large message. For times in which nothing is read or written.
+  // Shrinks a buffer that grew for a large message. Call it when nothing is read or written.
   void shrink();
   std::size_t buffer_size() const { return size_; }
 
-  // What the peer may take from now on, in fill() and in write(). Endless at first.
+  // Sets the minimum rate of the peer, in fill() and in write(). No limit at first.
   void set_reading_pace(const MinRate& rule) { reading_.pace.restart(rule); }
   void set_writing_pace(const MinRate& rule) { writing_.pace.restart(rule); }
-  // Time passed since the last call, or since the beginning. A fill() whose peer is too slow fails with timed_out; a
-  // write() too, and its connection ends.
+  // `passed`: time since the last call, or since construction. If the peer is too slow, a fill() fails with timed_out;
+  // a write() too, and its connection ends.
   void tick(MonoClock::duration passed);
-  // Something has come that nobody asked for, or the end. Costs a system call.
+  // True: unexpected bytes, or the end. Costs a system call.
   bool has_news();
   void close();
 
  private:
   struct Side {
     MinRateMeter pace;
-    bool waits = false;           // for the peer, now
-    bool waited_at_tick = false;  // and at the last tick
+    bool waits = false;           // waits for the peer now
+    bool waited_at_tick = false;  // waited at the last tick, too
     bool overdue = false;
   };
 

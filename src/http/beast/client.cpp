@@ -17,9 +17,9 @@ namespace {
 
 using Connected = std::unique_ptr<BufferedSocket>;
 
-// A kept connection that nobody wanted for this long is closed, before the server on the other side does it.
+// An idle connection is closed after this time, before its server does it.
 constexpr auto kIdleLimit = std::chrono::seconds(60);
-// One that lay there for longer than this is looked at first: the server may have closed it. In use by many, none is.
+// A connection that was idle for longer than this is checked first, because the server may have closed it.
 constexpr auto kFreshFor = std::chrono::seconds(1);
 
 // Requests that may be sent again without doing anything twice (RFC 9110 §9.2.2).
@@ -52,11 +52,11 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
     Connected wire;
     MonoTime since;
   };
-  std::deque<Idle> idle;  // the one used last at the end
+  std::deque<Idle> idle;  // most recently used at the end
 
   async::Task<Result<Connected>> connect();
   async::Task<Result<Connected>> connect_now();
-  // `length`: of the body; none: it goes out in chunks.
+  // `length`: of the body; nothing: sent in chunks.
   std::string request_text(const RequestHead& head, std::optional<std::uint64_t> length, bool asks = false) const;
   void give_back(Connected wire) {
     const auto now = MonoClock::now();
@@ -66,7 +66,7 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
     wire->shrink();
     idle.push_back({std::move(wire), now});
   }
-  // A kept connection that the server hasn't closed as far as anybody can tell; none if there isn't one.
+  // An idle connection that seems open; null: none.
   Connected take_kept() {
     const auto now = MonoClock::now();
     if (!idle.empty() && now - idle.back().since > kIdleLimit) idle.clear();
@@ -81,7 +81,7 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
 
 namespace {
 
-// The body of an answer. Gives its connection back to the pool once read to the end; closes it otherwise.
+// The body of an answer. Returns its connection to the pool after its end; else closes the connection.
 class ResponseBody final : public BodySource {
  public:
   ResponseBody(std::shared_ptr<Client::Impl> client, Connected wire, std::unique_ptr<MessageReader<false>> reader,
@@ -119,10 +119,10 @@ class ResponseBody final : public BodySource {
   const bool may_keep_;
 };
 
-// The answer whose head was read. `sent`: the request went out whole, so that another one may follow it.
+// The answer after its head. `sent`: the request was sent completely, so that another one may follow.
 Result<Response> response_of(std::shared_ptr<Client::Impl> client, Connected wire,
                              std::unique_ptr<MessageReader<false>> reader, bool sent) {
-  if (reader->head().status == 100) return fail(errc::malformed, "an interim answer nobody asked for");
+  if (reader->head().status == 100) return fail(errc::malformed, "the server sent an unexpected interim answer (100)");
   Response response;
   response.head = std::move(reader->head());
   if (reader->done()) {
@@ -135,9 +135,9 @@ Result<Response> response_of(std::shared_ptr<Client::Impl> client, Connected wir
   return response;
 }
 
-// True: all of it went out. False: the other side takes no more; it may have answered.
+// True: the whole body was sent. False: the server accepts no more; it may have answered.
 async::Task<Result<bool>> send_all(BufferedSocket& wire, std::string head, BodySource& body, bool chunked) {
-  std::string lead = std::move(head);  // goes out in front of the next piece
+  std::string lead = std::move(head);  // sent with the next piece
   while (true) {
     const auto piece = co_await body.read();
     if (!piece) co_return std::unexpected(piece.error());
@@ -155,7 +155,7 @@ async::Task<Result<bool>> send_all(BufferedSocket& wire, std::string head, BodyS
 }
 
 async::Task<void> until_readable(BufferedSocket& wire, bool& readable) {
-  // A wait may also end for an event of a closed socket that had this one's number before.
+  // A wait may also end for an event of a closed socket with the same number.
   while (!readable) {
     const auto [error] = co_await wire.socket().async_wait(Socket::wait_read, async::as_value);
     if (error) co_return;
@@ -240,7 +240,7 @@ void Client::close_idle() { impl_->idle.clear(); }
 async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_view body) {
   const auto impl = impl_;
   const auto text = impl->request_text(head, body.size());
-  // Without any hurry: a model may think for long, and the caller sets deadlines.
+  // Without a time limit: a model may think for long, and the caller sets deadlines.
   const ReadLimits limits{.header_bytes = impl->options.max_header_bytes};
   while (true) {
     auto wire = impl->take_kept();
@@ -258,8 +258,8 @@ async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_
     // A server may answer before it has read the whole body, then close: read even when the write failed.
     const auto answered = co_await reader->read_head();
     if (!answered) {
-      // A connection that sat in the pool may have been closed meanwhile. Of a request of which bytes went out nobody
-      // can tell whether the server saw it, so only one that may come twice goes out again.
+      // A connection in the pool may have been closed. If bytes of the request were sent, the server may have seen it,
+      // so only an idempotent request is sent again.
       const bool unseen = !written && wire->written() == 0;
       if (reused && !reader->started() && (unseen || is_idempotent(head.method))) continue;
       co_return std::unexpected(written ? answered.error() : written.error());
@@ -285,13 +285,13 @@ async::Task<Result<Response>> Client::upload(const RequestHead& head, BodySource
     if (!leave) co_return std::unexpected(written ? leave.error() : written.error());
     constexpr unsigned kContinue = 100;
     if (reader->head().status != kContinue) co_return response_of(impl, std::move(wire), std::move(reader), false);
-    text.clear();  // it went out
+    text.clear();  // it was sent
   }
   auto sending = send_all(*wire, std::move(text), body, !length);
   bool answered_early = false;
   auto answering = until_readable(*wire, answered_early);
   const auto sent = co_await async::race(std::move(sending), std::move(answering));
-  // A body that ended because the answer came first isn't to blame: the answer says more.
+  // If the body ended because of an early answer, that answer is the result.
   if (sent && !*sent && !answered_early) co_return std::unexpected(sent->error());
   const ReadLimits limits{.header_bytes = impl->options.max_header_bytes};
   auto reader = std::make_unique<MessageReader<false>>(*wire, limits);

@@ -14,16 +14,16 @@
 namespace corral::http {
 namespace {
 
-// A body that a handler didn't read is skipped up to this size; past it, closing is cheaper.
+// A body that a handler didn't read is skipped up to this size; beyond that, closing is cheaper.
 constexpr std::uint64_t kDrainLimit = 256 * 1024;
-// Bodies up to this size don't count against what all may have: few bytes each, and so nearly all requests.
+// Bodies up to this size aren't counted against the common limit: they are small, and nearly all bodies are.
 constexpr std::uint64_t kSmallBody = 64 * 1024;
 constexpr std::uint64_t kBudgetStep = 64 * 1024;
-// What a client may still send behind an answer that it should read before the connection ends.
+// Limit for bytes that a client sends after an answer that it should read before the connection ends.
 constexpr MinRate kLingerPace{std::chrono::seconds(5), 0};
 constexpr std::uint64_t kLingerBytes = 64ull << 20;
 
-// What is kept of a path while its request is answered; no API has longer ones.
+// Bytes of a path that are kept while its request is answered; no API has longer ones.
 constexpr std::size_t kLongestPath = 256;
 
 bool plain_token(std::string_view text) {
@@ -58,7 +58,7 @@ class Connection::RequestBody final : public PassingBody {
   async::Task<Result<std::string_view>> read() override {
     auto& connection = *connection_;
     if (connection.body_bytes_ == 0 && !connection.body_passes_by_) {
-      // Said before it is sent: waiting for what can't be kept would help nobody.
+      // Rejected before it is sent, because waiting wouldn't help.
       const auto announced = length().value_or(0);
       if (announced > kSmallBody && announced > connection.bodies_.left())
         co_return std::unexpected(no_room(connection.bodies_));
@@ -78,7 +78,7 @@ class Connection::RequestBody final : public PassingBody {
     co_return piece;
   }
   std::string_view take_ready() override {
-    // What doesn't fit any more is told by the next read().
+    // If the limit is exceeded, the next read() fails.
     const bool counts = !connection_->body_passes_by_;
     if (counts && connection_->body_bytes_ > connection_->budgeted_ && connection_->body_bytes_ > kSmallBody) return {};
     const auto piece = connection_->reader_->ready_piece();
@@ -123,7 +123,7 @@ void Connection::finish() {
 void Connection::abort() {
   closing_ = true;
   wire_.close();
-  // The signal may end the last owner of this object: keep it for the call.
+  // Emitting may destroy the last owner of this object: keep the signal for the call.
   const auto signal = cancel_;
   signal->emit(asio::cancellation_type::terminal);
 }
@@ -146,7 +146,7 @@ async::Task<void> Connection::serve() {
 async::Task<bool> Connection::serve_one() {
   request_id_ = RequestId();
   wire_.shrink();
-  // Requests that were sent ahead of their answers don't keep the loop to themselves.
+  // Pipelined requests must not occupy the loop.
   if (!wire_.unread().empty()) co_await asio::post(async::use_task);
   reader_.emplace(wire_, limits_);
   const auto head_read = co_await reader_->read_head();
@@ -171,7 +171,7 @@ async::Task<bool> Connection::serve_one() {
   path_.assign(request.head.path().substr(0, kLongestPath));
   chunks_known_ = reader_->version() >= 11;
   const bool keep_alive = reader_->keep_alive();
-  // It left behind its request. What can be answered at once still is.
+  // The client hung up after its request. An answer that is available at once is still sent.
   if (hung_up_) {
     asio::post(wire_.socket().get_executor(), [self = shared_from_this()] { self->hung_up(); });
   }
@@ -201,7 +201,7 @@ async::Task<Response> Connection::call_handler(Request request) {
   co_return named_refusal(path_, std::move(answer));
 }
 
-// Filters that say it in another way find its id in a header.
+// Filters that rewrite it read the id from a header.
 Response Connection::named_refusal(std::string_view path, Response answer) {
   answer.head.headers.set("X-Request-Id", request_id_.value());
   return handler_.refused(path, std::move(answer));
@@ -209,9 +209,9 @@ Response Connection::named_refusal(std::string_view path, Response answer) {
 
 async::Task<bool> Connection::drain_body() {
   if (reader_->done()) co_return true;
-  // The client still waits for leave to send it, or sends what can't be read.
+  // The client still waits for permission to send it, or sends unreadable bytes.
   if (expects_continue_ || reader_->failed()) co_return false;
-  // Of a body without a length nobody knows when it ends: the answer doesn't wait for more of it than is here.
+  // The end of a body without a length is unknown: skip only the bytes that are here.
   if (!reader_->content_length()) {
     while (!reader_->done() && !reader_->failed()) {
       if (reader_->ready_piece().empty()) break;
@@ -275,7 +275,7 @@ async::Task<bool> Connection::write_stream(std::string head, Response response) 
   auto& source = *response.body.source();
   const bool chunked = !source.length() && chunks_known_;
   const bool ends_by_close = !source.length() && !chunks_known_;
-  std::string lead = std::move(head);  // goes out in front of the next piece
+  std::string lead = std::move(head);  // sent with the next piece
   std::string_view piece = source.take_ready();
   while (true) {
     if (!piece.empty() || !lead.empty()) {
@@ -290,7 +290,7 @@ async::Task<bool> Connection::write_stream(std::string head, Response response) 
     }
     const auto next = co_await source.read();
     if (!next) {
-      // Nothing sensible can follow: closing without the last chunk tells the client that the body is cut.
+      // Nothing valid can follow: closing without the last chunk shows the client that the body is cut.
       log::debug("http", "request {}: body ended early: {}", request_id_.value(), next.error().message);
       co_return false;
     }

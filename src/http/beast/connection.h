@@ -24,9 +24,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // After the current response (or at once when idle) the connection closes.
   void finish();
-  // Ends now; the handler under way is cancelled.
+  // Ends now and cancels the running handler.
   void abort();
-  // The client has closed its side: nobody waits for the answer.
+  // The client has closed its side and waits for no answer.
   void hung_up();
   void tick(MonoClock::duration passed) { wire_.tick(passed); }
   int native_handle() { return wire_.socket().native_handle(); }
@@ -42,11 +42,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   async::Task<bool> write_stream(std::string head, Response response);
   async::Task<void> refuse(const Error& error);
   Response named_refusal(std::string_view path, Response answer);
-  // Skips what is left of the request's body. False when that isn't worth it.
+  // Skips the rest of the request's body. False: the rest is too long.
   async::Task<bool> drain_body();
-  // Lets the client read the answer before the connection ends, though it still sends.
+  // Lets the client read the answer before the connection ends, while it still sends.
   async::Task<void> linger();
-  // Counts bytes of the body against what all may have.
+  // Counts bytes of the body against the common limit.
   Result<> count_body(std::uint64_t bytes);
   void forget_body();
   std::string head_text(const Response& response, std::optional<std::uint64_t> length, bool keep_alive) const;
@@ -60,14 +60,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<MessageReader<true>> reader_;
   std::shared_ptr<asio::cancellation_signal> cancel_ = std::make_shared<asio::cancellation_signal>();
   RequestId request_id_;
-  std::string path_;              // of the request that is being answered
-  std::string client_id_;         // what the client calls the request, if that isn't its id
-  std::uint64_t body_bytes_ = 0;  // of the body, read by now
-  std::uint64_t budgeted_ = 0;    // of those, taken from bodies_
-  bool body_passes_by_ = false;   // nobody holds it: it isn't counted
+  std::string path_;              // of the current request
+  std::string client_id_;         // the client's id of the request, if it differs
+  std::uint64_t body_bytes_ = 0;  // bytes of the body that were read
+  std::uint64_t budgeted_ = 0;    // part of these that is counted in bodies_
+  bool body_passes_by_ = false;   // the body isn't held in memory, so it isn't counted
   bool expects_continue_ = false;
-  bool chunks_known_ = true;  // the client speaks HTTP/1.1; before that a body of unknown length ends by closing
-  bool busy_ = false;         // a handler works or its answer is on the way
+  bool chunks_known_ = true;  // the client uses HTTP/1.1; in HTTP/1.0 a body of unknown length ends by closing
+  bool busy_ = false;         // a handler runs, or its answer is being sent
   bool hung_up_ = false;
   bool closing_ = false;  // finish() was called
   bool ended_ = false;

@@ -1,5 +1,5 @@
-// Tells when the other sides of sockets hang up, whatever they sent before and whoever reads it. A socket is added once
-// and costs nothing afterwards: the system speaks up at the end only, never for bytes. Belongs to one loop.
+// Detects hang-ups of sockets' peers, independent of bytes that were sent before and of readers. A socket is added once
+// and costs nothing afterwards: the kernel reports only the end, never bytes. Belongs to one loop.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace corral::http {
 
 class DisconnectWatcher {
  public:
-  // `hung_up` is called on the loop with the number that a socket was added with; at most once for each.
+  // `hung_up` is called on the loop with the socket's number; at most once for each.
   DisconnectWatcher(async::Executor executor, std::function<void(std::uint64_t)> hung_up);
 
-  // False when the system has no room for it. Closing the socket takes it off.
+  // False: the kernel has no memory for it. Closing the socket removes it.
   bool add(int socket, std::uint64_t number);
-  // Until cancelled.
+  // Runs until cancelled.
   async::Task<void> listen();
 
  private:

@@ -1,10 +1,10 @@
-// The library asserts that a last chunk's head of three bytes never grows by one, which any client can bring about; the
-// code behind the assertion handles it.
+// The library asserts that a last chunk's head of three bytes never grows by one, but clients can cause that. The code
+// after the assertion handles it.
 #define BOOST_DISABLE_ASSERTS
 
 #include "http/beast/reader.h"
 
-#include <boost/assert.hpp>  // reads the line above again, wherever it was included first
+#include <boost/assert.hpp>  // applies the line above, even if it was included before
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/src.hpp>
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ Error MessageReader<isRequest>::too_slow(std::string_view part, const MinRate& r
   if (rule.bytes_per_second == 0)
     return {make_error_code(errc::timed_out), fmt::format("the {} did not arrive within {} s", part, seconds)};
   return {make_error_code(errc::timed_out),
-          fmt::format("the {} arrived too slowly: less than {} bytes a second, and {} s behind that", part,
+          fmt::format("the {} arrived too slowly: less than {} bytes per second, after a grace of {} s", part,
                       rule.bytes_per_second, seconds)};
 }
 
@@ -60,7 +60,7 @@ std::unexpected<Error> MessageReader<isRequest>::fail_with(Error error) {
 
 template <bool isRequest>
 Result<bool> MessageReader<isRequest>::advance_head() {
-  // Lines that some clients send behind a body.
+  // Empty lines that some clients send after a body.
   while (isRequest && !parser_.got_some() && wire_.unread().starts_with("\r\n")) wire_.consume(2);
   const auto unread = wire_.unread();
   if (unread.empty() || (isRequest && !parser_.got_some() && unread == "\r")) return false;
@@ -70,7 +70,7 @@ Result<bool> MessageReader<isRequest>::advance_head() {
   head_bytes_ += used;
   if (error && error != wire_error::error::need_more) return to_error(error);
   if (parser_.is_header_done()) return true;
-  // The library's own limit is for what it sees at once, and begins anew with each line that it has taken.
+  // The library's own limit is for the bytes of one call, and restarts with each parsed line.
   if (head_bytes_ + wire_.unread().size() > limits_.header_bytes) return to_error(wire_error::error::header_limit);
   return false;
 }
@@ -96,7 +96,7 @@ async::Task<Result<>> MessageReader<isRequest>::read_head() {
     auto& head = parser_.head;
     auto right = check_framing(head.headers, parser_.version, parser_.chunked());
     if (right) right = check_host(head.headers, parser_.version);
-    const auto taken = take_target(head);  // also where it is refused: errors are told by the path
+    const auto taken = take_target(head);  // even for invalid heads: errors have the style of the path
     if (right) right = taken;
     if (!right) co_return fail_with(right.error());
   }

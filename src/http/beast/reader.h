@@ -19,13 +19,13 @@ namespace corral::http {
 struct ReadLimits {
   std::uint32_t header_bytes = 64 * 1024;
   std::uint64_t body_bytes = ~0ull;
-  std::uint64_t form_bytes = 0;     // of a request that is a form with files; 0: as every other body
-  MinRate first_byte = kNoMinRate;  // of the head
+  std::uint64_t form_bytes = 0;     // of a form with files; 0: like other bodies
+  MinRate first_byte = kNoMinRate;  // until the first byte of the head
   MinRate head = kNoMinRate;        // from its first byte on
   MinRate body = kNoMinRate;
 };
 
-// The library's parser, writing into our own values.
+// The library's parser, which writes into our own values.
 template <bool isRequest>
 class Parser final : public boost::beast::http::basic_parser<isRequest> {
  public:
@@ -57,14 +57,14 @@ class Parser final : public boost::beast::http::basic_parser<isRequest> {
     }
   }
   void on_field_impl(boost::beast::http::field, string_view name, string_view value, error_code& error) override {
-    if (this->is_header_done()) return;  // behind the last chunk: nobody asks for those
+    if (this->is_header_done()) return;  // trailers after the last chunk are dropped
     if (head.headers.size() == kMaxFields) {
       error = boost::beast::http::error::header_limit;
       return;
     }
     head.headers.add(name, value);
     if constexpr (isRequest) {
-      // Before the end of the head, where the length is looked at.
+      // Set before the end of the head, where the parser checks the length.
       if (form_limit != 0 && same_name(name, "Content-Type") && is_form(value)) this->body_limit(form_limit);
     }
   }
@@ -87,14 +87,14 @@ class MessageReader {
  public:
   MessageReader(BufferedSocket& wire, const ReadLimits& limits);
 
-  // Reads up to the end of the head. A request's head also follows the rules of request_rules.h then.
+  // Reads up to the end of the head. A request's head is also checked by request_rules.h.
   async::Task<Result<>> read_head();
   // The next piece of the body; empty at its end. Valid until the next call. After an error only the same error.
   async::Task<Result<std::string_view>> read_piece();
-  // As read_piece(), from what is buffered already; empty when nothing is.
+  // Like read_piece(), from buffered bytes; empty: none.
   std::string_view ready_piece();
 
-  // Of one that couldn't be read: what came before the fault.
+  // After an error: the fields before the fault.
   typename Parser<isRequest>::Head& head() { return parser_.head; }
   bool started() const { return parser_.got_some() || !wire_.unread().empty(); }
   bool done() const { return parser_.is_done(); }
@@ -103,13 +103,13 @@ class MessageReader {
   // Of a request: 10 or 11.
   int version() const { return parser_.version; }
   std::optional<std::uint64_t> content_length() const;
-  // The answer to a HEAD request, or a status without a body.
+  // For the answer to a HEAD request, or a status without a body.
   void expect_no_body() { parser_.skip(true); }
 
  private:
-  // Parses what is buffered of the head. True when that is all of it.
+  // Parses the buffered bytes of the head. True: the head is complete.
   Result<bool> advance_head();
-  // Parses what is buffered. True when there is a piece or the message is over, false when more bytes are needed.
+  // Parses the buffered bytes. True: there is a piece, or the message has ended. False: more bytes are needed.
   Result<bool> advance();
   std::unexpected<Error> to_error(boost::beast::error_code error) const;
   Error too_slow(std::string_view part, const MinRate& rule) const;
@@ -119,7 +119,7 @@ class MessageReader {
   const ReadLimits limits_;
   Parser<isRequest> parser_;
   std::uint64_t head_bytes_ = 0;
-  bool in_body_ = false;  // the body's pace counts
+  bool in_body_ = false;  // the minimum rate of bodies applies
   std::optional<Error> failure_;
 };
 

@@ -27,7 +27,7 @@ constexpr auto kSweepInterval = std::chrono::milliseconds(250);
 
 struct Peer {
   std::string name;
-  std::optional<PeerAddress> address;  // none: on this machine, by a socket file
+  std::optional<PeerAddress> address;  // nothing: a client of this machine, by a socket file
 };
 
 PeerAddress network_of(const asio::ip::address& address) {
@@ -51,7 +51,7 @@ Peer peer_of(const Socket& socket) {
   return {tcp.address().to_string(), network_of(tcp.address())};
 }
 
-// Told without reading what was asked, in one go.
+// Sends the error without reading the request, in one call.
 void turn_away(Socket& socket, std::string_view why) {
   const auto body = fmt::format(
       R"({{"error":{{"message":"{}","type":"unavailable_error","code":"too_many_connections","param":null}}}})", why);
@@ -95,7 +95,7 @@ struct LoopConnections {
   DisconnectWatcher hang_ups;
   async::TaskGroup tasks;
   async::Event none;
-  bool listening = false;  // for hang-ups
+  bool listening = false;  // the DisconnectWatcher runs
   bool sweeping = false;
 };
 
@@ -154,10 +154,10 @@ async::Task<void> Server::Impl::accept(Acceptor& acceptor) {
   while (true) {
     auto& home = next();
     auto [error, socket] = co_await acceptor.async_accept(home.loop.context(), async::as_value);
-    // Closed while this task slept: there was no operation to abort then.
+    // Closed while this task slept, when there was no operation to abort.
     if (error == asio::error::operation_aborted || !acceptor.is_open()) co_return;
     if (error) {
-      // Out of descriptors, most likely: waiting lets others finish; a tight loop would not.
+      // Probably out of descriptors: waiting lets other requests finish; a tight loop would not.
       log::warning("http", "accept: {}", error.message());
       co_await timers.sleep_for(std::chrono::milliseconds(100));
       continue;
@@ -185,7 +185,7 @@ void Server::Impl::adopt(Socket socket, Peer peer, LoopConnections& home) {
                                   options.max_connections_per_address));
     return;
   }
-  socket.set_option(asio::ip::tcp::no_delay(true), ignored);  // fails on Unix sockets, which need it not
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);  // fails on Unix sockets, which don't need it
   auto connection = std::make_shared<Connection>(std::move(socket), std::move(peer.name), handler, options, bodies);
   const auto number = ++home.last_number;
   home.open.emplace(number, connection);
@@ -202,12 +202,12 @@ void Server::Impl::adopt(Socket socket, Peer peer, LoopConnections& home) {
   if (!std::exchange(home.sweeping, true)) home.tasks.spawn("sweep", sweep(home));
 }
 
-// Tells connections that time passes while there are any: one timer per loop instead of one per operation.
+// Reports passed time to the connections of a loop: one timer per loop instead of one per operation.
 async::Task<void> Server::Impl::sweep(LoopConnections& home) {
   while (!home.open.empty()) {
     const auto before = timers.now();
     co_await timers.sleep_for(kSweepInterval);
-    // When the loop itself was held up, that isn't the peers' fault.
+    // A delay of the loop itself must not count against peers.
     const auto passed = std::min<MonoClock::duration>(timers.now() - before, 2 * kSweepInterval);
     for (const auto& [number, connection] : home.open) connection->tick(passed);
   }
@@ -220,7 +220,7 @@ Server::Server(async::LoopPool& pool, Handler& handler, ServerOptions options)
 Server::~Server() = default;
 
 void Server::adopt(UniqueFd descriptor, std::string peer) {
-  // Who comes too late finds nobody.
+  // After the server's end the socket is closed.
   impl_->pool.home().post(
       [weak = std::weak_ptr(impl_), descriptor = std::move(descriptor), peer = std::move(peer)]() mutable {
         const auto impl = weak.lock();

@@ -1,5 +1,5 @@
-// What all connections of a server share: the bytes of large bodies, and how many connections an address has. Safe on
-// every thread.
+// Limits that all connections of a server share: the bytes of large bodies, and the number of connections per address.
+// Safe on every thread.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace corral::http {
 
 class BodyBudget {
  public:
-  // `limit` 0: none.
+  // `limit` 0: no limit.
   explicit BodyBudget(std::uint64_t limit) : limit_(limit == 0 ? ~0ull : limit) {}
 
   std::uint64_t limit() const { return limit_; }
@@ -34,14 +34,14 @@ class BodyBudget {
   std::atomic<std::uint64_t> used_ = 0;
 };
 
-// An IPv4 address, or the network part of one of IPv6: who has one of those has 2^64 addresses.
+// An IPv4 address, or the network part of an IPv6 address, because such a network has 2^64 addresses for one owner.
 using PeerAddress = std::uint64_t;
 
 class AddressCount {
  public:
   explicit AddressCount(std::size_t limit) : limit_(limit) {}
 
-  // False when that address has all that it may have; 0 is no limit. To be left again if true.
+  // False: the address has reached its limit; 0 is no limit. If true, call leave() later.
   bool enter(PeerAddress address) {
     if (limit_ == 0) return true;
     const std::scoped_lock lock(mutex_);

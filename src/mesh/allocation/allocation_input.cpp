@@ -63,41 +63,41 @@ class Reader {
   void add(const KnownNode& known) {
     const bool gone = !is_routable(known.reach);
     const bool just_gone = gone && now_ - known.since < kJustGone && !std::ranges::binary_search(lost_, known.id);
-    if (known.said && gone && !just_gone && !known.said->name.empty())
-      situation_.away.emplace(known.id, known.said->name);
-    if (!known.said || (gone && !just_gone)) return;
+    if (known.node_state && gone && !just_gone && !known.node_state->name.empty())
+      situation_.away.emplace(known.id, known.node_state->name);
+    if (!known.node_state || (gone && !just_gone)) return;
     known_.push_back(&known);
-    const auto& said = *known.said;
+    const auto& node_state = *known.node_state;
     node_places_.emplace(known.id, situation_.nodes.size());
     auto& node = situation_.nodes.emplace_back();
     node.id = known.id;
-    node.name = said.name.empty() ? short_text(known.id) : said.name;
-    node.role = said.role;
+    node.name = node_state.name.empty() ? short_text(known.id) : node_state.name;
+    node.role = node_state.role;
     node.just_gone = just_gone;
-    node.recalled = said.recalled;
+    node.recalled = node_state.recalled;
     // The own node, too, counts with the memory that it lends.
     auto as_others_see = known;
     as_others_see.reach = Reach::linked;
     node.gpu = room_on(as_others_see, Device::gpu);
     node.cpu = room_on(as_others_see, Device::cpu);
-    node.disk_free = said.disk_free;
-    node.takes_copies = said.takes_copies;
-    node.works = said.works;
-    node.engine = said.engine;
-    node.weight_speeds = said.weight_speeds;
-    node.told = said.order;
+    node.disk_free = node_state.disk_free;
+    node.takes_copies = node_state.takes_copies;
+    node.works = node_state.works;
+    node.engine = node_state.engine;
+    node.weight_speeds = node_state.weight_speeds;
+    node.told = node_state.order;
     if (node.told && node.told->model) node.told->model = hashed_(*node.told->model);
-    for (const auto& content : said.declined) node.declines.push_back(hashed_(content));
-    for (const auto& content : said.unloads) node.gives_back.push_back(hashed_(content));
-    for (const auto& wanted : said.wants) wishes_.insert(wanted.name);
+    for (const auto& content : node_state.declined) node.declines.push_back(hashed_(content));
+    for (const auto& content : node_state.unloads) node.gives_back.push_back(hashed_(content));
+    for (const auto& wanted : node_state.wants) wishes_.insert(wanted.name);
     // A catalog has no copies at unreachable nodes.
     if (!is_routable(known.reach)) {
-      for (const auto& model : said.models) {
-        const auto served = std::ranges::find(said.serving, model.name, &ServedModel::name);
-        put(node, content_key(model), served == said.serving.end() ? nullptr : &*served);
+      for (const auto& model : node_state.models) {
+        const auto served = std::ranges::find(node_state.serving, model.name, &ServedModel::name);
+        put(node, content_key(model), served == node_state.serving.end() ? nullptr : &*served);
       }
     }
-    for (const auto& link : said.links)
+    for (const auto& link : node_state.links)
       links_.push_back({known.id, link.to, link.round_trip_us, link.bytes_per_second});
   }
 
@@ -105,9 +105,9 @@ class Reader {
     model_places_.emplace(known.content, situation_.models.size());
     auto& model = situation_.models.emplace_back();
     model.content = known.content;
-    std::vector<const ModelOnDisk*> said;
-    for (const auto& copy : known.copies) said.push_back(copy.model);
-    const auto facts = believed(said);
+    std::vector<const ModelOnDisk*> node_state;
+    for (const auto& copy : known.copies) node_state.push_back(copy.model);
+    const auto facts = believed(node_state);
     model.bytes = facts.bytes;
     model.need = facts.need;
     model.shape = facts.shape;
@@ -162,7 +162,7 @@ class Reader {
   // The host's report decides, and includes the model in the host's own memory. A waiting group holds no memory: its
   // model is planned as any other one.
   void add_groups(const KnownNode& host) {
-    for (const auto& group : host.said->groups) {
+    for (const auto& group : host.node_state->groups) {
       const auto model = hashed_(group.model);
       if (group.stage == GroupStage::waiting) {
         // The host may also report the model as loading, because requests wait for it there.
@@ -190,7 +190,7 @@ class Reader {
   // A report about another node's memory needs that node's own report.
   bool is_agreed(const NodeId& host, const ContentKey& model, const NodeId& node) {
     if (node == host) return true;
-    const auto& shares = catalog_.node(node)->said->shares;
+    const auto& shares = catalog_.node(node)->node_state->shares;
     return std::ranges::any_of(shares,
                                [&](const auto& one) { return one.host == host && hashed_(one.model) == model; });
   }
@@ -198,7 +198,7 @@ class Reader {
   // A share whose host no longer reports it is being released.
   void add_leftovers(const KnownNode& node) {
     auto& holds = situation_.nodes[node_places_.at(node.id)].holds;
-    for (const auto& share : node.said->shares) {
+    for (const auto& share : node.node_state->shares) {
       const auto model = hashed_(share.model);
       if (std::ranges::find(holds, model, &HeldModel::model) != holds.end()) continue;
       holds.push_back(
@@ -212,13 +212,13 @@ class Reader {
   }
 
   void add_marks(const KnownNode& node) {
-    for (const auto& content : node.said->resting) {
+    for (const auto& content : node.node_state->resting) {
       if (auto* model = find_model(content)) model->resting = true;
     }
-    for (const auto& content : node.said->unloads) {
+    for (const auto& content : node.node_state->unloads) {
       if (auto* model = find_model(content)) model->unload_told = true;
     }
-    for (const auto& copy : node.said->copying) {
+    for (const auto& copy : node.node_state->copying) {
       auto* model = copy.by_allocation ? find_model({copy.content, false}) : nullptr;
       if (model != nullptr) model->copying.push_back(node.id);
     }
@@ -228,8 +228,8 @@ class Reader {
   void add_split_orders() {
     std::map<ContentKey, std::vector<GivenSplit>> given;
     for (const auto& node : catalog_.nodes()) {
-      if (!node.said) continue;
-      for (const auto& order : node.said->split_orders) given[hashed_(order.model)].push_back({node.id, order});
+      if (!node.node_state) continue;
+      for (const auto& order : node.node_state->split_orders) given[hashed_(order.model)].push_back({node.id, order});
     }
     for (auto& [content, orders] : given) {
       auto* model = find_model(content);
@@ -253,9 +253,9 @@ class Reader {
 
   void add_demand() {
     for (const auto& node : catalog_.nodes()) {
-      if (!node.said || !node_places_.contains(node.id)) continue;
-      for (const auto& demand : node.said->demand) {
-        if (auto* model = meant_by(*node.said, demand.name)) model->per_hour += demand.per_hour;
+      if (!node.node_state || !node_places_.contains(node.id)) continue;
+      for (const auto& demand : node.node_state->demand) {
+        if (auto* model = meant_by(*node.node_state, demand.name)) model->per_hour += demand.per_hour;
       }
     }
   }

@@ -24,8 +24,8 @@ class SituationTest : public CatalogFixture {
 };
 
 TEST_F(SituationTest, MemoryIsWhatIsLentAlsoOfThisNode) {
-  add(1, Reach::own).said.memory = {{"cpu", false, 64 * kGB, 32 * kGB, 4 * kGB, 40 * kGB},
-                                    {"cuda0", true, 24 * kGB, 24 * kGB, 0, 20 * kGB}};
+  add(1, Reach::own).node_state.memory = {{"cpu", false, 64 * kGB, 32 * kGB, 4 * kGB, 40 * kGB},
+                                          {"cuda0", true, 24 * kGB, 24 * kGB, 0, 20 * kGB}};
   EXPECT_EQ(at(1).cpu.most, 40 * kGB);
   EXPECT_EQ(at(1).cpu.idle, 36 * kGB);
   EXPECT_EQ(at(1).gpu.most, 20 * kGB);
@@ -105,7 +105,7 @@ TEST_F(SituationTest, ANodeGoesByItsOwnSettings) {
   EXPECT_EQ(hosted->layer_bytes, kGB / 10);
   EXPECT_EQ(split_model_of(model).context, 5000u);
   // Of other files it knows nothing.
-  nodes[2].said.models.front().bytes = 7 * kGB;
+  nodes[2].node_state.models.front().bytes = 7 * kGB;
   EXPECT_TRUE(at(2).own.empty());
 }
 
@@ -126,15 +126,15 @@ TEST_F(SituationTest, DemandIsSummedOverEntriesAndMeansTheirOwnModels) {
   auto& other = add(2, Reach::linked);
   disk(one, "m", "x");
   disk(other, "m", "y");
-  add(3, Reach::linked).said.demand = {{"m", 100}, {"m@" + hash8({sha256({"y"}), false}), 7}};
-  one.said.demand = {{"m", 3}};
-  other.said.demand = {{"m", 4}};
+  add(3, Reach::linked).node_state.demand = {{"m", 100}, {"m@" + hash8({sha256({"y"}), false}), 7}};
+  one.node_state.demand = {{"m", 3}};
+  other.node_state.demand = {{"m", 4}};
   EXPECT_DOUBLE_EQ(of("x").per_hour, 3);
   EXPECT_DOUBLE_EQ(of("y").per_hour, 11);  // what somebody else calls m could be either
 }
 
 TEST_F(SituationTest, WishesCountForFilesAndForWhatNobodyHas) {
-  add(1, Reach::own).said.wants = {{"m", "org/m"}, {"nowhere", "org/repo"}};
+  add(1, Reach::own).node_state.wants = {{"m", "org/m"}, {"nowhere", "org/repo"}};
   disk(add(2, Reach::linked), "m", "x");
   EXPECT_TRUE(of("x").wished);
   const auto& wish = *std::ranges::find(seen.models, "nowhere", &AllocationModel::name);
@@ -147,7 +147,7 @@ TEST_F(SituationTest, AGroupIsHeldByAllItsNodes) {
   serve(nodes[1], "m").lent = true;
   add(2, Reach::linked);
   const ContentKey model{sha256({"x"}), false};
-  auto& group = nodes[1].said.groups.emplace_back();
+  auto& group = nodes[1].node_state.groups.emplace_back();
   group.model = model;
   group.shares = {{id(2), 8, 3 * kGB}, {id(9), 8, kGB}, {id(1), 8, 4 * kGB}};
   group.idle_ms = 70;
@@ -155,7 +155,7 @@ TEST_F(SituationTest, AGroupIsHeldByAllItsNodes) {
   EXPECT_TRUE(at(2).holds.empty());
   group.stage = GroupStage::claiming;
   EXPECT_TRUE(at(2).holds.empty());  // that is for the node itself to say
-  nodes[2].said.shares = {{id(1), model, 3 * kGB, false}};
+  nodes[2].node_state.shares = {{id(1), model, 3 * kGB, false}};
   for (const unsigned number : {1U, 2U}) {
     const auto& holds = at(number).holds;
     ASSERT_EQ(holds.size(), 1u);
@@ -170,7 +170,7 @@ TEST_F(SituationTest, AGroupIsHeldByAllItsNodes) {
 
 TEST_F(SituationTest, WhatAHostLeftBehindIsOnItsWayOut) {
   disk(add(1, Reach::own), "m", "x");
-  add(2, Reach::linked).said.shares = {{id(1), {sha256({"x"}), false}, 3 * kGB, true}};
+  add(2, Reach::linked).node_state.shares = {{id(1), {sha256({"x"}), false}, 3 * kGB, true}};
   ASSERT_EQ(at(2).holds.size(), 1u);
   EXPECT_TRUE(seen.nodes.back().holds.size() + seen.nodes.front().holds.size() == 1);
   EXPECT_TRUE(at(2).holds.front().draining);
@@ -210,7 +210,7 @@ TEST_F(SituationTest, SpeedsAreThoseOfTheMostAlikeWeights) {
   auto& model = disk(node, "experts", "experts", 18);
   model.quantisation = "Q8_0";
   model.tokens_per_second = 100;  // of which each token reads a tenth
-  node.said.weight_speeds = {{"q8_0", 8 * kGB}, {"q4_K", 6 * kGB}, {"q4_0", 5 * kGB}, {"f16", 9 * kGB}};
+  node.node_state.weight_speeds = {{"q8_0", 8 * kGB}, {"q4_K", 6 * kGB}, {"q4_0", 5 * kGB}, {"f16", 9 * kGB}};
   const auto speed = [&](const std::string& quantisation) {
     AllocationModel model;
     model.quantisation = quantisation;
@@ -221,13 +221,13 @@ TEST_F(SituationTest, SpeedsAreThoseOfTheMostAlikeWeights) {
   EXPECT_EQ(speed("Q4_K_S"), 6 * kGB);
   EXPECT_EQ(speed("BF16"), 9 * kGB);
   EXPECT_EQ(speed(""), 9 * kGB);
-  node.said.weight_speeds.clear();
+  node.node_state.weight_speeds.clear();
   EXPECT_EQ(speed("Q8_0"), 0u) << "nobody has measured it";
 }
 
 TEST_F(SituationTest, LinksAreWhatWasMeasured) {
   auto& node = add(1, Reach::own);
-  node.said.links = {{id(2), 300, 117'000'000}};
+  node.node_state.links = {{id(2), 300, 117'000'000}};
   add(2, Reach::linked);
   seen = situation();
   EXPECT_EQ(seen.links.find(id(2), id(1))->round_trip_us, 300u);
@@ -237,12 +237,12 @@ TEST_F(SituationTest, WhatNodesWereToldIsTakenOver) {
   auto& one = add(1, Reach::own);
   disk(one, "m", "x");
   const ContentKey model{sha256({"x"}), false};
-  one.said.recalled = true;
-  one.said.order = NodeOrder{model};
-  one.said.resting = one.said.unloads = one.said.declined = {model};
-  one.said.split_orders = {{model, {id(3)}}};
-  add(2, Reach::linked).said.split_orders = {{model, {id(4)}}};
-  nodes[2].said.copying = {{sha256({"x"}), 1, 2, 3, true}, {sha256({"y"}), 1, 2, 3, true}};
+  one.node_state.recalled = true;
+  one.node_state.order = NodeOrder{model};
+  one.node_state.resting = one.node_state.unloads = one.node_state.declined = {model};
+  one.node_state.split_orders = {{model, {id(3)}}};
+  add(2, Reach::linked).node_state.split_orders = {{model, {id(4)}}};
+  nodes[2].node_state.copying = {{sha256({"x"}), 1, 2, 3, true}, {sha256({"y"}), 1, 2, 3, true}};
   EXPECT_TRUE(at(1).recalled);
   EXPECT_EQ(at(1).told->model, model);
   EXPECT_EQ(at(1).declines, std::vector{model});
@@ -259,17 +259,17 @@ TEST_F(SituationTest, AnOlderOrderReplacesNoNewerOne) {
   add(2, Reach::linked);
   const ContentKey model{sha256({"x"}), false};
   for (const auto& [older, newer] : {std::pair(1u, 2u), std::pair(2u, 1u)}) {
-    nodes[older].said.split_orders = {{model, {id(3)}, 4}};
-    nodes[newer].said.split_orders = {{model, {id(4)}, 5}};
+    nodes[older].node_state.split_orders = {{model, {id(3)}, 4}};
+    nodes[newer].node_state.split_orders = {{model, {id(4)}, 5}};
     EXPECT_EQ(of("x").split_host, id(newer));
     EXPECT_EQ(of("x").split_over, std::vector{id(4)});
   }
   // Nor when who has the newer one is away for a while.
-  nodes[1].said.split_orders.front().stamp = 4;
-  nodes[2].said.split_orders.front().stamp = 5;
+  nodes[1].node_state.split_orders.front().stamp = 4;
+  nodes[2].node_state.split_orders.front().stamp = 5;
   nodes[2].reach = Reach::away;
   EXPECT_FALSE(of("x").split_host);
-  nodes[2].said.split_orders.front().stamp = kNodeStateLimits.number;
+  nodes[2].node_state.split_orders.front().stamp = kNodeStateLimits.number;
   EXPECT_EQ(of("x").split_host, id(1));
 }
 
@@ -283,11 +283,11 @@ TEST_F(SituationTest, WhatIsHashedLaterStaysTheSameModel) {
   ASSERT_TRUE(before.pending);
   GroupReport group{.model = before, .stage = GroupStage::standing, .running = true, .by_hand = true};
   group.shares = {{id(2), 4, kGB}, {id(1), 4, kGB}};
-  one.said.groups = {group};
-  one.said.split_orders = {{before, {id(1), id(2)}}};
+  one.node_state.groups = {group};
+  one.node_state.split_orders = {{before, {id(1), id(2)}}};
   auto& two = add(2, Reach::linked);
-  two.said.shares = {{id(1), before, kGB, false}};
-  two.said.declined = {before};
+  two.node_state.shares = {{id(1), before, kGB, false}};
+  two.node_state.declined = {before};
   const ContentKey now{sha256({"x"}), false};
   for (const unsigned number : {1u, 2u}) {
     ASSERT_EQ(at(number).holds.size(), 1u);

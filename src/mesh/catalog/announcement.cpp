@@ -87,10 +87,11 @@ bool is_genuine(const MeshId& mesh, const Head& head) {
 Result<Announcement> make_announcement(Head head, std::vector<Page> pages) {
   std::vector<std::string_view> texts;
   for (const auto& page : pages) texts.push_back(*page);
-  auto said = decode_pages(texts);
-  if (!said) return std::unexpected(said.error());
+  auto node_state = decode_pages(texts);
+  if (!node_state) return std::unexpected(node_state.error());
   const auto stamp = head.stamp();
-  return Announcement{std::move(head), stamp, std::move(pages), std::make_shared<const NodeState>(std::move(*said))};
+  return Announcement{std::move(head), stamp, std::move(pages),
+                      std::make_shared<const NodeState>(std::move(*node_state))};
 }
 
 }  // namespace corral::mesh

@@ -125,8 +125,8 @@ Catalog::Found Catalog::find(std::string_view name) const {
   }
   for (const auto& content : contents) {
     const auto* model = model_of(content);
-    const auto said = std::ranges::find(meanings, content, [](const auto* meaning) { return meaning->content; });
-    found.choices.push_back(model ? model->name : (*said)->spelling + "@" + hash8(content));
+    const auto node_state = std::ranges::find(meanings, content, [](const auto* meaning) { return meaning->content; });
+    found.choices.push_back(model ? model->name : (*node_state)->spelling + "@" + hash8(content));
   }
   std::ranges::sort(found.choices);
   return found;
@@ -143,13 +143,13 @@ std::uint64_t memory_need(const ModelOnDisk& model) { return std::max(model.pred
 
 MemoryHeadroom headroom_for(const KnownNode& node, const ModelOnDisk& model) {
   MemoryHeadroom room;
-  if (!node.said) return room;
+  if (!node.node_state) return room;
   const bool own = node.reach == Reach::own;
-  if (node.said->role == Role::client && !own) return room;
+  if (node.node_state->role == Role::client && !own) return room;
   const bool wants_gpu = has(model.device, Device::gpu);
   const bool matched =
-      std::ranges::any_of(node.said->memory, [&](const auto& memory) { return memory.gpu == wants_gpu; });
-  for (const auto& memory : node.said->memory) {
+      std::ranges::any_of(node.node_state->memory, [&](const auto& memory) { return memory.gpu == wants_gpu; });
+  for (const auto& memory : node.node_state->memory) {
     if (matched && memory.gpu != wants_gpu) continue;
     const auto most = own ? memory.total : std::min(memory.lent, memory.total);
     room.now += std::min(memory.free, most);

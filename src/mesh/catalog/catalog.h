@@ -29,7 +29,7 @@ struct KnownNode {
   NodeId id;
   Reach reach = Reach::away;
   std::optional<Millis> round_trip;
-  std::shared_ptr<const NodeState> said;  // its newest state of this epoch; nullptr: none yet
+  std::shared_ptr<const NodeState> node_state;  // its newest state of this epoch; nullptr: none yet
   // Its last state of an earlier epoch, until it announces its models in this one. Only the names of the models are
   // used.
   std::shared_ptr<const NodeState> before = {};

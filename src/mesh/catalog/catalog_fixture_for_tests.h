@@ -22,7 +22,7 @@ class CatalogFixture : public testing::Test {
   struct Node {
     NodeId id;
     Reach reach = Reach::linked;
-    NodeState said;
+    NodeState node_state;
     Millis round_trip{1};
   };
   static NodeId id(unsigned number) { return test_key(number).id(); }
@@ -32,13 +32,13 @@ class CatalogFixture : public testing::Test {
     auto& node = nodes[number];
     node.id = id(number);
     node.reach = reach;
-    node.said.name = "n" + std::to_string(number);
-    node.said.memory = {{"cpu", false, memory * kGB, memory * kGB, 0, memory * kGB}};
-    node.said.disk_free = 100 * kGB;
+    node.node_state.name = "n" + std::to_string(number);
+    node.node_state.memory = {{"cpu", false, memory * kGB, memory * kGB, 0, memory * kGB}};
+    node.node_state.disk_free = 100 * kGB;
     return node;
   }
   static ModelOnDisk& disk(Node& node, const std::string& name, const std::string& content = {}, std::uint64_t gb = 4) {
-    auto& model = node.said.models.emplace_back();
+    auto& model = node.node_state.models.emplace_back();
     model.name = name;
     model.bytes = gb * kGB;
     model.may_copy = true;
@@ -46,7 +46,7 @@ class CatalogFixture : public testing::Test {
     return model;
   }
   static ServedModel& serve(Node& node, const std::string& name, ServingState state = ServingState::ready) {
-    auto& served = node.said.serving.emplace_back();
+    auto& served = node.node_state.serving.emplace_back();
     served.name = name;
     served.state = state;
     served.slots = 2;
@@ -55,7 +55,7 @@ class CatalogFixture : public testing::Test {
   std::vector<KnownNode> known() const {
     std::vector<KnownNode> list;
     for (const auto& [number, node] : nodes)
-      list.push_back({node.id, node.reach, node.round_trip, std::make_shared<const NodeState>(node.said)});
+      list.push_back({node.id, node.reach, node.round_trip, std::make_shared<const NodeState>(node.node_state)});
     return list;
   }
   std::shared_ptr<const Catalog> catalog() const { return make_catalog(known()); }

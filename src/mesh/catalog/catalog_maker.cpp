@@ -14,7 +14,7 @@ constexpr std::size_t kMaxSpellings = 8;
 
 std::uint64_t total_memory(const KnownNode& node) {
   std::uint64_t sum = 0;
-  for (const auto& memory : node.said->memory) sum += memory.total;
+  for (const auto& memory : node.node_state->memory) sum += memory.total;
   return sum;
 }
 
@@ -45,7 +45,7 @@ std::shared_ptr<const Catalog> CatalogMaker::make() {
 void CatalogMaker::collect() {
   for (const auto& node : catalog_->nodes_) {
     const bool now = !node.before;
-    const auto* words = now ? node.said.get() : node.before.get();
+    const auto* words = now ? node.node_state.get() : node.before.get();
     if (!words) continue;
     std::map<std::string, std::size_t> spellings;
     for (const auto& model : words->models) {
@@ -71,7 +71,7 @@ void CatalogMaker::join_pending() {
 }
 
 void CatalogMaker::note_meanings() {
-  std::set<std::pair<NodeId, std::string_view>> said;  // an alias means one model of a node
+  std::set<std::pair<NodeId, std::string_view>> node_state;  // an alias means one model of a node
   std::map<std::pair<NodeId, std::string>, std::size_t> spellings;
   for (const auto& claim : claims_) {
     const bool here = claim.node->reach == Reach::own;
@@ -82,7 +82,7 @@ void CatalogMaker::note_meanings() {
     };
     note(claim.model->name, false);
     for (const auto& alias : claim.model->aliases) {
-      if (said.emplace(claim.node->id, alias).second) note(alias, true);
+      if (node_state.emplace(claim.node->id, alias).second) note(alias, true);
     }
   }
 }
@@ -145,8 +145,8 @@ ModelStatus CatalogMaker::status_of(const MeshModel& model) const {
     if (memory_need(*copy.model) <= headroom_for(*copy.node, *copy.model).most) return ModelStatus::unloaded;
   }
   for (const auto& node : catalog_->nodes_) {
-    const bool takes = given && is_routable(node.reach) && node.said && node.said->takes_copies;
-    if (takes && disk_for_copies(node.said->disk_free) >= model.bytes &&
+    const bool takes = given && is_routable(node.reach) && node.node_state && node.node_state->takes_copies;
+    if (takes && disk_for_copies(node.node_state->disk_free) >= model.bytes &&
         memory_need(*model.facts) <= headroom_for(node, *model.facts).most)
       return ModelStatus::unloaded;
   }
@@ -157,8 +157,8 @@ ModelStatus CatalogMaker::status_of(const MeshModel& model) const {
 void CatalogMaker::make_wanted() {
   std::map<std::pair<std::string, std::string>, std::vector<NodeId>> wishes;
   for (const auto& node : catalog_->nodes_) {
-    if (!node.said || !is_routable(node.reach)) continue;
-    for (const auto& wanted : node.said->wants) wishes[{wanted.name, wanted.source}].push_back(node.id);
+    if (!node.node_state || !is_routable(node.reach)) continue;
+    for (const auto& wanted : node.node_state->wants) wishes[{wanted.name, wanted.source}].push_back(node.id);
   }
   std::set<ContentKey> there;
   for (const auto& model : catalog_->models_) there.insert(model.content);

@@ -67,7 +67,7 @@ TEST_F(CatalogTest, OfNamesThatDifferInCaseOnlyAFewOfEachNodeCount) {
   nodes.erase(1);
   disk(add(3, Reach::linked), spelt(1000), "another");
   auto list = known();
-  std::swap(list.front().before, list.front().said);
+  std::swap(list.front().before, list.front().node_state);
   EXPECT_EQ(make_catalog(list)->find(spelt(1023)).choices.size(), 8u + 1u);
 }
 
@@ -116,8 +116,8 @@ TEST_F(CatalogTest, OfWhatANodeSaidBeforeNamesAloneCount) {
   serve(nodes[1], "m");
   disk(add(2, Reach::linked), "m", "two");
   auto list = known();
-  list[1].before = list[1].said;
-  list[1].said.reset();
+  list[1].before = list[1].node_state;
+  list[1].node_state.reset();
   const auto made = make_catalog(list);
   EXPECT_FALSE(made->find("m").model);  // it goes on to mean two contents
   EXPECT_EQ(made->find("m").choices.size(), 2u);
@@ -134,16 +134,16 @@ TEST_F(CatalogTest, WithoutAHashNameAndSizeTell) {
   disk(add(3, Reach::linked), "m");
   EXPECT_THAT(nodes_with(catalog()->models().front()), UnorderedElementsAre(id(2), id(3)));
   // Of another size it is another content.
-  nodes[3].said.models.front().bytes += 1;
+  nodes[3].node_state.models.front().bytes += 1;
   EXPECT_EQ(catalog()->models().size(), 2u);
   EXPECT_EQ(catalog()->find("m").choices.size(), 2u);
   // Of two that it could be it is neither.
-  nodes[3].said.models.front().bytes -= 1;
+  nodes[3].node_state.models.front().bytes -= 1;
   disk(add(4, Reach::linked), "m", "y");
   EXPECT_EQ(catalog()->find("m").choices.size(), 3u);
   // Nobody knows any hash yet.
   nodes.erase(4);
-  nodes[2].said.models.front().hash.reset();
+  nodes[2].node_state.models.front().hash.reset();
   EXPECT_THAT(names(*catalog()), ElementsAre("m"));
 }
 
@@ -182,7 +182,7 @@ TEST_F(CatalogTest, StatusSaysWhatCanBeDone) {
   disk(other, "loading", "l");
   serve(other, "loading", ServingState::loading);
   disk(other, "large", "b", 12);
-  other.said.wants = {{"wish", "org/wish:Q4_0"}, {"ready", "org/ready"}};
+  other.node_state.wants = {{"wish", "org/wish:Q4_0"}, {"ready", "org/ready"}};
   const auto status = [&](const char* name) { return catalog()->find(name).model->status; };
   EXPECT_EQ(status("here"), ModelStatus::unloaded);
   EXPECT_EQ(status("ready"), ModelStatus::ready);
@@ -192,13 +192,13 @@ TEST_F(CatalogTest, StatusSaysWhatCanBeDone) {
   EXPECT_EQ(catalog()->find("wish").model->source, "org/wish:Q4_0");
   EXPECT_EQ(catalog()->models().size(), 5u);
   // A node with the memory that takes copies is capacity.
-  add(3, Reach::linked, 64).said.takes_copies = true;
+  add(3, Reach::linked, 64).node_state.takes_copies = true;
   EXPECT_EQ(status("large"), ModelStatus::unloaded);
-  nodes[3].said.disk_free = 12 * kGB;  // half of it may go for a copy
+  nodes[3].node_state.disk_free = 12 * kGB;  // half of it may go for a copy
   EXPECT_EQ(status("large"), ModelStatus::needs_capacity);
-  nodes[3].said.disk_free = 24 * kGB;
+  nodes[3].node_state.disk_free = 24 * kGB;
   EXPECT_EQ(status("large"), ModelStatus::unloaded);
-  nodes[3].said.role = Role::client;
+  nodes[3].node_state.role = Role::client;
   EXPECT_EQ(status("large"), ModelStatus::needs_capacity);
 }
 
@@ -209,10 +209,10 @@ TEST_F(CatalogTest, TheHostHasTheMostMemory) {
     serve(nodes[number], "m");
   }
   EXPECT_EQ(catalog()->models().front().host, id(3));
-  nodes[3].said.serving.front().state = ServingState::draining;
+  nodes[3].node_state.serving.front().state = ServingState::draining;
   EXPECT_EQ(catalog()->models().front().host, id(2));
-  nodes[3].said.serving.front().state = ServingState::ready;
-  nodes[2].said.memory = nodes[3].said.memory;
+  nodes[3].node_state.serving.front().state = ServingState::ready;
+  nodes[2].node_state.memory = nodes[3].node_state.memory;
   EXPECT_EQ(catalog()->models().front().host, std::max(id(2), id(3)));
 }
 
@@ -238,13 +238,14 @@ TEST_F(CatalogTest, IsTheSameForAnyOrderOfItsInput) {
       auto& node = add(number, number == 1 ? Reach::own : static_cast<Reach>(1 + roll(3)), 2 + roll(16));
       for (unsigned i = 0; i < roll(5); ++i) {
         const std::string name(1, static_cast<char>((roll(2) != 0 ? 'a' : 'A') + roll(3)));
-        if (std::ranges::find(node.said.models, name, &ModelOnDisk::name) != node.said.models.end()) continue;
+        if (std::ranges::find(node.node_state.models, name, &ModelOnDisk::name) != node.node_state.models.end())
+          continue;
         auto& model =
             disk(node, name, roll(3) == 0 ? "" : std::string(1, static_cast<char>('x' + roll(3))), 1 + roll(2));
         if (roll(3) == 0) model.aliases = {std::string(1, static_cast<char>('a' + roll(4)))};
         if (roll(3) == 0) serve(node, name, static_cast<ServingState>(1 + roll(3)));
       }
-      if (roll(4) == 0) node.said.wants = {{std::string(1, static_cast<char>('a' + roll(5))), "s"}};
+      if (roll(4) == 0) node.node_state.wants = {{std::string(1, static_cast<char>('a' + roll(5))), "s"}};
     }
     auto list = known();
     const auto first = make_catalog(list);

@@ -97,7 +97,8 @@ class Judge {
     Scored scored;
     auto& candidate = scored.candidate;
     candidate.node = node.id;
-    candidate.node_name = node.said && !node.said->name.empty() ? node.said->name : short_text(node.id);
+    candidate.node_name =
+        node.node_state && !node.node_state->name.empty() ? node.node_state->name : short_text(node.id);
     scored.round_trip = node.round_trip.value_or(Millis(0));
     scored.lot = draw(model_.content, node.id);
     const auto copy = std::ranges::find(model_.copies, &node, &ModelCopy::node);
@@ -140,11 +141,11 @@ class Judge {
     const auto excluded = query_.excluded.find(node.id);
     if (!is_routable(node.reach)) {
       refuse(candidate, Obstacle::away, "no link to it");
-    } else if (!node.said) {
+    } else if (!node.node_state) {
       refuse(candidate, Obstacle::silent, "it hasn't announced itself yet");
     } else if (excluded != query_.excluded.end()) {
       refuse(candidate, Obstacle::failed, excluded->second);
-    } else if (!own && node.said->role == Role::client) {
+    } else if (!own && node.node_state->role == Role::client) {
       refuse(candidate, Obstacle::lends_nothing, "it is a client and serves no other nodes");
     } else if (!own && ours_at(node.id) >= query_.max_in_flight) {
       refuse(candidate, Obstacle::full, fmt::format("it already runs {} requests of this node", ours_at(node.id)));

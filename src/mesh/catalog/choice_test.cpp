@@ -28,10 +28,10 @@ class ChoiceTest : public CatalogFixture {
 };
 
 TEST_F(ChoiceTest, TheRanksInTheirOrder) {
-  add(7, Reach::linked).said.takes_copies = true;
+  add(7, Reach::linked).node_state.takes_copies = true;
   auto& evicts = with_file(6);
-  evicts.said.memory.front().free = 0;
-  evicts.said.memory.front().evictable = 16 * kGB;
+  evicts.node_state.memory.front().free = 0;
+  evicts.node_state.memory.front().evictable = 16 * kGB;
   with_file(5);
   serve(with_file(4), "m", ServingState::loading);
   serve(with_file(3), "m").running = 2;
@@ -54,10 +54,10 @@ TEST_F(ChoiceTest, AmongThoseInMemorySpeedThenQueueThenRoundTrip) {
   serve(with_file(2), "m").tokens_per_second = 20;
   serve(with_file(3), "m").tokens_per_second = 60;
   EXPECT_EQ(choose_now().node, id(3));
-  nodes[2].said.serving.front().tokens_per_second = 61;  // the same, but for chance
-  nodes[3].said.serving.front().running = 1;
+  nodes[2].node_state.serving.front().tokens_per_second = 61;  // the same, but for chance
+  nodes[3].node_state.serving.front().running = 1;
   EXPECT_EQ(choose_now().node, id(2));
-  nodes[2].said.serving.front().running = 1;
+  nodes[2].node_state.serving.front().running = 1;
   nodes[2].round_trip = Millis(9);
   EXPECT_EQ(choose_now().node, id(3));
 }
@@ -82,7 +82,7 @@ TEST_F(ChoiceTest, AConversationStaysUntilItsHostFails) {
   EXPECT_EQ(choose_now().node, id(3));
   // Not when the model isn't in its memory any more.
   query.excluded.clear();
-  nodes[2].said.serving.clear();
+  nodes[2].node_state.serving.clear();
   EXPECT_EQ(choose_now().node, id(3));
 }
 
@@ -100,13 +100,13 @@ TEST_F(ChoiceTest, EqualsForALoadAreDrawnTheSameByAllEntries) {
   // Another model lands elsewhere, mostly.
   for (int i = 0; i < 20; ++i) {
     for (auto& [number, node] : nodes) {
-      if (!node.said.models.empty()) node.said.models.front().hash = sha256({std::to_string(i)});
+      if (!node.node_state.models.empty()) node.node_state.models.front().hash = sha256({std::to_string(i)});
     }
     ++drawn[*choose_now().node];
   }
   EXPECT_GT(drawn.size(), 2u);
   // A faster one isn't an equal, and a load of before is followed.
-  nodes[5].said.models.front().device = Device::gpu;
+  nodes[5].node_state.models.front().device = Device::gpu;
   EXPECT_EQ(choose_now().node, id(5));
   query.recent_load = id(3);
   EXPECT_EQ(choose_now().node, id(3));
@@ -115,7 +115,7 @@ TEST_F(ChoiceTest, EqualsForALoadAreDrawnTheSameByAllEntries) {
 TEST_F(ChoiceTest, SaysWhatIsShortByHowMuchAndWhereLeast) {
   with_file(2, 2);
   with_file(3, 3);
-  with_file(4).said.memory.front().lent = 0;
+  with_file(4).node_state.memory.front().lent = 0;
   const auto choice = choose_now();
   ASSERT_TRUE(choice.shortage);
   EXPECT_EQ(choice.shortage->obstacle, Obstacle::no_memory);
@@ -124,13 +124,13 @@ TEST_F(ChoiceTest, SaysWhatIsShortByHowMuchAndWhereLeast) {
   EXPECT_EQ(choice.shortage->have, 3 * kGB);
   EXPECT_THAT(choice.shortage->text, HasSubstr("n3: the model needs 4.0 GB, the node has at most 3.0 GB for it"));
   EXPECT_GT(choice.shortage->retry_after.count(), 0);
-  nodes[4].said.memory.front() = {"cpu", false, 16 * kGB, 0, 1 * kGB, 16 * kGB};
+  nodes[4].node_state.memory.front() = {"cpu", false, 16 * kGB, 0, 1 * kGB, 16 * kGB};
   EXPECT_EQ(choose_now().shortage->obstacle, Obstacle::memory_taken);
 }
 
 TEST_F(ChoiceTest, ClientsServeNobodyElseAndDeadNodesAreSkipped) {
   serve(with_file(2), "m");
-  nodes[2].said.role = Role::client;
+  nodes[2].node_state.role = Role::client;
   serve(with_file(3), "m");
   nodes[3].reach = Reach::away;
   with_file(4);

@@ -135,41 +135,41 @@ std::optional<Mark> read_mark(std::string_view bytes) {
   return mark;
 }
 
-std::vector<Mark> marks_of(const NodeState& said) {
+std::vector<Mark> marks_of(const NodeState& node_state) {
   std::vector<Mark> marks;
   const auto all = [&](MarkKind kind, const std::vector<ContentKey>& models) {
     for (std::size_t i = 0; i < std::min(models.size(), kNodeStateLimits.marks); ++i)
       marks.push_back({kind, models[i]});
   };
-  if (said.order) marks.push_back({MarkKind::order, said.order->model});
-  all(MarkKind::resting, said.resting);
-  all(MarkKind::unload, said.unloads);
-  all(MarkKind::declined, said.declined);
-  for (std::size_t i = 0; i < std::min(said.split_orders.size(), kNodeStateLimits.split_orders); ++i)
-    marks.push_back(
-        {MarkKind::split, said.split_orders[i].model, said.split_orders[i].nodes, said.split_orders[i].stamp});
+  if (node_state.order) marks.push_back({MarkKind::order, node_state.order->model});
+  all(MarkKind::resting, node_state.resting);
+  all(MarkKind::unload, node_state.unloads);
+  all(MarkKind::declined, node_state.declined);
+  for (std::size_t i = 0; i < std::min(node_state.split_orders.size(), kNodeStateLimits.split_orders); ++i)
+    marks.push_back({MarkKind::split, node_state.split_orders[i].model, node_state.split_orders[i].nodes,
+                     node_state.split_orders[i].stamp});
   return marks;
 }
 
-void take_mark(Mark mark, NodeState& said) {
+void take_mark(Mark mark, NodeState& node_state) {
   const auto keep = [](auto& list, auto value, std::size_t most) {
     if (list.size() < most) list.push_back(std::move(value));
   };
   switch (mark.kind) {
     case MarkKind::order:
-      if (!said.order) said.order = NodeOrder{mark.model};
+      if (!node_state.order) node_state.order = NodeOrder{mark.model};
       break;
     case MarkKind::resting:
-      keep(said.resting, *mark.model, kNodeStateLimits.marks);
+      keep(node_state.resting, *mark.model, kNodeStateLimits.marks);
       break;
     case MarkKind::unload:
-      keep(said.unloads, *mark.model, kNodeStateLimits.marks);
+      keep(node_state.unloads, *mark.model, kNodeStateLimits.marks);
       break;
     case MarkKind::declined:
-      keep(said.declined, *mark.model, kNodeStateLimits.marks);
+      keep(node_state.declined, *mark.model, kNodeStateLimits.marks);
       break;
     case MarkKind::split:
-      keep(said.split_orders, SplitOrder{*mark.model, std::move(mark.nodes), mark.stamp},
+      keep(node_state.split_orders, SplitOrder{*mark.model, std::move(mark.nodes), mark.stamp},
            kNodeStateLimits.split_orders);
       break;
   }

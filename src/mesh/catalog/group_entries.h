@@ -24,8 +24,8 @@ FieldWriter fields_of(const GroupReport& group);
 FieldWriter fields_of(const ShareReport& share);
 FieldWriter fields_of(const Mark& mark);
 // All marks of a node state, and the reverse.
-std::vector<Mark> marks_of(const NodeState& said);
-void take_mark(Mark mark, NodeState& said);
+std::vector<Mark> marks_of(const NodeState& node_state);
+void take_mark(Mark mark, NodeState& node_state);
 std::optional<GroupReport> read_group(std::string_view bytes);
 std::optional<ShareReport> read_share(std::string_view bytes);
 std::optional<Mark> read_mark(std::string_view bytes);

@@ -42,15 +42,18 @@ void append(std::string& page, EntryKind kind, const FieldWriter& fields) {
 
 std::string_view cut(std::string_view text) { return text.substr(0, kNodeStateLimits.text); }
 
-FieldWriter fields_of_node(const NodeState& said) {
+FieldWriter fields_of_node(const NodeState& node_state) {
   FieldWriter out;
-  out.text(1, cut(said.name)).number(2, static_cast<std::uint64_t>(said.role));
-  for (const auto& address : said.addresses) out.text(3, to_text(address));
-  out.text(4, cut(said.version)).text(5, cut(said.engine)).number(6, said.minor).number(7, said.takes_copies);
-  out.number(8, said.more_models).number(9, said.looking).number(10, said.recalled);
-  out.number(11, said.works);
-  for (std::size_t i = 0; i < std::min(said.weight_speeds.size(), kNodeStateLimits.weight_speeds); ++i) {
-    const auto& speed = said.weight_speeds[i];
+  out.text(1, cut(node_state.name)).number(2, static_cast<std::uint64_t>(node_state.role));
+  for (const auto& address : node_state.addresses) out.text(3, to_text(address));
+  out.text(4, cut(node_state.version))
+      .text(5, cut(node_state.engine))
+      .number(6, node_state.minor)
+      .number(7, node_state.takes_copies);
+  out.number(8, node_state.more_models).number(9, node_state.looking).number(10, node_state.recalled);
+  out.number(11, node_state.works);
+  for (std::size_t i = 0; i < std::min(node_state.weight_speeds.size(), kNodeStateLimits.weight_speeds); ++i) {
+    const auto& speed = node_state.weight_speeds[i];
     out.raw(12, FieldWriter().text(1, cut(speed.type)).number(2, speed.bytes_per_second).bytes());
   }
   return out;
@@ -96,12 +99,12 @@ void append_all(std::string& page, EntryKind kind, const std::vector<T>& values,
 }
 
 // The models within the bounds, sorted by name; the others are counted.
-std::vector<ModelOnDisk> sayable(NodeState& said) {
+std::vector<ModelOnDisk> sayable(NodeState& node_state) {
   std::map<std::string, const ModelOnDisk*> first, rest;
   const auto is_served = [&](const std::string& name) {
-    return std::ranges::find(said.serving, name, &ServedModel::name) != said.serving.end();
+    return std::ranges::find(node_state.serving, name, &ServedModel::name) != node_state.serving.end();
   };
-  for (const auto& model : said.models) {
+  for (const auto& model : node_state.models) {
     if (!Field{0, model.name}.is_name(kNodeStateLimits.name)) continue;
     (is_served(model.name) ? first : rest).emplace(model.name, &model);
   }
@@ -119,7 +122,7 @@ std::vector<ModelOnDisk> sayable(NodeState& said) {
       chosen.push_back(std::move(kept));
     }
   }
-  said.more_models += said.models.size() - chosen.size();
+  node_state.more_models += node_state.models.size() - chosen.size();
   std::ranges::sort(chosen, {}, &ModelOnDisk::name);
   return chosen;
 }
@@ -147,46 +150,47 @@ WeightSpeed read_speed(std::string_view bytes) {
   return speed;
 }
 
-void take_node(std::string_view bytes, NodeState& said) {
+void take_node(std::string_view bytes, NodeState& node_state) {
   each_field(bytes, [&](const Field& field) {
     switch (field.tag) {
       case 1:
-        said.name = field.text(kNodeStateLimits.text);
+        node_state.name = field.text(kNodeStateLimits.text);
         break;
       case 2:
-        if (const auto role = field.number(255); role >= 1 && role <= 3) said.role = static_cast<Role>(role);
+        if (const auto role = field.number(255); role >= 1 && role <= 3) node_state.role = static_cast<Role>(role);
         break;
       case 3:
-        if (auto address = parse_address(field.bytes); address && said.addresses.size() < kNodeStateLimits.addresses)
-          said.addresses.push_back(std::move(*address));
+        if (auto address = parse_address(field.bytes);
+            address && node_state.addresses.size() < kNodeStateLimits.addresses)
+          node_state.addresses.push_back(std::move(*address));
         break;
       case 4:
-        said.version = field.text(kNodeStateLimits.text);
+        node_state.version = field.text(kNodeStateLimits.text);
         break;
       case 5:
-        said.engine = field.text(kNodeStateLimits.text);
+        node_state.engine = field.text(kNodeStateLimits.text);
         break;
       case 6:
-        said.minor = field.small<std::uint16_t>();
+        node_state.minor = field.small<std::uint16_t>();
         break;
       case 7:
-        said.takes_copies = field.flag();
+        node_state.takes_copies = field.flag();
         break;
       case 8:
-        said.more_models = field.number(kNodeStateLimits.number);
+        node_state.more_models = field.number(kNodeStateLimits.number);
         break;
       case 9:
-        said.looking = field.flag();
+        node_state.looking = field.flag();
         break;
       case 10:
-        said.recalled = field.flag();
+        node_state.recalled = field.flag();
         break;
       case 11:
-        said.works = field.flag();
+        node_state.works = field.flag();
         break;
       case 12:
-        if (said.weight_speeds.size() < kNodeStateLimits.weight_speeds)
-          said.weight_speeds.push_back(read_speed(field.bytes));
+        if (node_state.weight_speeds.size() < kNodeStateLimits.weight_speeds)
+          node_state.weight_speeds.push_back(read_speed(field.bytes));
         break;
       default:
         break;
@@ -195,12 +199,12 @@ void take_node(std::string_view bytes, NodeState& said) {
 }
 
 // Free memory and disk change all the time, so they have a page apart from fields that rarely change.
-FieldWriter fields_of_disk(const NodeState& said) {
+FieldWriter fields_of_disk(const NodeState& node_state) {
   FieldWriter out;
-  return out.number(7, said.disk_free);
+  return out.number(7, node_state.disk_free);
 }
 
-MemoryReport read_memory(std::string_view bytes, NodeState& said) {
+MemoryReport read_memory(std::string_view bytes, NodeState& node_state) {
   MemoryReport memory;
   each_field(bytes, [&](const Field& field) {
     if (field.tag == 1) memory.name = field.text(kNodeStateLimits.text);
@@ -209,7 +213,7 @@ MemoryReport read_memory(std::string_view bytes, NodeState& said) {
     if (field.tag == 4) memory.free = field.number(kNodeStateLimits.number);
     if (field.tag == 5) memory.evictable = field.number(kNodeStateLimits.number);
     if (field.tag == 6) memory.lent = field.number(kNodeStateLimits.number);
-    if (field.tag == 7) said.disk_free = field.number(kNodeStateLimits.number);
+    if (field.tag == 7) node_state.disk_free = field.number(kNodeStateLimits.number);
   });
   return memory;
 }
@@ -262,7 +266,7 @@ LinkReport read_link(std::string_view bytes) {
   return link;
 }
 
-void take_copying(std::string_view bytes, NodeState& said) {
+void take_copying(std::string_view bytes, NodeState& node_state) {
   CopyingModel copy;
   bool named = false;
   each_field(bytes, [&](const Field& field) {
@@ -274,7 +278,7 @@ void take_copying(std::string_view bytes, NodeState& said) {
     if (field.tag == 5) copy.by_allocation = field.flag();
   });
   copy.done = std::min(copy.done, copy.total);
-  if (named && said.copying.size() < kNodeStateLimits.copying) said.copying.push_back(copy);
+  if (named && node_state.copying.size() < kNodeStateLimits.copying) node_state.copying.push_back(copy);
 }
 
 template <typename T>
@@ -286,41 +290,41 @@ void keep_named(std::vector<T>& list, T value, std::size_t most) {
   if (!value.name.empty()) keep(list, std::move(value), most);
 }
 
-void take_entry(EntryKind kind, std::string_view bytes, NodeState& said) {
+void take_entry(EntryKind kind, std::string_view bytes, NodeState& node_state) {
   switch (kind) {
     case EntryKind::node:
-      take_node(bytes, said);
+      take_node(bytes, node_state);
       break;
     case EntryKind::memory:
-      if (auto memory = read_memory(bytes, said); !memory.name.empty())
-        keep(said.memory, std::move(memory), kNodeStateLimits.memory);
+      if (auto memory = read_memory(bytes, node_state); !memory.name.empty())
+        keep(node_state.memory, std::move(memory), kNodeStateLimits.memory);
       break;
     case EntryKind::model:
-      keep_named(said.models, read_model(bytes), kNodeStateLimits.models);
+      keep_named(node_state.models, read_model(bytes), kNodeStateLimits.models);
       break;
     case EntryKind::wanted:
-      keep_named(said.wants, read_wanted(bytes), kNodeStateLimits.wants);
+      keep_named(node_state.wants, read_wanted(bytes), kNodeStateLimits.wants);
       break;
     case EntryKind::serving:
-      keep_named(said.serving, read_served(bytes), kNodeStateLimits.serving);
+      keep_named(node_state.serving, read_served(bytes), kNodeStateLimits.serving);
       break;
     case EntryKind::demand:
-      keep_named(said.demand, read_demand(bytes), kNodeStateLimits.demand);
+      keep_named(node_state.demand, read_demand(bytes), kNodeStateLimits.demand);
       break;
     case EntryKind::link:
-      keep(said.links, read_link(bytes), kNodeStateLimits.links);
+      keep(node_state.links, read_link(bytes), kNodeStateLimits.links);
       break;
     case EntryKind::copying:
-      take_copying(bytes, said);
+      take_copying(bytes, node_state);
       break;
     case EntryKind::group:
-      if (auto group = read_group(bytes)) keep(said.groups, std::move(*group), kNodeStateLimits.groups);
+      if (auto group = read_group(bytes)) keep(node_state.groups, std::move(*group), kNodeStateLimits.groups);
       break;
     case EntryKind::share:
-      if (auto share = read_share(bytes)) keep(said.shares, *share, kNodeStateLimits.shares);
+      if (auto share = read_share(bytes)) keep(node_state.shares, *share, kNodeStateLimits.shares);
       break;
     case EntryKind::mark:
-      if (auto mark = read_mark(bytes)) take_mark(std::move(*mark), said);
+      if (auto mark = read_mark(bytes)) take_mark(std::move(*mark), node_state);
       break;
   }
 }
@@ -399,34 +403,34 @@ std::string_view name_of(ServingState state) {
   return "ready";
 }
 
-NodeState rounded(NodeState said) {
+NodeState rounded(NodeState node_state) {
   constexpr std::uint64_t kMiB = 1024 * 1024;
-  said.disk_free = down_to(said.disk_free, 256 * kMiB);
-  for (auto& memory : said.memory) {
+  node_state.disk_free = down_to(node_state.disk_free, 256 * kMiB);
+  for (auto& memory : node_state.memory) {
     memory.free = down_to(memory.free, 32 * kMiB);
     memory.evictable = down_to(memory.evictable, 32 * kMiB);
   }
-  for (auto& model : said.models) model.tokens_per_second = nearly(model.tokens_per_second);
-  for (auto& served : said.serving) {
+  for (auto& model : node_state.models) model.tokens_per_second = nearly(model.tokens_per_second);
+  for (auto& served : node_state.serving) {
     served.tokens_per_second = roughly(served.tokens_per_second);
     served.idle_ms = idle_roughly(served.idle_ms);
     served.bytes = down_to(served.bytes, kMiB);
   }
-  for (auto& demand : said.demand) demand.per_hour = roughly(demand.per_hour);
-  for (auto& link : said.links) {
+  for (auto& demand : node_state.demand) demand.per_hour = roughly(demand.per_hour);
+  for (auto& link : node_state.links) {
     link.round_trip_us = roughly(link.round_trip_us);
     link.bytes_per_second = roughly(link.bytes_per_second);
   }
-  for (auto& copy : said.copying) {
+  for (auto& copy : node_state.copying) {
     constexpr std::uint64_t kSteps = 20;
     copy.done = down_to(copy.done, std::max<std::uint64_t>(copy.total / kSteps, 1));
     copy.bytes_per_second = roughly(copy.bytes_per_second);
   }
-  for (auto& group : said.groups) {
+  for (auto& group : node_state.groups) {
     group.idle_ms = idle_roughly(group.idle_ms);
     group.tokens_per_second = nearly(group.tokens_per_second);
   }
-  return said;
+  return node_state;
 }
 
 std::vector<std::string> encode_pages(NodeState statement) {
@@ -451,7 +455,7 @@ std::vector<std::string> encode_pages(NodeState statement) {
 }
 
 Result<NodeState> decode_pages(const std::vector<std::string_view>& pages) {
-  NodeState said;
+  NodeState node_state;
   for (const auto page : pages) {
     ByteReader in(page);
     while (in.ok() && !in.rest().empty()) {
@@ -460,21 +464,21 @@ Result<NodeState> decode_pages(const std::vector<std::string_view>& pages) {
       const bool known = kind >= EntryKind::node && kind <= kLastKind;
       if (!in.ok() || (known && !each_field(bytes, [](const Field&) {})))
         return fail(errc::malformed, "a page of an announcement is cut off");
-      if (known) take_entry(kind, bytes, said);
+      if (known) take_entry(kind, bytes, node_state);
     }
   }
-  sort_by_name(said.models);
-  sort_by_name(said.wants);
-  sort_by_name(said.serving);
-  sort_by_name(said.demand);
-  std::ranges::sort(said.links, {}, &LinkReport::to);
-  sort_by_model(said.groups, &GroupReport::model);
-  sort_by_model(said.split_orders, &SplitOrder::model);
-  sort_by_model(said.resting, std::identity());
-  sort_by_model(said.unloads, std::identity());
-  sort_by_model(said.declined, std::identity());
-  std::ranges::sort(said.shares, {}, [](const ShareReport& share) { return std::tie(share.host, share.model); });
-  return said;
+  sort_by_name(node_state.models);
+  sort_by_name(node_state.wants);
+  sort_by_name(node_state.serving);
+  sort_by_name(node_state.demand);
+  std::ranges::sort(node_state.links, {}, &LinkReport::to);
+  sort_by_model(node_state.groups, &GroupReport::model);
+  sort_by_model(node_state.split_orders, &SplitOrder::model);
+  sort_by_model(node_state.resting, std::identity());
+  sort_by_model(node_state.unloads, std::identity());
+  sort_by_model(node_state.declined, std::identity());
+  std::ranges::sort(node_state.shares, {}, [](const ShareReport& share) { return std::tie(share.host, share.model); });
+  return node_state;
 }
 
 }  // namespace corral::mesh

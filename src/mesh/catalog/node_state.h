@@ -191,7 +191,7 @@ inline constexpr NodeStateLimits kNodeStateLimits;
 
 // Rounds numbers that change all the time (free memory, speeds, idle times), so that they rarely cause an announcement.
 // Free memory is rounded down, to 32 MiB.
-NodeState rounded(NodeState said);
+NodeState rounded(NodeState node_state);
 
 // Pages of a node state: each at most kLargestStatementPage bytes, at most kMaxPages of them. Fields that change
 // together share a page, so that a change of one model or of the load costs a page or two. Equal states give equal

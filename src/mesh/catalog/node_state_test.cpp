@@ -51,60 +51,60 @@ std::vector<T> sorted(std::vector<T> list) {
 }
 
 NodeState full() {
-  NodeState said;
-  said.name = "box";
-  said.role = Role::worker;
-  said.addresses = {{"192.168.1.7", 8100}, {"fd00::1", 8100}};
-  said.version = "0.1";
-  said.engine = "0.5.0";
-  said.minor = 3;
-  said.disk_free = 1'000'000'000'000;
-  said.weight_speeds = {{"q8_0", 8'000'000'000}, {"q4_K", 6'000'000'000}};
-  said.takes_copies = said.works = said.looking = true;
-  said.memory = {{"cpu", false, 64, 32, 8, 16}, {"cuda0", true, 24, 20, 0, 24}};
-  said.models = {model("a"), model("b")};
-  said.more_models = 7;
-  said.wants = {{"w", "org/w:Q8_0"}};
-  said.serving = {{"a", ServingState::loading, 8192, 4, 2, 1, 33.25, 0, 5'000, true}};
-  said.demand = {{"a", 12.5}};
-  said.links = {{test_key(9).id(), 300, 100'000'000}};
-  said.copying = {{sha256({"c"}), 5, 9, 2, true}};
-  said.groups = {{.model = key("big"),
-                  .stage = GroupStage::draining,
-                  .running = true,
-                  .by_hand = true,
-                  .shares = {{test_key(8).id(), 12, 3'000'000'000}, {test_key(9).id(), 20, 5'000'000'000}},
-                  .idle_ms = 4000,
-                  .tokens_per_second = 7.5,
-                  .refusal = "n2 is taken"}};
-  said.shares = {{test_key(7).id(), {sha256({"huge"}), true}, 9'000'000'000, true}};
-  said.order = NodeOrder{key("a")};
-  said.resting = said.unloads = said.declined = sorted(std::vector{key("a"), key("b")});
-  said.split_orders = {{key("big"), sorted(std::vector{test_key(8).id(), test_key(9).id()}), 17}};
-  said.recalled = true;
-  return said;
+  NodeState node_state;
+  node_state.name = "box";
+  node_state.role = Role::worker;
+  node_state.addresses = {{"192.168.1.7", 8100}, {"fd00::1", 8100}};
+  node_state.version = "0.1";
+  node_state.engine = "0.5.0";
+  node_state.minor = 3;
+  node_state.disk_free = 1'000'000'000'000;
+  node_state.weight_speeds = {{"q8_0", 8'000'000'000}, {"q4_K", 6'000'000'000}};
+  node_state.takes_copies = node_state.works = node_state.looking = true;
+  node_state.memory = {{"cpu", false, 64, 32, 8, 16}, {"cuda0", true, 24, 20, 0, 24}};
+  node_state.models = {model("a"), model("b")};
+  node_state.more_models = 7;
+  node_state.wants = {{"w", "org/w:Q8_0"}};
+  node_state.serving = {{"a", ServingState::loading, 8192, 4, 2, 1, 33.25, 0, 5'000, true}};
+  node_state.demand = {{"a", 12.5}};
+  node_state.links = {{test_key(9).id(), 300, 100'000'000}};
+  node_state.copying = {{sha256({"c"}), 5, 9, 2, true}};
+  node_state.groups = {{.model = key("big"),
+                        .stage = GroupStage::draining,
+                        .running = true,
+                        .by_hand = true,
+                        .shares = {{test_key(8).id(), 12, 3'000'000'000}, {test_key(9).id(), 20, 5'000'000'000}},
+                        .idle_ms = 4000,
+                        .tokens_per_second = 7.5,
+                        .refusal = "n2 is taken"}};
+  node_state.shares = {{test_key(7).id(), {sha256({"huge"}), true}, 9'000'000'000, true}};
+  node_state.order = NodeOrder{key("a")};
+  node_state.resting = node_state.unloads = node_state.declined = sorted(std::vector{key("a"), key("b")});
+  node_state.split_orders = {{key("big"), sorted(std::vector{test_key(8).id(), test_key(9).id()}), 17}};
+  node_state.recalled = true;
+  return node_state;
 }
 
 std::vector<std::string_view> views(const std::vector<std::string>& pages) { return {pages.begin(), pages.end()}; }
 
 TEST(NodeState, ComesBackAsItWasSaid) {
-  const auto said = full();
-  const auto pages = encode_pages(said);
-  EXPECT_EQ(*decode_pages(views(pages)), said);
-  EXPECT_EQ(encode_pages(said), pages);
+  const auto node_state = full();
+  const auto pages = encode_pages(node_state);
+  EXPECT_EQ(*decode_pages(views(pages)), node_state);
+  EXPECT_EQ(encode_pages(node_state), pages);
 }
 
 TEST(NodeState, AnOrderToHaveNothingComesBack) {
-  NodeState said;
-  said.order = NodeOrder{};
-  const auto pages = encode_pages(said);
-  EXPECT_EQ(*decode_pages(views(pages)), said);
+  NodeState node_state;
+  node_state.order = NodeOrder{};
+  const auto pages = encode_pages(node_state);
+  EXPECT_EQ(*decode_pages(views(pages)), node_state);
 }
 
 // As an older version reads it: kinds of entries and fields that it doesn't know.
 TEST(NodeState, GroupsAndOrdersAreOfNoConcernToOlderVersions) {
-  auto said = full();
-  const auto pages = encode_pages(said);
+  auto node_state = full();
+  const auto pages = encode_pages(node_state);
   std::vector<std::string> older;
   for (const auto& page : pages) {
     auto& kept = older.emplace_back();
@@ -115,31 +115,31 @@ TEST(NodeState, GroupsAndOrdersAreOfNoConcernToOlderVersions) {
       ByteWriter(kept).number<std::uint8_t>(kind >= 9 ? 200 : kind).sized<std::uint32_t>(bytes);
     }
   }
-  said.groups.clear();
-  said.shares.clear();
-  said.order.reset();
-  said.resting.clear();
-  said.unloads.clear();
-  said.declined.clear();
-  said.split_orders.clear();
-  EXPECT_EQ(*decode_pages(views(older)), said);
+  node_state.groups.clear();
+  node_state.shares.clear();
+  node_state.order.reset();
+  node_state.resting.clear();
+  node_state.unloads.clear();
+  node_state.declined.clear();
+  node_state.split_orders.clear();
+  EXPECT_EQ(*decode_pages(views(older)), node_state);
 }
 
 TEST(NodeState, GroupsBeyondTheBoundsAreCutAndFitTheirPage) {
-  NodeState said;
+  NodeState node_state;
   for (int i = 0; i < 100; ++i) {
     GroupReport group{.model = key("g" + std::to_string(i))};
     for (unsigned n = 0; n < 200; ++n) group.shares.push_back({{sha256({std::to_string(n)})}, ~0U, ~std::uint64_t{0}});
     group.refusal = std::string(10'000, 'x');
-    said.groups.push_back(group);
-    said.shares.push_back({{sha256({std::to_string(i)})}, key("m"), ~std::uint64_t{0}, false});
-    said.resting.push_back(key("r" + std::to_string(i)));
-    said.unloads.push_back(key("u" + std::to_string(i)));
-    said.declined.push_back(key("d" + std::to_string(i)));
-    auto& split = said.split_orders.emplace_back(SplitOrder{key("s" + std::to_string(i)), {}});
+    node_state.groups.push_back(group);
+    node_state.shares.push_back({{sha256({std::to_string(i)})}, key("m"), ~std::uint64_t{0}, false});
+    node_state.resting.push_back(key("r" + std::to_string(i)));
+    node_state.unloads.push_back(key("u" + std::to_string(i)));
+    node_state.declined.push_back(key("d" + std::to_string(i)));
+    auto& split = node_state.split_orders.emplace_back(SplitOrder{key("s" + std::to_string(i)), {}});
     for (unsigned n = 0; n < 200; ++n) split.nodes.push_back({sha256({std::to_string(n)})});
   }
-  const auto pages = encode_pages(said);
+  const auto pages = encode_pages(node_state);
   for (const auto& page : pages) EXPECT_LE(page.size(), kLargestStatementPage);
   const auto read = *decode_pages(views(pages));
   EXPECT_THAT(read.groups, SizeIs(kNodeStateLimits.groups));
@@ -172,24 +172,24 @@ TEST(NodeState, GroupsAndOrdersThatMeanNothingArePassedOver) {
   entry(11, FieldWriter().number(1, 2));                                // about nothing
   entry(11, FieldWriter().number(1, 1).raw(2, "cut"));                  // an order for a model that can't be
   entry(11, FieldWriter().number(1, 4).raw(2, model).raw(3, node).raw(3, node).raw(3, "n").raw(4, node));
-  const auto said = *decode_pages({page});
-  ASSERT_THAT(said.groups, SizeIs(1));
-  EXPECT_EQ(said.groups.front().stage, GroupStage::waiting);
-  EXPECT_THAT(said.groups.front().shares, SizeIs(0));
-  EXPECT_THAT(said.shares, SizeIs(0));
-  EXPECT_FALSE(said.order);
-  EXPECT_THAT(said.resting, SizeIs(0));
-  ASSERT_THAT(said.split_orders, SizeIs(1));
-  EXPECT_THAT(said.split_orders.front().nodes, SizeIs(1));
-  EXPECT_EQ(said.split_orders.front().stamp, kNodeStateLimits.number);
+  const auto node_state = *decode_pages({page});
+  ASSERT_THAT(node_state.groups, SizeIs(1));
+  EXPECT_EQ(node_state.groups.front().stage, GroupStage::waiting);
+  EXPECT_THAT(node_state.groups.front().shares, SizeIs(0));
+  EXPECT_THAT(node_state.shares, SizeIs(0));
+  EXPECT_FALSE(node_state.order);
+  EXPECT_THAT(node_state.resting, SizeIs(0));
+  ASSERT_THAT(node_state.split_orders, SizeIs(1));
+  EXPECT_THAT(node_state.split_orders.front().nodes, SizeIs(1));
+  EXPECT_EQ(node_state.split_orders.front().stamp, kNodeStateLimits.number);
 }
 
 TEST(NodeState, AChangeOfLoadChangesOnePage) {
-  auto said = full();
-  for (int i = 0; i < 500; ++i) said.models.push_back(model("model-" + std::to_string(i)));
-  const auto before = encode_pages(said);
-  said.serving.front().running = 9;
-  const auto after = encode_pages(said);
+  auto node_state = full();
+  for (int i = 0; i < 500; ++i) node_state.models.push_back(model("model-" + std::to_string(i)));
+  const auto before = encode_pages(node_state);
+  node_state.serving.front().running = 9;
+  const auto after = encode_pages(node_state);
   ASSERT_EQ(before.size(), after.size());
   std::size_t changed = 0;
   for (std::size_t i = 0; i < before.size(); ++i) changed += before[i] != after[i];
@@ -198,11 +198,11 @@ TEST(NodeState, AChangeOfLoadChangesOnePage) {
 }
 
 TEST(NodeState, OneModelMoreChangesOnePageOfModels) {
-  auto said = full();
-  for (int i = 0; i < 500; ++i) said.models.push_back(model("model-" + std::to_string(i)));
-  const auto before = encode_pages(said);
-  said.models.push_back(model("one more"));
-  const auto after = encode_pages(said);
+  auto node_state = full();
+  for (int i = 0; i < 500; ++i) node_state.models.push_back(model("model-" + std::to_string(i)));
+  const auto before = encode_pages(node_state);
+  node_state.models.push_back(model("one more"));
+  const auto after = encode_pages(node_state);
   ASSERT_EQ(before.size(), after.size());
   std::size_t changed = 0;
   for (std::size_t i = 0; i < before.size(); ++i) changed += before[i] != after[i];
@@ -210,10 +210,11 @@ TEST(NodeState, OneModelMoreChangesOnePageOfModels) {
 }
 
 TEST(NodeState, TenThousandModelsAreCutToWhatFitsServedOnesFirst) {
-  NodeState said;
-  for (int i = 0; i < 10'000; ++i) said.models.push_back(model("model-" + std::to_string(i) + std::string(200, 'x')));
-  said.serving = {{.name = said.models[9'999].name}};
-  const auto pages = encode_pages(said);
+  NodeState node_state;
+  for (int i = 0; i < 10'000; ++i)
+    node_state.models.push_back(model("model-" + std::to_string(i) + std::string(200, 'x')));
+  node_state.serving = {{.name = node_state.models[9'999].name}};
+  const auto pages = encode_pages(node_state);
   Head head;
   for (const auto& page : pages) head.pages.push_back(ref_of(page));
   EXPECT_LE(head.page_bytes(), kMaxStatementBytes);
@@ -221,7 +222,8 @@ TEST(NodeState, TenThousandModelsAreCutToWhatFitsServedOnesFirst) {
   for (const auto& page : pages) EXPECT_LE(page.size(), kLargestStatementPage);
   const auto read = *decode_pages(views(pages));
   EXPECT_EQ(read.models.size() + read.more_models, 10'000u);
-  EXPECT_TRUE(std::ranges::any_of(read.models, [&](const auto& one) { return one.name == said.models[9'999].name; }));
+  EXPECT_TRUE(
+      std::ranges::any_of(read.models, [&](const auto& one) { return one.name == node_state.models[9'999].name; }));
 }
 
 TEST(NodeState, EntriesAndFieldsOfLaterVersionsArePassedOver) {
@@ -232,17 +234,17 @@ TEST(NodeState, EntriesAndFieldsOfLaterVersionsArePassedOver) {
   fields.text(1, "c").text(99, "later").number(10, 5);
   ByteWriter(later).number<std::uint8_t>(3).sized<std::uint32_t>(fields.bytes());
   pages.push_back(later);
-  const auto said = *decode_pages(views(pages));
-  EXPECT_THAT(said.models, SizeIs(3));
-  EXPECT_EQ(said.models.back().name, "c");
-  EXPECT_EQ(said.models.back().bytes, 5u);
+  const auto node_state = *decode_pages(views(pages));
+  EXPECT_THAT(node_state.models, SizeIs(3));
+  EXPECT_EQ(node_state.models.back().name, "c");
+  EXPECT_EQ(node_state.models.back().bytes, 5u);
 }
 
 TEST(NodeState, NamesOfOthersCantHarmATerminalOrAFormat) {
-  auto said = full();
-  said.name = "box\x1b[31m\n\xff!";
-  said.models.push_back(model("evil\nname"));
-  auto pages = encode_pages(said);
+  auto node_state = full();
+  node_state.name = "box\x1b[31m\n\xff!";
+  node_state.models.push_back(model("evil\nname"));
+  auto pages = encode_pages(node_state);
   std::string page;  // as a liar would send it
   FieldWriter fields;
   fields.text(1, "evil\nname")
@@ -257,9 +259,9 @@ TEST(NodeState, NamesOfOthersCantHarmATerminalOrAFormat) {
 }
 
 TEST(NodeState, NumbersAreBoundedAndCutOffPagesRefused) {
-  auto said = full();
-  said.memory.front().total = ~std::uint64_t{0};
-  const auto pages = encode_pages(said);
+  auto node_state = full();
+  node_state.memory.front().total = ~std::uint64_t{0};
+  const auto pages = encode_pages(node_state);
   EXPECT_EQ(decode_pages(views(pages))->memory.front().total, kNodeStateLimits.number);
   for (const auto& page : pages) {
     const auto cut = decode_pages({std::string_view(page).substr(0, page.size() - 1)});
@@ -269,16 +271,16 @@ TEST(NodeState, NumbersAreBoundedAndCutOffPagesRefused) {
 }
 
 TEST(NodeState, SpeedsAreToldWellEnoughToReckonWith) {
-  auto said = full();
+  auto node_state = full();
   for (const double speed : {0.3, 1.0, 7.9, 15.2, 26.3, 940.0, 1e6}) {
-    said.models.front().tokens_per_second = speed;
-    said.groups.front().tokens_per_second = speed;
-    const auto told = rounded(said);
+    node_state.models.front().tokens_per_second = speed;
+    node_state.groups.front().tokens_per_second = speed;
+    const auto told = rounded(node_state);
     EXPECT_NEAR(told.models.front().tokens_per_second, speed, speed / 30);
     EXPECT_NEAR(told.groups.front().tokens_per_second, speed, speed / 30);
   }
-  said.models.front().tokens_per_second = std::nan("");
-  EXPECT_EQ(rounded(said).models.front().tokens_per_second, 0);
+  node_state.models.front().tokens_per_second = std::nan("");
+  EXPECT_EQ(rounded(node_state).models.front().tokens_per_second, 0);
 }
 
 TEST(NodeState, WhatMovesByItselfIsNewsNowAndThen) {
@@ -293,10 +295,10 @@ TEST(NodeState, WhatMovesByItselfIsNewsNowAndThen) {
 
 // Memory goes to others after a minute: told as 49 s it would go after two.
 TEST(NodeState, MinutesThatAModelIsIdleStayMinutes) {
-  auto said = full();
+  auto node_state = full();
   const auto told = [&](std::uint64_t ms) {
-    said.serving.front().idle_ms = said.groups.front().idle_ms = ms;
-    const auto now = rounded(said);
+    node_state.serving.front().idle_ms = node_state.groups.front().idle_ms = ms;
+    const auto now = rounded(node_state);
     EXPECT_EQ(now.groups.front().idle_ms, now.serving.front().idle_ms);
     return now.serving.front().idle_ms;
   };

@@ -33,8 +33,8 @@ std::uint64_t next_stamp(const Catalog& catalog, const ContentKey& model, std::u
   const auto key = hashed(model);
   std::vector<GivenSplit> given;
   for (const auto& node : catalog.nodes()) {
-    if (!node.said) continue;
-    for (const auto& order : node.said->split_orders)
+    if (!node.node_state) continue;
+    for (const auto& order : node.node_state->split_orders)
       if (hashed(order.model) == key) given.push_back({node.id, order});
   }
   const auto* newest = newest_of(given);

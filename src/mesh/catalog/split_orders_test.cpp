@@ -27,7 +27,7 @@ class SplitOrdersTest : public CatalogFixture {
     return 0;
   }
   void order(unsigned number, Reach reach, std::uint64_t stamp) {
-    add(number, reach).said.split_orders = {{key(), {id(1), id(2)}, stamp}};
+    add(number, reach).node_state.split_orders = {{key(), {id(1), id(2)}, stamp}};
   }
   std::uint64_t next(std::uint64_t asked = 0) { return next_stamp(*catalog(), key(), asked); }
 };
@@ -61,7 +61,7 @@ TEST_F(SplitOrdersTest, ANewOneIsAboveAllThatIsKnown) {
   EXPECT_EQ(next(~std::uint64_t{0}), 5 + kMaxAhead);
   order(4, Reach::linked, kNodeStateLimits.number);
   EXPECT_EQ(next(), 6u);
-  nodes[4].said.split_orders = {{{sha256({"y"}), false}, {}, 70}};  // of another model
+  nodes[4].node_state.split_orders = {{{sha256({"y"}), false}, {}, 70}};  // of another model
   EXPECT_EQ(next(), 6u);
 }
 
@@ -70,10 +70,10 @@ TEST_F(SplitOrdersTest, EachOneReplacesThoseBeforeIt) {
   for (unsigned number = 1; number <= 20; ++number) add(number, number == 1 ? Reach::own : Reach::linked);
   for (unsigned turn = 0; turn < 100; ++turn) {
     const unsigned host = 1 + turn * 7 % 20;
-    nodes[host].said.split_orders = {{key(), {}, next()}};
+    nodes[host].node_state.split_orders = {{key(), {}, next()}};
     std::vector<std::pair<unsigned, std::uint64_t>> all;
     for (const auto& [number, node] : nodes)
-      for (const auto& given : node.said.split_orders) all.emplace_back(number, given.stamp);
+      for (const auto& given : node.node_state.split_orders) all.emplace_back(number, given.stamp);
     ASSERT_EQ(newest(all), host) << turn;
   }
 }

@@ -51,10 +51,10 @@ Result<Bytes> read_range(const fs::path& path, std::uint64_t offset, std::size_t
 
 class Source {
  public:
-  Source(std::unique_ptr<Stream> stream, CopyProvider& shelf, async::ThreadPool& files, async::Timers& timers,
+  Source(std::unique_ptr<Stream> stream, CopyProvider& provider, async::ThreadPool& files, async::Timers& timers,
          CopySourceOptions options)
       : stream_(std::move(stream)),
-        shelf_(shelf),
+        provider_(provider),
         files_(files),
         timers_(timers),
         options_(options),
@@ -104,7 +104,7 @@ class Source {
   async::Task<Result<>> give_manifest(Sha256 content) {
     if (model_) co_return fail(errc::malformed, "a second list was requested on the stream of a copy");
     give(options_.list);
-    auto found = co_await shelf_.find(content);
+    auto found = co_await provider_.find(content);
     give(options_.stall);
     if (!found) co_return co_await refuse(found.error().message);
     model_ = std::move(*found);
@@ -155,7 +155,7 @@ class Source {
   }
 
   const std::unique_ptr<Stream> stream_;
-  CopyProvider& shelf_;
+  CopyProvider& provider_;
   async::ThreadPool& files_;
   async::Timers& timers_;
   const CopySourceOptions options_;
@@ -167,10 +167,10 @@ class Source {
 
 }  // namespace
 
-async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyProvider& shelf,
+async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyProvider& provider,
                                               async::ThreadPool& files, async::Timers& timers,
                                               CopySourceOptions options) {
-  Source source(std::move(stream), shelf, files, timers, options);
+  Source source(std::move(stream), provider, files, timers, options);
   co_return co_await source.serve();
 }
 

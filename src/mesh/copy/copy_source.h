@@ -40,7 +40,7 @@ struct CopySourceOptions {
 
 // Serves one stream to its end. The references outlive it. Returns how many bytes of files were sent. Errors:
 // link_closed, malformed, timed_out.
-async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyProvider& shelf,
+async::Task<Result<std::uint64_t>> serve_copy(std::unique_ptr<Stream> stream, CopyProvider& provider,
                                               async::ThreadPool& files, async::Timers& timers,
                                               CopySourceOptions options = CopySourceOptions());
 

@@ -107,7 +107,7 @@ class CopyTest : public NetworkFixture {
   fs::path there() const { return root / "there"; }
   fs::path here() const { return root / "here"; }
   fs::path goal() const {
-    return here() / fmt::format("m-00001-of-00002-{}", to_hex(shelf.model->manifest.content).substr(0, 8));
+    return here() / fmt::format("m-00001-of-00002-{}", to_hex(provider.model->manifest.content).substr(0, 8));
   }
 
   void offer() {
@@ -116,7 +116,7 @@ class CopyTest : public NetworkFixture {
     ASSERT_TRUE(hashes && *hashes);
     auto made = make_manifest("m", "org/m:Q8_0", paths, false, std::move(**hashes));
     ASSERT_TRUE(made) << made.error().message;
-    shelf.model = std::make_shared<OfferedModel>(*made, paths, encode(sign_manifest(b, *made)));
+    provider.model = std::make_shared<OfferedModel>(*made, paths, encode(sign_manifest(b, *made)));
   }
 
   // b gives, to as many streams as come.
@@ -129,12 +129,12 @@ class CopyTest : public NetworkFixture {
   }
   async::Task<void> give_one(std::unique_ptr<Stream> stream) {
     ++streams;
-    (void)co_await serve_copy(std::move(stream), shelf, reads, timers);
+    (void)co_await serve_copy(std::move(stream), provider, reads, timers);
   }
 
   CopyOrder order() {
     CopyOrder made;
-    made.content = shelf.model->manifest.content;
+    made.content = provider.model->manifest.content;
     made.folder = here();
     made.sources = [this] { return std::vector{b.id()}; };
     made.open = [this](NodeId node) { return net_a->dial(at_b, {node}, Purpose::copy); };
@@ -205,7 +205,7 @@ class CopyTest : public NetworkFixture {
   fs::path root;
   std::string long_text;
   async::ThreadPool files{1}, reads{1};
-  TestCopyProvider shelf;
+  TestCopyProvider provider;
   async::TaskGroup fetching{loop.executor()};
   std::optional<Result<std::vector<fs::path>>> result;
   std::vector<fs::path> inspected;
@@ -227,7 +227,7 @@ TEST_P(CopyTest, BringsAllFilesWhole) {
 TEST_P(CopyTest, GoesOnWithWhatIsThere) {
   // The long file's second range, as an earlier run left it.
   {
-    auto partial = PartialModel::open(here(), sign_manifest(b, shelf.model->manifest), kGoOn);
+    auto partial = PartialModel::open(here(), sign_manifest(b, provider.model->manifest), kGoOn);
     ASSERT_TRUE(partial) << partial.error().message;
     ASSERT_TRUE((*partial)->put({0, 1}, std::string_view(long_text).substr(kRangeBytes, kRangeBytes)));
   }
@@ -301,7 +301,7 @@ TEST_P(CopyTest, NoFileIsReplaced) {
 
 TEST_P(CopyTest, WhatIsntOfferedSaysWhy) {
   auto wanted = order();
-  shelf.model.reset();
+  provider.model.reset();
   start(std::move(wanted));
   ASSERT_TRUE(wait_for_end());
   ASSERT_FALSE(*result);
@@ -350,7 +350,7 @@ TEST_P(CopyTest, ASourceThatGivesNothingIsGivenUp) {
 
 // The thread of a write goes on when its bytes stop coming: the next try read what was there while that changed it.
 TEST_P(CopyTest, AnotherTryWaitsForTheWriteOfTheOneThatStalled) {
-  const std::size_t list = 1 + 4 + encode(sign_manifest(b, shelf.model->manifest)).size();
+  const std::size_t list = 1 + 4 + encode(sign_manifest(b, provider.model->manifest)).size();
   constexpr std::size_t range = 1 + 4 + kRangeBytes;
   StallingStream::Counts counts;
   int opened = 0;

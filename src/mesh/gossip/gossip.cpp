@@ -41,8 +41,8 @@ Gossip::Gossip(Peers& peers, async::Timers& timers, async::Executor executor, Si
       boot_(peers.boot()),
       started_(timers.now()) {}
 
-void Gossip::announce(NodeState said) {
-  said_ = rounded(std::move(said));
+void Gossip::announce(NodeState node_state) {
+  said_ = rounded(std::move(node_state));
   has_said_ = true;
   refill_links();
 }
@@ -112,13 +112,13 @@ std::shared_ptr<const NodeState> Gossip::word_of(const NodeId& id, Reach reach) 
 KnownNode Gossip::known(const PeerView& view) const {
   const auto reach = reach_of(view);
   KnownNode node{view.id, reach, view.round_trip, word_of(view.id, reach), {}, view.since, {}};
-  if (node.said && !node.said->looking) return node;
+  if (node.node_state && !node.node_state->looking) return node;
   const bool linked = reach == Reach::linked;
   const auto now = timers_.now();
   if (!linked || now - view.since < options_.names_for) {
     const auto* newest = book_.find(view.id);
     const auto kept = before_.find(view.id);
-    if (newest && !newest->statement->looking && newest->statement != node.said)
+    if (newest && !newest->statement->looking && newest->statement != node.node_state)
       node.before = newest->statement;
     else if (kept != before_.end())
       node.before = kept->second;

@@ -64,7 +64,7 @@ class Gossip final : public PeerEvents {
 
   // Publishes this state from now on; fills in the links and rounds the numbers. Sent at once, or half a second after
   // the last announcement.
-  void announce(NodeState said);
+  void announce(NodeState node_state);
   // Called on the loop whenever known() has changed; one listener.
   void on_change(std::function<void()> changed) { on_change_ = std::move(changed); }
 

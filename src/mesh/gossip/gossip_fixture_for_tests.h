@@ -48,15 +48,15 @@ class GossipTest : public testing::Test {
     return *node;
   }
   static NodeState statement(const std::string& name, unsigned models = 1) {
-    NodeState said;
-    said.name = name;
+    NodeState node_state;
+    node_state.name = name;
     for (unsigned i = 0; i < models; ++i) {
-      auto& model = said.models.emplace_back();
+      auto& model = node_state.models.emplace_back();
       model.name = name + "-" + std::to_string(i);
       model.hash = sha256({model.name});
       model.bytes = 1000;
     }
-    return said;
+    return node_state;
   }
   void link(Node& a, Node& b) { air.up(a.peers, b.peers); }
   void settle() { air.deliver_all(); }
@@ -71,7 +71,7 @@ class GossipTest : public testing::Test {
   }
   static std::string word(const Node& at, const Node& of) {
     for (const auto& node : at.gossip->known()) {
-      if (node.id == of.id()) return node.said ? node.said->name : "";
+      if (node.id == of.id()) return node.node_state ? node.node_state->name : "";
     }
     return "?";
   }

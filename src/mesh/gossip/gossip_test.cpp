@@ -22,14 +22,14 @@ TEST_F(GossipTest, AChangeCostsAHeadAndAPage) {
   link(a, b);
   pass(Millis(2000));
   const auto before = b.gossip->counters();
-  auto said = statement("a", 300);
-  said.serving = {{.name = "a-7"}};
-  a.gossip->announce(said);
+  auto node_state = statement("a", 300);
+  node_state.serving = {{.name = "a-7"}};
+  a.gossip->announce(node_state);
   settle();
   EXPECT_EQ(b.gossip->counters().heads_in, before.heads_in + 1);
   EXPECT_EQ(b.gossip->counters().pages_in, before.pages_in + 1);
   EXPECT_EQ(b.gossip->catalog()->find("a-7").model->status, ModelStatus::ready);
-  a.gossip->announce(said);  // nothing new
+  a.gossip->announce(node_state);  // nothing new
   settle();
   EXPECT_EQ(b.gossip->counters().heads_in, before.heads_in + 1);
 }
@@ -147,9 +147,9 @@ TEST_F(GossipTest, ANodeThatCameBackIsStillKnownToHaveItsModels) {
   a.peers.since = timers.now();
   link(a, *b);
   EXPECT_TRUE(is_away());  // before its first word
-  auto said = statement("b", 0);
-  said.looking = true;
-  b->gossip->announce(said);
+  auto node_state = statement("b", 0);
+  node_state.looking = true;
+  b->gossip->announce(node_state);
   settle();
   EXPECT_EQ(word(a, *b), "b");
   EXPECT_TRUE(is_away());  // before it has looked at its disks

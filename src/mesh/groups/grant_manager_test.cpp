@@ -207,9 +207,9 @@ TEST_F(GranterTest, AHostThatAsksAndReturnsCostsLittle) {
   std::size_t opened = 0, refused = 0;
   std::uint64_t stamp = 0;
   const auto round = [&] {
-    const auto said = verdict(1, ask({1, 1}, ++stamp));
+    const auto node_state = verdict(1, ask({1, 1}, ++stamp));
     opened += count<OpenWorker>();
-    refused += said == GrantDecision::too_often;
+    refused += node_state == GrantDecision::too_often;
     EXPECT_EQ(count<RememberHolder>(), count<OpenWorker>());
     granter.given_back(id(1), {ask({1, 1}, 0).model, {1, 1}, ++stamp}, out);
     reap();

@@ -62,7 +62,7 @@ struct JoinServiceContext {
 
 // Serves one connection of purpose `join`; returns the admitted node. A rejected peer gets the cause. Errors: the
 // cause.
-async::Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceContext desk);
+async::Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceContext service);
 
 // The rule of authorization: members for all purposes, other nodes only to join, and only while a token is open.
 Result<> may_enter(const MemberSet& members, bool token_is_out, const PublicKey& key, Purpose purpose);

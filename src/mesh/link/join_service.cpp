@@ -14,35 +14,35 @@ namespace {
 using async::Task;
 
 // Cheap checks first, because strangers may ask any number of times. Nothing: the configuration lists the node.
-Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, const JoinServiceContext& desk) {
-  const auto& mesh = desk.book.set().mesh();
+Result<std::optional<TokenId>> check(const JoinAsk& ask, const Stream& stream, const JoinServiceContext& service) {
+  const auto& mesh = service.book.set().mesh();
   if (ask.mesh == MeshId()) {
-    if (desk.named && desk.named(stream.peer().id)) return std::nullopt;
+    if (service.named && service.named(stream.peer().id)) return std::nullopt;
     return fail(errc::token_unknown, "the configuration of that member doesn't list this node, so it needs a token");
   }
   if (ask.mesh != mesh) return fail(errc::foreign_mesh, "the token is of another mesh than the issuer");
   const auto& joiner = stream.peer();
   const auto id = token_id(ask.proof.token);
-  if (auto usable = desk.tokens.check(id, joiner.id, desk.timers.wall_now()); !usable) {
+  if (auto usable = service.tokens.check(id, joiner.id, service.timers.wall_now()); !usable) {
     return std::unexpected(usable.error());
   }
   if (!is_genuine(ask.proof, mesh, joiner.key, stream.exporter(kJoinExporter))) {
     return fail(errc::wrong_proof, "the proof of the token is of another connection, or forged");
   }
-  if (desk.book.set().standing(joiner.key) == MembershipStatus::revoked) {
+  if (service.book.set().standing(joiner.key) == MembershipStatus::revoked) {
     return fail(errc::revoked, "this node was revoked: it can only join again with a new key");
   }
   return id;
 }
 
-Task<Result<NodeId>> converse(Stream& stream, const JoinServiceContext& desk) {
+Task<Result<NodeId>> converse(Stream& stream, const JoinServiceContext& service) {
   FrameReader reader;
   const auto frame = co_await read_frame(stream, reader);
   if (!frame) co_return std::unexpected(frame.error());
   if (frame->kind != FrameKind::join_ask) co_return fail(errc::malformed, "a join must begin with its request");
   const auto ask = read_ask(frame->payload);
   if (!ask) co_return std::unexpected(ask.error());
-  const auto id = check(*ask, stream, desk);
+  const auto id = check(*ask, stream, service);
   if (!id) co_return std::unexpected(id.error());
   Frame proved{FrameKind::join_proved, {}};
   if (auto sent = co_await write_frame(stream, std::move(proved)); !sent) co_return std::unexpected(sent.error());
@@ -51,16 +51,16 @@ Task<Result<NodeId>> converse(Stream& stream, const JoinServiceContext& desk) {
   // checks the present state again.
   const auto& joiner = stream.peer();
   if (*id) {
-    auto using_it = desk.tokens.use(**id, joiner.id, desk.timers.wall_now());
+    auto using_it = service.tokens.use(**id, joiner.id, service.timers.wall_now());
     const auto used = co_await std::move(using_it);
     if (!used) co_return std::unexpected(used.error());
   }
-  auto admitting = desk.book.admit(desk.own, joiner.key);
+  auto admitting = service.book.admit(service.own, joiner.key);
   if (auto admitted = co_await std::move(admitting); !admitted) co_return std::unexpected(admitted.error());
 
-  auto founding = to_frame(desk.book.set().founding());
+  auto founding = to_frame(service.book.set().founding());
   if (auto sent = co_await write_frame(stream, std::move(founding)); !sent) co_return std::unexpected(sent.error());
-  for (auto& page : member_pages(desk.book.set())) {
+  for (auto& page : member_pages(service.book.set())) {
     Frame members{FrameKind::members, std::move(page)};
     if (auto sent = co_await write_frame(stream, std::move(members)); !sent) co_return std::unexpected(sent.error());
   }
@@ -78,12 +78,12 @@ Task<bool> end(Stream& stream, std::optional<Error> refused) {
 
 }  // namespace
 
-Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceContext desk) {
-  auto conversing = converse(*stream, desk);
-  auto result = co_await async::with_timeout(desk.timers, desk.limit, std::move(conversing));
+Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceContext service) {
+  auto conversing = converse(*stream, service);
+  auto result = co_await async::with_timeout(service.timers, service.limit, std::move(conversing));
   if (!result) {
-    co_return fail(errc::timed_out,
-                   fmt::format("{} didn't finish its join within {} ms", stream->peer().address, desk.limit.count()));
+    co_return fail(errc::timed_out, fmt::format("{} didn't finish its join within {} ms", stream->peer().address,
+                                                service.limit.count()));
   }
   std::optional<Error> refused;
   if (!*result) {
@@ -92,7 +92,7 @@ Task<Result<NodeId>> serve_join(std::unique_ptr<Stream> stream, JoinServiceConte
   }
   constexpr Millis kFarewell(1000);
   auto ending = end(*stream, std::move(refused));
-  co_await async::with_timeout(desk.timers, kFarewell, std::move(ending));
+  co_await async::with_timeout(service.timers, kFarewell, std::move(ending));
   co_return std::move(*result);
 }
 

@@ -28,8 +28,8 @@ class JoinTest : public NetworkFixture {
     while (true) {
       auto stream = co_await net_b->accept();
       if (!stream) co_return;
-      const JoinServiceContext desk{b, book, tokens, timers};
-      auto admitted = co_await serve_join(std::move(*stream), desk);
+      const JoinServiceContext service{b, book, tokens, timers};
+      auto admitted = co_await serve_join(std::move(*stream), service);
       served.push_back(admitted ? std::error_code() : admitted.error().code);
     }
   }

@@ -121,14 +121,14 @@ Task<Result<>> JoinTokenStore::change(StatePtr state, Edit edit) {
   co_return co_await state->file.changed(std::move(text), std::move(done));
 }
 
-Task<Result<JoinToken>> JoinTokenStore::issue(MeshId mesh, NodeId issuer, JoinTokenOptions wishes, WallTime now) {
-  if (wishes.seeds.empty() || wishes.seeds.size() > kMaxSeeds) {
+Task<Result<JoinToken>> JoinTokenStore::issue(MeshId mesh, NodeId issuer, JoinTokenOptions options, WallTime now) {
+  if (options.seeds.empty() || options.seeds.size() > kMaxSeeds) {
     co_return fail(errc::bad_address, fmt::format("a token needs 1 to {} addresses of this node", kMaxSeeds));
   }
-  if (wishes.lifetime < std::chrono::seconds(1) || wishes.lifetime > kLongestLifetime) {
+  if (options.lifetime < std::chrono::seconds(1) || options.lifetime > kLongestLifetime) {
     co_return fail(errc::malformed, "the lifetime of a token must be from a second to a week", "lifetime");
   }
-  JoinToken token{mesh, {issuer}, std::move(wishes.seeds), random_bytes<16>(), whole_seconds(now + wishes.lifetime)};
+  JoinToken token{mesh, {issuer}, std::move(options.seeds), random_bytes<16>(), whole_seconds(now + options.lifetime)};
   Edit add = [made = issued_token(token, now), now](Tokens& tokens) -> Result<bool> {
     if (count_open(tokens, now) >= kMaxOpen) {
       return fail(errc::too_many, fmt::format("{} tokens are open already; withdraw some", kMaxOpen));

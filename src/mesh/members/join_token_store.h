@@ -53,7 +53,7 @@ class JoinTokenStore {
 
   // The only call that returns the secret. Errors: too_many, bad_address (no seed), malformed (lifetime), and the
   // system's own.
-  async::Task<Result<JoinToken>> issue(MeshId mesh, NodeId issuer, JoinTokenOptions wishes, WallTime now);
+  async::Task<Result<JoinToken>> issue(MeshId mesh, NodeId issuer, JoinTokenOptions options, WallTime now);
 
   // The newest first.
   std::vector<IssuedToken> list() const;

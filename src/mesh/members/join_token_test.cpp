@@ -154,11 +154,11 @@ TEST_F(TokenStoreTest, TheFileHoldsNothingToJoinWith) {
 
 TEST_F(TokenStoreTest, IsBounded) {
   for (std::size_t i = 0; i < JoinTokenStore::kMaxOpen; ++i) (void)issue();
-  const JoinTokenOptions wishes{.seeds = {*parse_address("10.0.0.1:8100")}};
-  EXPECT_EQ(at_once(store.issue(mesh, issuer, wishes, kNow)).error().code, errc::too_many);
-  EXPECT_TRUE(at_once(store.issue(mesh, issuer, wishes, kNow + hours(2))));
+  const JoinTokenOptions options{.seeds = {*parse_address("10.0.0.1:8100")}};
+  EXPECT_EQ(at_once(store.issue(mesh, issuer, options, kNow)).error().code, errc::too_many);
+  EXPECT_TRUE(at_once(store.issue(mesh, issuer, options, kNow + hours(2))));
   EXPECT_EQ(at_once(store.issue(mesh, issuer, {}, kNow + hours(2))).error().code, errc::bad_address);
-  EXPECT_EQ(at_once(store.issue(mesh, issuer, {hours(1000), wishes.seeds}, kNow)).error().code, errc::malformed);
+  EXPECT_EQ(at_once(store.issue(mesh, issuer, {hours(1000), options.seeds}, kNow)).error().code, errc::malformed);
 }
 
 TEST_F(TokenStoreTest, RubbishIsPutAside) {

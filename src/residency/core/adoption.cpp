@@ -24,9 +24,9 @@ void Adoption::make_local(Instance& instance) {
   ++state_.revision;
 }
 
-void Adoption::set_eviction(Instance& instance, const EvictionSettings& wish) {
-  if (instance.lent) instance.own_eviction = wish;
-  instance.eviction = instance.lent ? lent_eviction(wish, state_.settings) : wish;
+void Adoption::set_eviction(Instance& instance, const EvictionSettings& request) {
+  if (instance.lent) instance.own_eviction = request;
+  instance.eviction = instance.lent ? lent_eviction(request, state_.settings) : request;
 }
 
 }  // namespace corral::residency

@@ -50,11 +50,11 @@ Instance& LoadQueue::enqueue_again(const Instance& failed, Now now) {
   return next;
 }
 
-void LoadQueue::follow(Instance& load, const Waiter& wish) {
-  load.spec = wish.spec;
-  load.eviction = wish.spec->eviction;
-  load.explicit_options = !wish.wants_lease;
-  load.pin = wish.pin;
+void LoadQueue::follow(Instance& load, const Waiter& request) {
+  load.spec = request.spec;
+  load.eviction = request.spec->eviction;
+  load.explicit_options = !request.wants_lease;
+  load.pin = request.pin;
   load.promise.reset();
 }
 

@@ -106,31 +106,31 @@ const char* name_of(LoadStage stage) {
   return kNames[static_cast<std::size_t>(stage)];
 }
 
-RouterSnapshot take_picture(const residency::Core& core, residency::Now now, double progress) {
-  auto snapshot = core.snapshot(now);
-  RouterSnapshot picture{{}, std::move(snapshot.queue), core.state().settings, snapshot.revision};
-  for (const auto& view : snapshot.instances) {
-    picture.instances.push_back({.id = view.id,
-                                 .spec = view.spec,
-                                 .state = view.state,
-                                 .leaving = view.leaving,
-                                 .pinned = view.pinned,
-                                 .leases = view.leases,
-                                 .load_duration = view.load_duration});
+RouterSnapshot take_snapshot(const residency::Core& core, residency::Now now, double progress) {
+  auto core_state = core.snapshot(now);
+  RouterSnapshot snapshot{{}, std::move(core_state.queue), core.state().settings, core_state.revision};
+  for (const auto& view : core_state.instances) {
+    snapshot.instances.push_back({.id = view.id,
+                                  .spec = view.spec,
+                                  .state = view.state,
+                                  .leaving = view.leaving,
+                                  .pinned = view.pinned,
+                                  .leases = view.leases,
+                                  .load_duration = view.load_duration});
   }
-  if (const auto& loading = snapshot.loading) {
-    picture.instances.push_back({.id = loading->id,
-                                 .spec = loading->spec,
-                                 .state = loading->aborting ? InstanceState::evicting : InstanceState::loading,
-                                 .leaving = loading->leaving,
-                                 .loads = true,
-                                 .attempt = loading->attempt,
-                                 .progress = progress});
+  if (const auto& loading = core_state.loading) {
+    snapshot.instances.push_back({.id = loading->id,
+                                  .spec = loading->spec,
+                                  .state = loading->aborting ? InstanceState::evicting : InstanceState::loading,
+                                  .leaving = loading->leaving,
+                                  .loads = true,
+                                  .attempt = loading->attempt,
+                                  .progress = progress});
     const auto* model = core.state().find(loading->spec->name);
-    picture.instances.back().pinned = model != nullptr && model->pinned;
+    snapshot.instances.back().pinned = model != nullptr && model->pinned;
   }
-  std::ranges::sort(picture.instances, {}, &InstanceSnapshot::id);
-  return picture;
+  std::ranges::sort(snapshot.instances, {}, &InstanceSnapshot::id);
+  return snapshot;
 }
 
 Changes diff(const RouterSnapshot& before, const RouterSnapshot& after, const Causes& causes) {

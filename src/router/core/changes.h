@@ -38,7 +38,7 @@ struct RouterSnapshot {
 };
 
 // `progress`: of the running load, 0..1.
-RouterSnapshot take_picture(const residency::Core& core, residency::Now now, double progress);
+RouterSnapshot take_snapshot(const residency::Core& core, residency::Now now, double progress);
 
 // An instance changed its state or its number of requests.
 struct InstanceChanged {

@@ -41,8 +41,8 @@ async::Task<Answer> CoreDriver::Ticket::wait() {
   co_return std::exchange(answer_, Error(make_error_code(errc::shutting_down), "answered already")).value();
 }
 
-CoreDriver::CoreDriver(async::Executor home, async::Timers& timers, residency::Core core, ActionExecutor& hands)
-    : home_(home), timers_(timers), hands_(hands), core_(std::move(core)), alarm_(home) {}
+CoreDriver::CoreDriver(async::Executor home, async::Timers& timers, residency::Core core, ActionExecutor& executor)
+    : home_(home), timers_(timers), executor_(executor), core_(std::move(core)), alarm_(home) {}
 
 bool CoreDriver::goes_well(const char* what, auto&& work) noexcept {
   try {
@@ -79,7 +79,7 @@ void CoreDriver::step(const residency::Event& event) {
     answer_undecided(event);
     arm(timers_.now() + kLookAgain);
   }
-  goes_well("the notification of changes", [this] { hands_.stepped(core_.revision()); });
+  goes_well("the notification of changes", [this] { executor_.stepped(core_.revision()); });
 }
 
 void CoreDriver::perform(const residency::Action& action) {
@@ -90,11 +90,11 @@ void CoreDriver::perform(const residency::Action& action) {
     } else if constexpr (std::is_same_v<Known, residency::Rejected>) {
       answer(known.ticket, known.error);
     } else if constexpr (std::is_same_v<Known, residency::PinChanged>) {
-      goes_well("saving a pin", [&] { hands_.on(known); });
+      goes_well("saving a pin", [&] { executor_.on(known); });
       if (known.ticket) answer(*known.ticket, known);
     } else if constexpr (std::is_constructible_v<Answer, Known>) {
       answer(known.ticket, known);
-    } else if (!goes_well("an action", [&] { hands_.on(known); })) {
+    } else if (!goes_well("an action", [&] { executor_.on(known); })) {
       failed(known);
     }
   };
@@ -148,7 +148,7 @@ async::Task<void> CoreDriver::wake(MonoTime when) {
 
 std::optional<residency::Core::Lease> CoreDriver::try_acquire(const ModelName& model, residency::RequestOrigin origin) {
   const auto lease = core_.try_acquire(model, now(), origin);
-  if (lease) goes_well("the notification of changes", [this] { hands_.stepped(core_.revision()); });
+  if (lease) goes_well("the notification of changes", [this] { executor_.stepped(core_.revision()); });
   return lease;
 }
 

@@ -44,7 +44,7 @@ using Answer = std::variant<residency::Granted, residency::Loaded, residency::Un
 class CoreDriver {
  public:
   // `hands` must outlive it.
-  CoreDriver(async::Executor home, async::Timers& timers, residency::Core core, ActionExecutor& hands);
+  CoreDriver(async::Executor home, async::Timers& timers, residency::Core core, ActionExecutor& executor);
   virtual ~CoreDriver() = default;
 
   // Passes the event to the core and executes its actions. May be called from inside an action: then the event follows.
@@ -124,7 +124,7 @@ class CoreDriver {
 
   async::Executor home_;
   async::Timers& timers_;
-  ActionExecutor& hands_;
+  ActionExecutor& executor_;
   residency::Core core_;
   std::unordered_map<residency::TicketId, Ticket*> tickets_;
   std::uint64_t last_ticket_ = 0;

@@ -70,7 +70,7 @@ class HouseTest : public testing::Test {
 
   async::Loop loop;
   async::ManualTimers timers{loop.executor()};
-  FailingActions hands;
+  FailingActions executor;
   // Can't decide what it is told to fail at.
   class Undecided final : public CoreDriver {
    public:
@@ -83,23 +83,23 @@ class HouseTest : public testing::Test {
       CoreDriver::decide(event, actions);
     }
   };
-  Undecided driver{loop.executor(), timers, residency::Core({}), hands};
+  Undecided driver{loop.executor(), timers, residency::Core({}), executor};
 };
 
 // It went quiet for ever: the flag that keeps steps apart stayed set.
 TEST_F(HouseTest, AStartThatThrowsIsAFailedLoadAndTheNextOneGoesWell) {
-  hands.throws = "start";
+  executor.throws = "start";
   auto a = acquire(spec("a"));
   EXPECT_EQ(error(a), "internal_error");
-  hands.throws.clear();
+  executor.throws.clear();
   auto b = acquire(spec("b"));
-  driver.dispatch(residency::LoadSucceeded{hands.last});
+  driver.dispatch(residency::LoadSucceeded{executor.last});
   settle();
   EXPECT_TRUE(granted(b));
 }
 
 TEST_F(HouseTest, ACheckThatThrowsIsAFailedCheck) {
-  hands.throws = "check";
+  executor.throws = "check";
   residency::ModelSpec unknown;
   unknown.to_check = true;
   auto a = acquire(spec("a", unknown));
@@ -109,21 +109,21 @@ TEST_F(HouseTest, ACheckThatThrowsIsAFailedCheck) {
 
 TEST_F(HouseTest, AStopThatThrowsFreesItsSlot) {
   auto a = acquire(spec("a"));
-  driver.dispatch(residency::LoadSucceeded{hands.last});
+  driver.dispatch(residency::LoadSucceeded{executor.last});
   settle();
   ASSERT_TRUE(granted(a));
   driver.return_lease(std::get<residency::Granted>(a.get()).lease);
-  hands.throws = "stop";
+  executor.throws = "stop";
   auto b = acquire(spec("b"));
-  EXPECT_THAT(hands.done, ElementsAre("start", "stop", "start"));
+  EXPECT_THAT(executor.done, ElementsAre("start", "stop", "start"));
 }
 
 TEST_F(HouseTest, ASampleThatThrowsIsNone) {
-  hands.throws = "sample";
+  executor.throws = "sample";
   residency::ModelSpec large;
   large.memory = {{residency::PoolId("ram"), 10, 0}};
   auto a = acquire(spec("a", large));
-  EXPECT_THAT(hands.done, ElementsAre("sample", "start"));
+  EXPECT_THAT(executor.done, ElementsAre("sample", "start"));
 }
 
 TEST_F(HouseTest, ADecisionThatThrowsIsAnsweredAndTheNextOneIsMade) {
@@ -131,22 +131,22 @@ TEST_F(HouseTest, ADecisionThatThrowsIsAnsweredAndTheNextOneIsMade) {
   auto none = acquire(spec("a"));
   EXPECT_EQ(error(none), "internal_error");
   auto a = acquire(spec("a"));
-  driver.dispatch(residency::LoadSucceeded{hands.last});
+  driver.dispatch(residency::LoadSucceeded{executor.last});
   settle();
   EXPECT_TRUE(granted(a));
 }
 
 TEST_F(HouseTest, ATellingThatThrowsHidesNothing) {
-  hands.throws = "telling";
+  executor.throws = "telling";
   auto a = acquire(spec("a"));
-  driver.dispatch(residency::LoadSucceeded{hands.last});
+  driver.dispatch(residency::LoadSucceeded{executor.last});
   settle();
   EXPECT_TRUE(granted(a));
 }
 
 TEST_F(HouseTest, ALeaseForWhoeverHasGoneUnnoticedIsGivenBack) {
   driver.dispatch(residency::Acquire{residency::TicketId(99), spec("a")});
-  driver.dispatch(residency::LoadSucceeded{hands.last});
+  driver.dispatch(residency::LoadSucceeded{executor.last});
   EXPECT_EQ(driver.core().state().leases.size(), 0u);
 }
 

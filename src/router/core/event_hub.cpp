@@ -104,17 +104,17 @@ EventHub::Batch EventHub::collect(std::uint64_t number) const {
 
 void EventHub::look_now(bool even_if_unimportant) {
   if (closed_) return;
-  auto picture = look_();
-  auto changes = diff(seen_, picture, causes_);
+  auto snapshot = look_();
+  auto changes = diff(seen_, snapshot, causes_);
   if (!changes.urgent && !even_if_unimportant) {
     if (changes.list.empty()) {
-      seen_.revision = picture.revision;
+      seen_.revision = snapshot.revision;
     } else {
       look_soon();
     }
     return;
   }
-  seen_ = std::move(picture);
+  seen_ = std::move(snapshot);
   last_look_ = timers_.now();
   std::erase_if(causes_, [this](const auto& cause) {
     return std::ranges::none_of(seen_.instances, [&](const auto& instance) { return instance.id == cause.first; });

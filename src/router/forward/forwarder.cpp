@@ -38,7 +38,7 @@ async::Task<Result<http::Response>> Forwarder::forward(ForwardRequest request) {
   active->hold(std::move(request.held));
   const bool stream = request.stream;
   auto head = backend_head(request);
-  auto attempts = std::make_unique<RequestAttempts>(RequestAttempts::Parts{lender_, timers_, quarantine_}, executor,
+  auto attempts = std::make_unique<RequestAttempts>(RequestAttempts::Parts{provider_, timers_, quarantine_}, executor,
                                                     std::move(request), std::move(head), active);
   auto answering = stream ? streamed(std::move(attempts), active) : passed(std::move(attempts), active);
   auto answered = co_await active->until_stopped(std::move(answering));

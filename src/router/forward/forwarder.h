@@ -23,11 +23,11 @@ namespace corral::router {
 class Forwarder {
  public:
   // Both must outlive the forwarder and the answers it returns.
-  Forwarder(LeaseProvider& lender, async::Timers& timers)
-      : lender_(lender),
+  Forwarder(LeaseProvider& provider, async::Timers& timers)
+      : provider_(provider),
         timers_(timers),
         quarantine_(timers),
-        requests_(timers, [&lender](RequestEnd end) { lender.count(std::move(end)); }) {}
+        requests_(timers, [&provider](RequestEnd end) { provider.count(std::move(end)); }) {}
 
   // On the loop of the client's connection. Errors: those of RequestAttempts; cancelled, shutting_down.
   async::Task<Result<http::Response>> forward(ForwardRequest request);
@@ -42,7 +42,7 @@ class Forwarder {
   static async::Task<Result<http::Response>> streamed(AttemptsPtr attempts, ActivePtr active);
   http::RequestHead backend_head(const ForwardRequest& request) const;
 
-  LeaseProvider& lender_;
+  LeaseProvider& provider_;
   async::Timers& timers_;
   RequestQuarantine quarantine_;
   const ClientTags tags_;

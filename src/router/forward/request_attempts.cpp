@@ -37,7 +37,7 @@ async::Task<RequestAttempts::Answer> RequestAttempts::next(std::optional<Millis>
   }
   while (true) {
     lease_.give_back();
-    if (!acquisition_) lease_ = parts_.lender.try_acquire(*request_.model, request_.context.tokens);
+    if (!acquisition_) lease_ = parts_.provider.try_acquire(*request_.model, request_.context.tokens);
     if (!lease_) {
       auto acquiring = acquire(patience);
       auto acquired = co_await std::move(acquiring);
@@ -84,9 +84,9 @@ std::optional<Error> RequestAttempts::quarantined() {
 }
 
 async::Task<std::optional<Result<Lease>>> RequestAttempts::acquire(std::optional<Millis> patience) {
-  if (!patience) co_return co_await parts_.lender.acquire(request_.model, lease_request());
+  if (!patience) co_return co_await parts_.provider.acquire(request_.model, lease_request());
   if (!acquisition_) {
-    auto acquiring = parts_.lender.acquire(request_.model, lease_request());
+    auto acquiring = parts_.provider.acquire(request_.model, lease_request());
     acquisition_ = std::make_unique<async::SpawnedTask<Result<Lease>>>(executor_, "acquire", std::move(acquiring));
   }
   const bool in_time = co_await acquisition_->wait(parts_.timers, *patience);

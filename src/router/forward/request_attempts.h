@@ -34,7 +34,7 @@ class RequestAttempts {
  public:
   // Dependencies; all of them must outlive it.
   struct Parts {
-    LeaseProvider& lender;
+    LeaseProvider& provider;
     async::Timers& timers;
     RequestQuarantine& quarantine;
   };

@@ -132,17 +132,17 @@ async::Task<std::vector<ModelContext>> ContextPlanner::of(std::vector<backends::
 
 // With the options of the last load, or else with the saved and configured ones.
 std::uint64_t ContextPlanner::by_itself(const backends::ModelPtr& model, const RunningInstance* running) const {
-  const auto wish = running != nullptr ? running->requested : OptionPatch();
-  return predicted(*model, options_.wanted(*model, wish), 0).usable;
+  const auto patch = running != nullptr ? running->requested : OptionPatch();
+  return predicted(*model, options_.wanted(*model, patch), 0).usable;
 }
 
-std::optional<OptionPatch> ContextPlanner::wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const {
+std::optional<OptionPatch> ContextPlanner::patch_for(const backends::ModelPtr& model, std::uint64_t tokens) const {
   const RunningInstance* running = processes_.resident(model->name);
   const auto has = running != nullptr ? running->context_window : by_itself(model, nullptr);
   if (has >= tokens) return std::nullopt;
-  OptionPatch wish = running != nullptr ? running->requested : OptionPatch();
-  wish.set.ctx_size = static_cast<std::int64_t>(tokens);
-  return wish;
+  OptionPatch patch = running != nullptr ? running->requested : OptionPatch();
+  patch.set.ctx_size = static_cast<std::int64_t>(tokens);
+  return patch;
 }
 
 std::uint64_t ContextPlanner::most(const backends::ModelPtr& model) const {

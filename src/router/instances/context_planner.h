@@ -29,7 +29,7 @@ class ContextPlanner {
   ModelContext predicted(const models::ModelInfo& model, const backends::LoadOptions& options,
                          std::uint64_t comes_back) const;
   // The options of a load that gives a conversation `tokens`; empty: the usual load is enough.
-  std::optional<OptionPatch> wish_for(const backends::ModelPtr& model, std::uint64_t tokens) const;
+  std::optional<OptionPatch> patch_for(const backends::ModelPtr& model, std::uint64_t tokens) const;
   // The largest context: that of the loaded model, or of a load with its last requested options.
   std::uint64_t most(const backends::ModelPtr& model) const;
 

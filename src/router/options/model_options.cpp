@@ -59,8 +59,8 @@ Result<ModelOptions::Resolved> ModelOptions::resolve(const models::ModelInfo& mo
 }
 
 Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr& model,
-                                                        const OptionPatch& wish) const {
-  auto resolved = resolve(*model, wanted(*model, wish));
+                                                        const OptionPatch& patch) const {
+  auto resolved = resolve(*model, wanted(*model, patch));
   if (!resolved) return std::unexpected(resolved.error());
   auto spec = std::make_shared<LoadSpec>();
   spec->name = model->name;
@@ -76,17 +76,17 @@ Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr
   spec->model = model;
   spec->load_options = std::move(resolved->options);
   spec->eviction = eviction_of(spec->load_options);
-  spec->requested = wish;
+  spec->requested = patch;
   spec->backend = resolved->backend;
   return spec;
 }
 
-backends::LoadOptions ModelOptions::wanted(const models::ModelInfo& model, const OptionPatch& wish) const {
-  return with_defaults(of_model(backends_, model.name, wish.over(saved_.of(model.name))), came_with(model));
+backends::LoadOptions ModelOptions::wanted(const models::ModelInfo& model, const OptionPatch& patch) const {
+  return with_defaults(of_model(backends_, model.name, patch.over(saved_.of(model.name))), came_with(model));
 }
 
-backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionPatch& wish) const {
-  return with_defaults(of_model(backends_, model, wish.over(saved_.of(model))));
+backends::LoadOptions ModelOptions::wanted(const ModelName& model, const OptionPatch& patch) const {
+  return with_defaults(of_model(backends_, model, patch.over(saved_.of(model))));
 }
 
 backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& said,
@@ -101,7 +101,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   const auto saved_then = [&] {
     backends::LoadOptions saved;
     if (!change.unset_all) saved = saved_.of(model->name);
-    return change.wish.over(std::move(saved));
+    return change.patch.over(std::move(saved));
   };
   const auto brought = came_with(*model);
   Result<> there;
@@ -124,7 +124,7 @@ async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model,
   auto effective = resolve(*model, given);
   if (effective && !there) effective = std::unexpected(there.error());
   // Invalid values of this change are an error; older invalid values are only reported.
-  if (!effective && change.wish.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
+  if (!effective && change.patch.set != backends::LoadOptions()) co_return std::unexpected(effective.error());
   report.effective = effective ? effective->options : given;
   if (!effective) report.problem = effective.error().message;
   for (const auto& view : driver.core().snapshot(driver.now()).instances) {

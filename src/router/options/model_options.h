@@ -34,15 +34,15 @@ class ModelOptions {
   }
 
   // The options of a load with this patch, not resolved yet.
-  backends::LoadOptions wanted(const models::ModelInfo& model, const OptionPatch& wish) const;
+  backends::LoadOptions wanted(const models::ModelInfo& model, const OptionPatch& patch) const;
   // The same without the options that came with the model, which never decide its eviction.
-  backends::LoadOptions wanted(const ModelName& model, const OptionPatch& wish) const;
+  backends::LoadOptions wanted(const ModelName& model, const OptionPatch& patch) const;
   // Adds the configured options to `said` of model and load. `came_with`: see came_with().
   backends::LoadOptions with_defaults(const backends::LoadOptions& said,
                                       const backends::LoadOptions& came_with = {}) const;
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
   // The spec of such a load, without what only its preflight can find. Errors: those of Backend::resolve.
-  Result<std::shared_ptr<LoadSpec>> spec_of(const backends::ModelPtr& model, const OptionPatch& wish) const;
+  Result<std::shared_ptr<LoadSpec>> spec_of(const backends::ModelPtr& model, const OptionPatch& patch) const;
 
   // See ModelRouter::options(); reads files.
   async::Task<Result<OptionReport>> change(backends::ModelPtr model, OptionChange change, const CoreDriver& driver);

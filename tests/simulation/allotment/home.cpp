@@ -19,7 +19,7 @@ constexpr Millis kFidgets{2'000};
 void Home::start() {
   AllotterParts parts{.own = town.nodes_[at].id,
                       .timers = town.timers_,
-                      .hands = *this,
+                      .actions = *this,
                       .groups = this,
                       .copy = [this](const mesh::MeshModel& model, bool) { return copy(model); },
                       .catalog = [this] { return town.catalog(at); },
@@ -39,7 +39,7 @@ void Home::start() {
   allotter =
       std::make_unique<Allotter>(town.loop_.executor(), std::move(parts), AllotterOptions{.idle_unload = kIdleUnload});
   told = false;
-  said = say();
+  node_state = say();
   allotter->start();
 }
 

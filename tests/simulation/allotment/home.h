@@ -27,7 +27,7 @@ class Home final : public AllotActions, public GroupControl {
   };
   // Another node, as its words and its link show it.
   struct Known {
-    std::shared_ptr<const mesh::NodeState> said;
+    std::shared_ptr<const mesh::NodeState> node_state;
     std::uint64_t life = 0;
     bool linked = false;
     MonoTime since{};
@@ -90,7 +90,7 @@ class Home final : public AllotActions, public GroupControl {
   std::map<mesh::ContentKey, Loss> losses;
   bool taken_back = false;  // lends again when it is
   std::map<unsigned, Known> known;
-  mesh::NodeState said;
+  mesh::NodeState node_state;
   bool told = false;  // `said` is of this life
   std::unique_ptr<Allotter> allotter;
 };

@@ -47,8 +47,8 @@ void Town::hear_of_groups() {
   for (const auto& home : homes_) {
     auto before = std::exchange(home->heard, {});
     if (!home->allotter) continue;
-    const auto hear = [&](unsigned host, const mesh::NodeState& said) {
-      for (const auto& group : said.groups) {
+    const auto hear = [&](unsigned host, const mesh::NodeState& node_state) {
+      for (const auto& group : node_state.groups) {
         if (group.stage != mesh::GroupStage::standing) continue;
         Home::Heard heard{host, {}, now_};
         for (const auto& share : group.shares) heard.nodes.insert(number_of(share.node));
@@ -57,9 +57,9 @@ void Town::hear_of_groups() {
         home->heard[group.model] = std::move(heard);
       }
     };
-    hear(home->at, home->said);
+    hear(home->at, home->node_state);
     for (const auto& [other, known] : home->known)
-      if (known.linked && known.said) hear(other, *known.said);
+      if (known.linked && known.node_state) hear(other, *known.node_state);
   }
 }
 
@@ -89,7 +89,7 @@ void Town::check_loss(Home& home, const mesh::ContentKey& model) {
     return line.model == model && line.node == own && line.part == mesh::Part::share && line.priority &&
            *line.priority != mesh::Priority::told && !line.waits && line.fetch == mesh::Fetch::none;
   });
-  const auto& declined = home.said.declined;
+  const auto& declined = home.node_state.declined;
   if (planned || !is_host || !is_due || std::ranges::find(declined, model) != declined.end()) {
     loss.could.reset();
     return;

@@ -186,7 +186,7 @@ void Town::hear() {
       auto& known = home.known[other];
       if (known.linked != end.up || (end.up && known.life != end.life)) {
         moves = true;
-        if (end.up && known.life != end.life) known.said.reset();
+        if (end.up && known.life != end.life) known.node_state.reset();
         if (end.up && town_.hasty) {
           for (const auto& group : home.hosted())
             tell(at, [&](mesh::Groups& groups) { groups.end(group.plan.model, clock_of(at)); });
@@ -196,14 +196,14 @@ void Town::hear() {
         if (end.up) {
           known.life = end.life;
           mail_[{at, other}].push_back({now_ + Millis(20 + dice_.roll(300)),
-                                        std::make_shared<const mesh::NodeState>(home.said), nodes_[at].life});
+                                        std::make_shared<const mesh::NodeState>(home.node_state), nodes_[at].life});
         }
         look(at);
       }
       auto& mail = mail_[{other, at}];
       while (!mail.empty() && mail.front().due <= now_) {
         if (end.up && end.life == mail.front().life && !(town_.deaf && at == 0)) {
-          known.said = std::move(mail.front().said);
+          known.node_state = std::move(mail.front().node_state);
           look(at);
         }
         mail.pop_front();
@@ -217,9 +217,9 @@ void Town::tell_others() {
   for (unsigned at = 0; at < nodes_.size(); ++at) {
     auto& home = *homes_[at];
     if (!home.allotter || (now_ / kStep + at) % (kTold / kStep) != 0) continue;
-    auto said = home.say();
-    if (home.told && said == home.said) continue;
-    home.said = std::move(said);
+    auto node_state = home.say();
+    if (home.told && node_state == home.node_state) continue;
+    home.node_state = std::move(node_state);
     home.told = true;
     look(at);
     for (unsigned other = 0; other < nodes_.size(); ++other) {
@@ -227,7 +227,7 @@ void Town::tell_others() {
       auto& mail = mail_[{at, other}];
       const auto due = now_ + Millis(20 + dice_.roll(300));
       mail.push_back({mail.empty() ? due : std::max(due, mail.back().due),
-                      std::make_shared<const mesh::NodeState>(home.said), nodes_[at].life});
+                      std::make_shared<const mesh::NodeState>(home.node_state), nodes_[at].life});
     }
   }
 }
@@ -238,12 +238,12 @@ std::shared_ptr<const mesh::Catalog> Town::catalog(unsigned at) const {
   nodes.push_back({.id = nodes_[at].id,
                    .reach = mesh::Reach::own,
                    .round_trip = {},
-                   .said = std::make_shared<const mesh::NodeState>(home.said)});
+                   .node_state = std::make_shared<const mesh::NodeState>(home.node_state)});
   for (const auto& [other, known] : home.known) {
     nodes.push_back({.id = nodes_[other].id,
                      .reach = known.linked ? mesh::Reach::linked : mesh::Reach::away,
                      .round_trip = Millis(1),
-                     .said = known.said,
+                     .node_state = known.node_state,
                      .since = known.since});
   }
   return mesh::make_catalog(std::move(nodes));

@@ -65,7 +65,7 @@ class Town final : public groups::World {
   // What a node was told by another.
   struct Mail {
     Millis due;
-    std::shared_ptr<const mesh::NodeState> said;
+    std::shared_ptr<const mesh::NodeState> node_state;
     std::uint64_t life = 0;
   };
 

@@ -22,10 +22,10 @@ void FakeDrafter::draft(SessionId, std::span<const Token> history, const DraftBu
   }
 }
 
-bool FakeChores::run(Chore chore) noexcept {
+bool FakeChores::run(BackgroundTask task) noexcept {
   const test::Watched spared(false);
   if (random_() % 8 == 0) return false;
-  executor_.push_back(std::move(chore));
+  executor_.push_back(std::move(task));
   return true;
 }
 
@@ -35,11 +35,11 @@ void FakeChores::round() {
     return;
   }
   for (auto most = random_() % 8; most > 0 && !executor_.empty(); --most) {
-    Chore chore = std::move(executor_.front());
+    BackgroundTask task = std::move(executor_.front());
     executor_.pop_front();
     try {
       const test::Watched watched(true);
-      chore();
+      task();
     } catch (const std::exception&) {  // as the thread of chores does
     }
   }

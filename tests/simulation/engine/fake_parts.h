@@ -54,13 +54,13 @@ class FakeDrafter final : public Drafter {
 class FakeChores final : public BackgroundExecutor {
  public:
   FakeChores(std::shared_ptr<Fate> fate, std::uint64_t seed) : fate_(std::move(fate)), random_(seed) {}
-  bool run(Chore chore) noexcept override;
+  bool run(BackgroundTask task) noexcept override;
   void round();
 
  private:
   const std::shared_ptr<Fate> fate_;
   std::mt19937_64 random_;
-  std::deque<Chore> executor_;
+  std::deque<BackgroundTask> executor_;
 };
 
 // Takes some rounds, all at once at their end.

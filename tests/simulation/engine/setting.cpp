@@ -4,8 +4,8 @@
 #include <array>
 #include <random>
 
+#include "engine/schedule/draft_length.h"
 #include "engine/schedule/flat_costs.h"
-#include "engine/schedule/guess_length.h"
 #include "engine/schedule/pass_rows.h"
 #include "simulation/engine/fake_costs.h"
 #include "simulation/engine/fake_parts.h"

@@ -61,13 +61,13 @@ void World::check_node(unsigned at) {
   const auto& gossip = *node.process->gossip;
   for (unsigned other = 0; other < nodes_.size(); ++other) {
     const auto author = id_of(other);
-    const auto* said = gossip.book().find(author);
-    if (!said) continue;
+    const auto* node_state = gossip.book().find(author);
+    if (!node_state) continue;
     auto& newest = node.newest[author];
-    if (said->stamp < newest)
+    if (node_state->stamp < newest)
       fail("(epoch, seq) of an author only rises", fmt::format("n{} about {}", at, short_text(author)));
-    newest = said->stamp;
-    if (ground_->standing(at, said->head.author) != MembershipStatus::member)
+    newest = node_state->stamp;
+    if (ground_->standing(at, node_state->head.author) != MembershipStatus::member)
       fail("only members' words are kept", fmt::format("n{} about {}", at, short_text(author)));
   }
   if (gossip.book().bytes() > 3 * kMaxStatementBytes * nodes_.size()) fail("a book is bounded", fmt::format("n{}", at));
@@ -116,25 +116,27 @@ void World::check_word(unsigned at, const KnownNode& known) {
     if (broken && now - *broken > grace && now - nodes_[at].resumed > grace)
       fail("a link that is broken isn't routed over", fmt::format("n{} to n{}", at, *number));
   }
-  if (!known.said || about.liar) return;
+  if (!known.node_state || about.liar) return;
   auto& compared = nodes_[at].compared[known.id];
   if (known.reach == Reach::linked && about.process) {
     const auto life = fmt::format("{}:{}:", *number, about.life);
-    const bool of_this_life = known.said->version.starts_with(life);
+    const bool of_this_life = known.node_state->version.starts_with(life);
     // A link that is a queue ends with its process; a real one may be cut and live on for a while.
     const auto grace = kNoticed + kMaxDelay;
     const bool settled = now - about.since > grace && now - nodes_[at].resumed > grace && !broken_since(at, *number);
     if (!of_this_life && (settled || !setting_.links))
       fail("what a node said in an earlier life isn't its word",
-           fmt::format("n{} has {} of life {} of n{}", at, known.said->version, about.life, *number));
+           fmt::format("n{} has {} of life {} of n{}", at, known.node_state->version, about.life, *number));
   }
-  if (compared == known.said) return;
-  compared = known.said;
-  const auto said = log_.find(known.said->version);
-  auto heard = *known.said;
+  if (compared == known.node_state) return;
+  compared = known.node_state;
+  const auto node_state = log_.find(known.node_state->version);
+  auto heard = *known.node_state;
   heard.links.clear();
-  if (said == log_.end() || !(said->second == heard) || !known.said->version.starts_with(fmt::format("{}:", *number)))
-    fail("what is known of a node is what it said", fmt::format("n{} about n{}: {}", at, *number, known.said->version));
+  if (node_state == log_.end() || !(node_state->second == heard) ||
+      !known.node_state->version.starts_with(fmt::format("{}:", *number)))
+    fail("what is known of a node is what it said",
+         fmt::format("n{} about n{}: {}", at, *number, known.node_state->version));
 }
 
 void World::check_catalog(unsigned at) {
@@ -170,9 +172,9 @@ void World::remember_names(unsigned at, const std::vector<KnownNode>& all) {
   const auto now = ground_->time().now();
   for (const auto& known : all) {
     auto& names = nodes_[at].names[known.id];
-    if (known.said && !known.said->looking) {
+    if (known.node_state && !known.node_state->looking) {
       names.clear();
-      for (const auto& model : known.said->models) names.emplace(model.name, model.hash);
+      for (const auto& model : known.node_state->models) names.emplace(model.name, model.hash);
     } else if (known.reach == Reach::linked && now - known.since >= options.names_for) {
       names.clear();
     }
@@ -204,7 +206,7 @@ void World::check_names(unsigned at, const Catalog& catalog, const std::vector<K
       // What a liar said before may have been taken back by what it says now. And who was thrown out says nothing, not
       // even to itself.
       const bool lasts = number && !nodes_[*number].liar && known.reach != Reach::own;
-      if (!known.said && !lasts) continue;
+      if (!known.node_state && !lasts) continue;
       const auto& names = nodes_[at].names[known.id];
       const auto found = names.find(name);
       if (found == names.end()) continue;
@@ -271,9 +273,9 @@ bool World::agree(std::string& why) const {
         why = fmt::format("n{} has no link to n{}", at, *number);
         return false;
       }
-      if (!nodes_[*number].liar && (!known.said || known.said->version != nodes_[*number].tag)) {
-        why = fmt::format("n{} knows {} of n{}, who said {}", at, known.said ? known.said->version : "nothing", *number,
-                          nodes_[*number].tag);
+      if (!nodes_[*number].liar && (!known.node_state || known.node_state->version != nodes_[*number].tag)) {
+        why = fmt::format("n{} knows {} of n{}, who said {}", at,
+                          known.node_state ? known.node_state->version : "nothing", *number, nodes_[*number].tag);
         return false;
       }
     }

@@ -67,8 +67,8 @@ std::unique_ptr<Network> later(std::unique_ptr<Network> network) {
 
 bool speaks_later(std::string_view bytes) { return bytes.contains(kMore); }
 
-std::vector<std::string> later_pages(const NodeState& said) {
-  auto pages = encode_pages(said);
+std::vector<std::string> later_pages(const NodeState& node_state) {
+  auto pages = encode_pages(node_state);
   // A field of an unknown tag at the end of each entry, and an entry of an unknown kind at the end of each page.
   for (auto& page : pages) {
     std::string out;

@@ -17,7 +17,7 @@ inline constexpr std::uint16_t kLaterMinor = 7;
 // Over this network the node speaks as a later version does.
 std::unique_ptr<Network> later(std::unique_ptr<Network> network);
 // Pages with entries and fields that this version doesn't know.
-std::vector<std::string> later_pages(const NodeState& said);
+std::vector<std::string> later_pages(const NodeState& node_state);
 // Whether there is something in these bytes that only a later version says.
 bool speaks_later(std::string_view bytes);
 

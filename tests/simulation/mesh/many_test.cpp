@@ -54,14 +54,14 @@ class ManyNodes : public testing::Test {
   }
   void say(unsigned number) {
     auto& node = nodes_[number];
-    auto& said = node.truth;
-    said.name = fmt::format("n{}.{}", number, ++said_);
-    said.memory = {{"cpu", false, kMemory, kMemory, 0, kMemory}};
-    if (said.models.empty()) said.models.resize(1);
-    said.models.front().name = fmt::format("m{}", number % 100);
-    said.models.front().hash = sha256({said.models.front().name});
-    said.models.front().bytes = 10;
-    node.gossip->announce(said);
+    auto& node_state = node.truth;
+    node_state.name = fmt::format("n{}.{}", number, ++said_);
+    node_state.memory = {{"cpu", false, kMemory, kMemory, 0, kMemory}};
+    if (node_state.models.empty()) node_state.models.resize(1);
+    node_state.models.front().name = fmt::format("m{}", number % 100);
+    node_state.models.front().hash = sha256({node_state.models.front().name});
+    node_state.models.front().bytes = 10;
+    node.gossip->announce(node_state);
   }
   void link(unsigned a, unsigned b) {
     if (a == b || !nodes_[a].alive || !nodes_[b].alive || nodes_[a].peers->is_up(nodes_[b].peers->own())) return;

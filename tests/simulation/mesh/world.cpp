@@ -80,7 +80,7 @@ void World::start(unsigned number, std::uint8_t loss) {
   // On a full disk nothing is counted.
   node.epoch = loss == 0 ? node.epoch + (node.full ? 0 : 1) : 1;
   ++node.life;
-  node.said = 0;
+  node.node_state = 0;
   node.since = node.resumed = ground_->time().now();
   node.paused = false;
   node.newest.clear();
@@ -114,11 +114,11 @@ void World::start(unsigned number, std::uint8_t loss) {
     process.desk = std::make_unique<Desk>(ledger_, *process.peers, *process.gossip, ground_->timers(number),
                                           ground_->executor(), node.truth, setting_.broken_desks);
   }
-  auto& said = node.truth;
-  said.name = fmt::format("n{}", number);
-  if (said.memory.empty()) said.memory = {{"cpu", false, kMemory, kMemory, 0, kMemory}};
-  said.disk_free = std::uint64_t{1} << 40;
-  said.serving.clear();
+  auto& node_state = node.truth;
+  node_state.name = fmt::format("n{}", number);
+  if (node_state.memory.empty()) node_state.memory = {{"cpu", false, kMemory, kMemory, 0, kMemory}};
+  node_state.disk_free = std::uint64_t{1} << 40;
+  node_state.serving.clear();
   announce(number);
   ground_->go(number);
 }
@@ -141,7 +141,7 @@ void World::kill(unsigned number) {
 
 void World::announce(unsigned number) {
   auto& node = nodes_[number];
-  node.tag = fmt::format("{}:{}:{}", number, node.life, ++node.said);
+  node.tag = fmt::format("{}:{}:{}", number, node.life, ++node.node_state);
   node.truth.version = node.tag;
   auto told = node.truth;
   if (node.looks_until) {
@@ -149,9 +149,9 @@ void World::announce(unsigned number) {
     told.models.clear();
     told.serving.clear();
   }
-  auto said = rounded(told);
-  said.links.clear();
-  const auto pages = encode_pages(said);
+  auto node_state = rounded(told);
+  node_state.links.clear();
+  const auto pages = encode_pages(node_state);
   log_[node.tag] = *decode_pages({pages.begin(), pages.end()});
   node.process->gossip->announce(told);
   const auto* own = node.process->gossip->book().find(id_of(number));
@@ -198,17 +198,17 @@ std::shared_ptr<const Catalog> World::catalog_of(unsigned number) {
 void World::say(unsigned number, std::uint8_t choice) {
   auto& node = nodes_[number];
   if (!node.process || node.paused) return;
-  auto& said = node.truth;
+  auto& node_state = node.truth;
   const std::string name(1, static_cast<char>('a' + choice % 6));
-  const auto found = std::ranges::find(said.models, name, &ModelOnDisk::name);
-  const bool there = found != said.models.end();
+  const auto found = std::ranges::find(node_state.models, name, &ModelOnDisk::name);
+  const bool there = found != node_state.models.end();
   const auto content = std::string(1, static_cast<char>('u' + choice / 6 % 3));
   switch (choice % 8) {
     case 0:
     case 1:
     case 2:
       if (!there) {
-        auto& model = said.models.emplace_back();
+        auto& model = node_state.models.emplace_back();
         model.name = name;
         model.bytes = std::uint64_t{1} << (31 + content[0] - 'u' + choice % 3);
         model.may_copy = choice % 2 == 0;
@@ -219,27 +219,27 @@ void World::say(unsigned number, std::uint8_t choice) {
       }
       break;
     case 3:
-      if (there) said.models.erase(found);
-      std::erase_if(said.serving, [&](const auto& served) { return served.name == name; });
+      if (there) node_state.models.erase(found);
+      std::erase_if(node_state.serving, [&](const auto& served) { return served.name == name; });
       break;
     case 4:
     case 5: {
-      const auto served = std::ranges::find(said.serving, name, &ServedModel::name);
-      if (served != said.serving.end())
-        said.serving.erase(served);
+      const auto served = std::ranges::find(node_state.serving, name, &ServedModel::name);
+      if (served != node_state.serving.end())
+        node_state.serving.erase(served);
       else if (there)
-        said.serving.push_back({.name = name, .state = static_cast<ServingState>(1 + choice / 8 % 3)});
+        node_state.serving.push_back({.name = name, .state = static_cast<ServingState>(1 + choice / 8 % 3)});
       break;
     }
     case 6:
-      said.takes_copies = !said.takes_copies;
-      said.memory.front().free = said.memory.front().total / (1 + choice % 4);
+      node_state.takes_copies = !node_state.takes_copies;
+      node_state.memory.front().free = node_state.memory.front().total / (1 + choice % 4);
       break;
     default:
-      if (said.wants.empty())
-        said.wants = {{name, "org/" + name}};
+      if (node_state.wants.empty())
+        node_state.wants = {{name, "org/" + name}};
       else
-        said.wants.clear();
+        node_state.wants.clear();
       break;
   }
   announce(number);

@@ -103,9 +103,9 @@ void Witness::note_end(const Child& child, bool died) {
 }
 
 void Witness::check_cooling(const Ticket& ticket) const {
-  const auto cools = [&](const std::map<std::size_t, Failures>& books) {
-    const auto found = books.find(ticket.animal);
-    return found != books.end() && found->second.options == ticket.options && now_.mono < found->second.cool_until;
+  const auto cools = [&](const std::map<std::size_t, Failures>& ledger) {
+    const auto found = ledger.find(ticket.animal);
+    return found != ledger.end() && found->second.options == ticket.options && now_.mono < found->second.cool_until;
   };
   require(cools(failures_) || cools(crashes_), "only what failed again and again cools down", "{}",
           kZoo[ticket.animal].name);

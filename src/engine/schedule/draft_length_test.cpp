@@ -1,4 +1,4 @@
-#include "engine/schedule/guess_length.h"
+#include "engine/schedule/draft_length.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,14 +67,14 @@ class ChooseGuesses : public GuessLength {
   std::vector<std::uint32_t> rows(const std::vector<std::vector<double>>& sure, GuessLimits limits,
                                   const std::vector<std::uint32_t>& room = {}) const {
     std::vector<std::vector<DraftToken>> drafts(sure.size());
-    std::vector<GuessList> lists;
+    std::vector<DraftList> lists;
     for (std::size_t i = 0; i < sure.size(); ++i) {
       for (const double probability : sure[i]) drafts[i].push_back({.token = 1, .probability = probability});
       lists.push_back({.drafts = drafts[i], .most = room.empty() ? 16 : room[i]});
     }
     choose_guesses(lists, costs_, limits);
     std::vector<std::uint32_t> chosen;
-    for (const GuessList& list : lists) chosen.push_back(list.rows);
+    for (const DraftList& list : lists) chosen.push_back(list.rows);
     return chosen;
   }
 };

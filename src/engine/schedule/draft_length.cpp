@@ -1,4 +1,4 @@
-#include "engine/schedule/guess_length.h"
+#include "engine/schedule/draft_length.h"
 
 #include <algorithm>
 #include <vector>
@@ -33,15 +33,15 @@ struct Next {
   std::uint32_t taken = 0;  // of the session's draft tokens
 };
 
-double gain_of(const GuessList& list, const Next& next) {
+double gain_of(const DraftList& list, const Next& next) {
   const bool more = next.taken < std::min<std::size_t>(list.drafts.size(), list.most);
   return more ? next.right * list.drafts[next.taken].probability : 0;
 }
 
-void take(const GuessList& list, Next& next) { next.right *= list.drafts[next.taken++].probability; }
+void take(const DraftList& list, Next& next) { next.right *= list.drafts[next.taken++].probability; }
 
 // Adds the most likely next draft token of any session, one at a time.
-void choose_best(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
+void choose_best(std::span<DraftList> lists, std::uint32_t most, Speed speed) {
   std::vector<Next> next(lists.size());
   for (std::uint32_t rows = 1; rows <= most; ++rows) {
     std::size_t best = 0;
@@ -57,9 +57,9 @@ void choose_best(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
 }
 
 // Adds one row of each session at a time.
-void choose_equal(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
+void choose_equal(std::span<DraftList> lists, std::uint32_t most, Speed speed) {
   const auto count = static_cast<std::uint32_t>(lists.size());
-  const std::uint32_t room = std::ranges::min_element(lists, {}, &GuessList::most)->most;
+  const std::uint32_t room = std::ranges::min_element(lists, {}, &DraftList::most)->most;
   std::vector<Next> next(lists.size());
   for (std::uint32_t each = 1; each <= std::min(room, most / count); ++each) {
     for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -69,14 +69,14 @@ void choose_equal(std::span<GuessList> lists, std::uint32_t most, Speed speed) {
       speed.add(gain);
     }
     if (!speed.improves(each * count)) continue;
-    for (GuessList& list : lists) list.rows = each;
+    for (DraftList& list : lists) list.rows = each;
   }
 }
 
 }  // namespace
 
-void choose_guesses(std::span<GuessList> lists, const PassCosts& costs, const GuessLimits& limits) {
-  for (GuessList& list : lists) list.rows = 0;
+void choose_guesses(std::span<DraftList> lists, const PassCosts& costs, const GuessLimits& limits) {
+  for (DraftList& list : lists) list.rows = 0;
   if (lists.empty()) return;
   const Speed without(static_cast<std::uint32_t>(lists.size()), costs);
   if (limits.equal && lists.size() > 1)

@@ -1,4 +1,4 @@
-#include "fleet/requests/split_lender.h"
+#include "fleet/requests/split_lease_provider.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ Error refusal(const std::string& name, const SplitNews& news, const char* what) 
 
 }  // namespace
 
-async::Task<Result<router::Lease>> SplitLender::acquire(backends::ModelPtr model, router::LeaseRequest request) {
+async::Task<Result<router::Lease>> SplitLeaseProvider::acquire(backends::ModelPtr model, router::LeaseRequest request) {
   const auto deadline = timers_.now() + kDeadlineBase + Millis(model->size.value() / kSlowDiskBytesPerMilli);
   const auto& name = model->name.value();
   std::shared_ptr<void> place;

@@ -40,7 +40,7 @@ constexpr std::uint32_t max_guesses(std::uint32_t sessions, std::uint32_t each) 
 }
 
 // Draft tokens of one session of a pass.
-struct GuessList {
+struct DraftList {
   std::span<const DraftToken> drafts;  // available draft tokens
   std::uint32_t most = 0;              // most rows behind the session's own that fit into its cells
   std::uint32_t rows = 0;              // result: number of rows; draft tokens first, then padding rows
@@ -53,7 +53,7 @@ struct GuessLimits {
 
 // Sets `rows` of every list, for a pass with one row of each already: the most likely draft tokens of all sessions
 // together.
-void choose_guesses(std::span<GuessList> lists, const PassCosts& costs, const GuessLimits& limits);
+void choose_guesses(std::span<DraftList> lists, const PassCosts& costs, const GuessLimits& limits);
 
 // Moving average of how often something is true.
 class Rate {

@@ -8,7 +8,7 @@ namespace {
 
 using State = SplitNews::State;
 
-class SplitLenderTest : public FleetTest {
+class SplitLeaseProviderTest : public FleetTest {
  protected:
   void SetUp() override {
     FleetTest::SetUp();
@@ -29,7 +29,7 @@ class SplitLenderTest : public FleetTest {
   Node* b = nullptr;
 };
 
-TEST_F(SplitLenderTest, ARequestWaitsForItsGroup) {
+TEST_F(SplitLeaseProviderTest, ARequestWaitsForItsGroup) {
   a->split("m", State::making);
   auto answer = forward(*a, a->own("m"));
   pass(20'000ms);
@@ -45,7 +45,7 @@ TEST_F(SplitLenderTest, ARequestWaitsForItsGroup) {
   text(answer);
 }
 
-TEST_F(SplitLenderTest, AStreamIsPingedMeanwhile) {
+TEST_F(SplitLeaseProviderTest, AStreamIsPingedMeanwhile) {
   a->split("m", State::making);
   auto answer = forward(*a, a->own("m"), true);
   pass(1200ms);
@@ -61,7 +61,7 @@ TEST_F(SplitLenderTest, AStreamIsPingedMeanwhile) {
   EXPECT_THAT(client.text(), HasSubstr("data: 1"));
 }
 
-TEST_F(SplitLenderTest, WhatComesToNothingIsTold) {
+TEST_F(SplitLeaseProviderTest, WhatComesToNothingIsTold) {
   a->split("m", State::stuck, "b lends less than the 4.1 GB that its share takes");
   auto answer = forward(*a, a->own("m"));
   pass(4000ms);
@@ -77,7 +77,7 @@ TEST_F(SplitLenderTest, WhatComesToNothingIsTold) {
   EXPECT_EQ(late.get().head.status, 503u);
 }
 
-TEST_F(SplitLenderTest, AStreamThatWaitsInVainEndsWithOneFramedError) {
+TEST_F(SplitLeaseProviderTest, AStreamThatWaitsInVainEndsWithOneFramedError) {
   a->split("m", State::making);
   auto answer = forward(*a, a->own("m"), true);
   pass(1200ms);
@@ -90,7 +90,7 @@ TEST_F(SplitLenderTest, AStreamThatWaitsInVainEndsWithOneFramedError) {
   EXPECT_THAT(said, testing::Not(HasSubstr("[DONE]")));
 }
 
-TEST_F(SplitLenderTest, NobodyWaitsForEver) {
+TEST_F(SplitLeaseProviderTest, NobodyWaitsForEver) {
   a->split("m", State::making);
   auto answer = forward(*a, a->own("m"));
   pass(95'000ms, 500ms);
@@ -99,7 +99,7 @@ TEST_F(SplitLenderTest, NobodyWaitsForEver) {
   EXPECT_THAT(text(answer), HasSubstr("isn't ready yet"));
 }
 
-TEST_F(SplitLenderTest, AClientThatLeavesLeavesNothing) {
+TEST_F(SplitLeaseProviderTest, AClientThatLeavesLeavesNothing) {
   a->split("m", State::making);
   {
     auto answer = forward(*a, a->own("m"));
@@ -111,7 +111,7 @@ TEST_F(SplitLenderTest, AClientThatLeavesLeavesNothing) {
   EXPECT_EQ(a->splits.waiting(), 0u);
 }
 
-TEST_F(SplitLenderTest, OnlySoManyWait) {
+TEST_F(SplitLeaseProviderTest, OnlySoManyWait) {
   a->split("m", State::making);
   std::vector<Pending<http::Response>> all;
   for (std::size_t i = 0; i < SplitBook::kMaxWaiting + 20; ++i) all.push_back(forward(*a, a->own("m")));
@@ -129,7 +129,7 @@ TEST_F(SplitLenderTest, OnlySoManyWait) {
   EXPECT_EQ(a->splits.waiting(), 0u);
 }
 
-TEST_F(SplitLenderTest, OtherModelsDontWait) {
+TEST_F(SplitLeaseProviderTest, OtherModelsDontWait) {
   a->split("m", State::making);
   a->have("n");
   auto answer = forward(*a, a->own("n"));
@@ -139,7 +139,7 @@ TEST_F(SplitLenderTest, OtherModelsDontWait) {
   text(answer);
 }
 
-TEST_F(SplitLenderTest, WhenItsEngineEndsARequestThatHeardNothingGoesToTheNext) {
+TEST_F(SplitLeaseProviderTest, WhenItsEngineEndsARequestThatHeardNothingGoesToTheNext) {
   stand();
   auto answer = forward(*a, a->own("m"));
   // As it is: the router knows at once, the book a moment later.
@@ -162,7 +162,7 @@ TEST_F(SplitLenderTest, WhenItsEngineEndsARequestThatHeardNothingGoesToTheNext) 
   text(answer);
 }
 
-TEST_F(SplitLenderTest, AStreamThatHadBegunEndsWithOneFramedError) {
+TEST_F(SplitLeaseProviderTest, AStreamThatHadBegunEndsWithOneFramedError) {
   stand();
   auto answer = forward(*a, a->own("m"), true);
   a->request("m").send("data: 1\n\n");
@@ -179,7 +179,7 @@ TEST_F(SplitLenderTest, AStreamThatHadBegunEndsWithOneFramedError) {
   EXPECT_EQ(a->splits.waiting(), 0u);
 }
 
-TEST_F(SplitLenderTest, AnEngineThatIsGoneThoughItIsSaidToStandIsntWaitedForLong) {
+TEST_F(SplitLeaseProviderTest, AnEngineThatIsGoneThoughItIsSaidToStandIsntWaitedForLong) {
   a->split("m", State::standing);
   auto answer = forward(*a, a->own("m"));
   pass(3500ms);
@@ -188,7 +188,7 @@ TEST_F(SplitLenderTest, AnEngineThatIsGoneThoughItIsSaidToStandIsntWaitedForLong
   text(answer);
 }
 
-TEST_F(SplitLenderTest, AGroupThatEndsLeavesTheModelToTheRouter) {
+TEST_F(SplitLeaseProviderTest, AGroupThatEndsLeavesTheModelToTheRouter) {
   a->split("m", State::making);
   a->backend.load_at_once = true;
   a->backend.reply = backends::FakeBackend::echo;
@@ -203,7 +203,7 @@ TEST_F(SplitLenderTest, AGroupThatEndsLeavesTheModelToTheRouter) {
   text(answer);
 }
 
-TEST_F(SplitLenderTest, TheRouterHearsOfTheEndAMomentLater) {
+TEST_F(SplitLeaseProviderTest, TheRouterHearsOfTheEndAMomentLater) {
   a->split("m", State::making);
   auto answer = forward(*a, a->own("m"));
   a->splits.tell({});  // and still it is held
@@ -218,7 +218,7 @@ TEST_F(SplitLenderTest, TheRouterHearsOfTheEndAMomentLater) {
   text(answer);
 }
 
-TEST_F(SplitLenderTest, RequestsOfOtherNodesWaitAtTheHost) {
+TEST_F(SplitLeaseProviderTest, RequestsOfOtherNodesWaitAtTheHost) {
   a->split("m", State::making);
   auto answer = forward(*b, far("m"));
   pass(10'000ms);
@@ -233,7 +233,7 @@ TEST_F(SplitLenderTest, RequestsOfOtherNodesWaitAtTheHost) {
   text(answer);
 }
 
-TEST_F(SplitLenderTest, OfANodeOnlySoManyWait) {
+TEST_F(SplitLeaseProviderTest, OfANodeOnlySoManyWait) {
   a->split("m", State::making);
   std::vector<Pending<http::Response>> all;
   for (std::size_t i = 0; i < SplitBook::kMaxOfPeer + 4; ++i) all.push_back(forward(*b, far("m")));
@@ -246,7 +246,7 @@ TEST_F(SplitLenderTest, OfANodeOnlySoManyWait) {
   pass(500ms);
 }
 
-TEST_F(SplitLenderTest, AHostThatDiesWhileRequestsWaitThere) {
+TEST_F(SplitLeaseProviderTest, AHostThatDiesWhileRequestsWaitThere) {
   a->split("m", State::making);
   auto answer = forward(*b, far("m"));
   pass(2000ms);
@@ -261,7 +261,7 @@ TEST_F(SplitLenderTest, AHostThatDiesWhileRequestsWaitThere) {
 
 // ---- before there is a group
 
-TEST_F(SplitLenderTest, APlanThatIsComingIsWaitedForAWhile) {
+TEST_F(SplitLeaseProviderTest, APlanThatIsComingIsWaitedForAWhile) {
   b->split("m", State::coming);
   route(*b, "m", {});
   auto answer = forward(*b, far("m"));
@@ -284,7 +284,7 @@ TEST_F(SplitLenderTest, APlanThatIsComingIsWaitedForAWhile) {
   EXPECT_LE(b->demand.told().front().per_hour, asked);
 }
 
-TEST_F(SplitLenderTest, APlanThatDoesntComeIsntWaitedForLong) {
+TEST_F(SplitLeaseProviderTest, APlanThatDoesntComeIsntWaitedForLong) {
   b->split("m", State::coming);
   route(*b, "m", {});
   auto answer = forward(*b, far("m"));
@@ -294,7 +294,7 @@ TEST_F(SplitLenderTest, APlanThatDoesntComeIsntWaitedForLong) {
   text(answer);
 }
 
-TEST_F(SplitLenderTest, WhatIsShortForAllTogetherIsTold) {
+TEST_F(SplitLeaseProviderTest, WhatIsShortForAllTogetherIsTold) {
   b->split("m", State::lacking, "it needs 40.0 GB, 2 nodes lend 30.0 GB together: 10.0 GB short");
   route(*b, "m", {});
   auto answer = forward(*b, far("m"));
@@ -303,7 +303,7 @@ TEST_F(SplitLenderTest, WhatIsShortForAllTogetherIsTold) {
   EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("10.0 GB short")));
 }
 
-TEST_F(SplitLenderTest, AModelOfThisNodeThatFitsNowhereWaitsForItsPlan) {
+TEST_F(SplitLeaseProviderTest, AModelOfThisNodeThatFitsNowhereWaitsForItsPlan) {
   route(*a, "m", {});
   a->split("m", State::coming);
   a->backend.refused.emplace("m", Error(make_error_code(residency::errc::insufficient_memory), "too large"));

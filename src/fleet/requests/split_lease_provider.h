@@ -1,8 +1,8 @@
 // Leases on split models that this node hosts. A request for a group that doesn't serve yet waits for it, and gets the
 // reason if the group fails. The inner provider handles all other models.
 //
-//   MeshLeaseProvider  ──► SplitLender ──► ModelRouter         requests of this node's clients
-//   PeerRequestHandler ──► SplitLender ──► PeerLeaseProvider   requests of peers
+//   MeshLeaseProvider  ──► SplitLeaseProvider ──► ModelRouter         requests of this node's clients
+//   PeerRequestHandler ──► SplitLeaseProvider ──► PeerLeaseProvider   requests of peers
 //
 // Requests can't load a held model (GroupProcesses::hold). After the end of its engine they wait here for the next one.
 #pragma once
@@ -15,10 +15,10 @@
 namespace corral::fleet {
 
 // On any loop.
-class SplitLender final : public router::LeaseProvider {
+class SplitLeaseProvider final : public router::LeaseProvider {
  public:
   // All must outlive it.
-  SplitLender(router::LeaseProvider& inner, SplitBook& book, async::Timers& timers)
+  SplitLeaseProvider(router::LeaseProvider& inner, SplitBook& book, async::Timers& timers)
       : inner_(inner), book_(book), timers_(timers) {}
 
   router::Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
