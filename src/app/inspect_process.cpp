@@ -51,6 +51,7 @@ void gave_up(const char* reason) {
 // Prints and exits itself: the default action of the signal has no effect on the first process of a PID namespace.
 void out_of_time(int) {
   constexpr std::string_view kLine = "refused reading the files takes more processor time than any model needs\n";
+  static_assert(kLine.starts_with(fleet::kRefusedWord));
   const bool told = ::write(STDOUT_FILENO, kLine.data(), kLine.size()) > 0;
   std::_Exit(told ? fleet::kFilesRefused : fleet::kCantInspect);
 }

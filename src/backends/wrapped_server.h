@@ -91,7 +91,8 @@ class WrappedServer {
   virtual std::uint64_t work() const = 0;
 };
 
-// Memory of a load, in bytes, as a plan sets it: GPU memory if the load computes there, else host memory.
+// Memory of a load that needs no estimate (from the plan of a split, or from earlier measurements), in bytes: GPU
+// memory if the load computes there, else host memory.
 struct GivenMemory {
   std::uint64_t total = 0;
   std::uint64_t dynamic = 0;  // the part of it that a downsize frees
@@ -127,8 +128,8 @@ class Backend {
   // its device (0: unknown). Fast: uses known estimates, or else the data of the file.
   virtual std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options,
                                 std::uint64_t free) const = 0;
-  // Upper bound of the bytes on any one device, by the size of the files. With more free memory than this, no estimate
-  // is needed.
+  // Approximate upper bound of the bytes on any one device, by the size of the files; rarely exceeded. With more free
+  // memory than this, no estimate is needed.
   virtual std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const = 0;
   // Refuses a load that can never succeed on this machine, before it evicts a model. Returns at once in clear cases,
   // else takes as long as estimate(). Errors: load_never_fits, model_file_not_found, invalid_option,

@@ -74,7 +74,7 @@ std::unexpected<Error> fail(Code code, Args&&... args) {
 }  // namespace corral
 
 // Declares `errc` of namespace `ns` as an error code of its own category; a table in a .cpp has the names:
-// CORRAL_DECLARE_ERRC(corral::models) in the header, at global scope, after the enum.
+//   CORRAL_DECLARE_ERRC(corral::models)  // in the header, at global scope, after the enum
 #define CORRAL_DECLARE_ERRC(ns)                                                                            \
   namespace ns {                                                                                           \
   const std::error_category& error_category();                                                             \

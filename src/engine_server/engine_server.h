@@ -1,10 +1,10 @@
 // HTTP interface of an engine with one model, as an http::Handler. Runs in the engine's own process, behind a socket
 // that only the router knows, or in any program that has an InferenceEngine.
 //
-// POST chat/completions, chat/completions/input_tokens, completions, completion and infill (llama-server's own shape),
-// embeddings, rerank (reranking, reranker), tokenize, detokenize, apply-template
+//   POST chat/completions, chat/completions/input_tokens, completions, completion and infill (llama-server's own
+//   shape), embeddings, rerank (reranking, reranker), tokenize, detokenize, apply-template
 //
-// GET and POST lora-adapters; GET health, models, props, slots, stats, metrics
+//   GET and POST lora-adapters; GET health, models, props, slots, stats, metrics
 //
 // Each with and without /v1.
 //

@@ -1,6 +1,5 @@
 // Routes as a table: method, pattern, handler. A pattern is a path whose segments may be "{name}" (one segment) or end
-// in
-// "{name...}" (the rest, slashes included: model names contain them).
+// in "{name...}" (the rest, slashes included: model names contain them).
 #pragma once
 
 #include <functional>

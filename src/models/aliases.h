@@ -1,6 +1,6 @@
 // Aliases of models that the user has defined: aliases.json, an object from alias to model name.
 //
-// {"chat": "Qwen/Qwen3-0.6B-GGUF:Q4_K_M"}
+//   {"chat": "Qwen/Qwen3-0.6B-GGUF:Q4_K_M"}
 //
 // An alias whose model is missing finds nothing until the model is back. Model names take precedence over aliases, and
 // aliases over the automatic other names of models.

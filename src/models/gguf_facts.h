@@ -1,11 +1,16 @@
 // Decides from a GGUF header what the file is: a model (and of which type), or something that belongs to a model. Reads
 // the header once; the result is a plain value that the registry keeps between scans. Blocking file access.
 //
-// A file is, first match: adapter general.type "adapter" projector general.type "mmproj", or architecture "clip" draft
-// an architecture that only drafts for another model (eagle3, ...) other general.type "imatrix", or an
-// architecture that llama.cpp doesn't run (image models, vocoders) vocabulary no tensors model else; and of these
-// reranking pooling "rank", a classifier's output (cls.output.*), or other cls.* tensors with no pooling named
-// embedding pooling mean, cls or last, or an encoder's architecture (bert and kin) llm else
+// A file is, first match:
+//   adapter     general.type "adapter"
+//   projector   general.type "mmproj", or architecture "clip"
+//   draft       an architecture that only drafts for another model (eagle3, ...)
+//   other       general.type "imatrix", or an architecture that llama.cpp doesn't run (image models, vocoders)
+//   vocabulary  no tensors
+//   model       else; and of these
+//     reranking   pooling "rank", a classifier's output (cls.output.*), or other cls.* tensors without a named pooling
+//     embedding   pooling mean, cls or last, or an encoder's architecture (bert and kin)
+//     llm         else
 #pragma once
 
 #include <cstdint>

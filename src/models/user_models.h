@@ -1,15 +1,16 @@
 // Models that the user has named: user_models.json, an object of one entry per model.
 //
-// {"my-chat": {"checkpoint": "/srv/models/chat.gguf"}, "npu-chat": {"checkpoint": "llama3.2:1b", "recipe": "flm",
-// "labels": ["tool-calling"]}}
+//   {"my-chat": {"checkpoint": "/srv/models/chat.gguf"},
+//    "npu-chat": {"checkpoint": "llama3.2:1b", "recipe": "flm", "labels": ["tool-calling"]}}
 //
 // A name may have the prefix "user.", as other servers write it; it is no part of it.
 //
-// checkpoint or "checkpoints": {"main": ...}: a GGUF file, the name of a model that was found or of its file
-// ("org/repo:FILE.gguf"), or, for other recipes, whatever their program understands recipe which backend serves it
-// (base/recipe.h); llamacpp when missing aliases other names that find it fetched true: a pull made the entry, and its
-// files go when the name is deleted labels those that stand for a type ("embeddings", "reranking", "image", ...) decide
-// it
+//   checkpoint   or "checkpoints": {"main": ...}: a GGUF file, the name of a found model or of its file
+//                ("org/repo:FILE.gguf"), or, for other recipes, a text that their program understands
+//   recipe       backend that serves it (base/recipe.h); llamacpp if missing
+//   aliases      other names of it
+//   fetched      true: a pull made the entry, and its files are removed with the name
+//   labels       a label that stands for a type ("embeddings", "reranking", "image", ...) decides the type
 //
 // The user's names take precedence: a found model keeps its file name as an alias when the user renames it, and another
 // model with the same name isn't listed.

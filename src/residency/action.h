@@ -65,7 +65,7 @@ struct Granted {
 struct Loaded {
   TicketId ticket;
   InstanceId instance;
-  bool was_resident = false;  // it was already loaded
+  bool was_resident = false;  // the model was already loaded
 };
 struct Unloaded {
   TicketId ticket;

@@ -11,8 +11,8 @@
 
 namespace corral::residency {
 
-// An inference request needs this model. Preflight is done: the spec is valid and of a type that fits the request. Ends
-// in Granted or Rejected.
+// An inference request needs this model. The router has checked name, endpoint type and options: the spec is valid and
+// of a type that fits the request. Ends in Granted or Rejected.
 struct Acquire {
   TicketId ticket;
   SpecPtr spec;
@@ -49,7 +49,7 @@ struct Pin {
   ModelName model;
   bool pinned = true;
 };
-// The client of this ticket is gone. A load without waiters is dropped or aborted. No answer follows.
+// No caller waits for this ticket any longer. A load without waiters is dropped or aborted. No answer follows.
 struct CancelTicket {
   TicketId ticket;
 };

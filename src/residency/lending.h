@@ -40,7 +40,7 @@ struct Place {
   bool is_free = false;
   Instance* victim = nullptr;  // else: the model that must be evicted for it, if any: idle, least recently used
 };
-// Neither, while a local load waits for a slot of this type.
+// While a local load waits for a slot of this type, is_free is false and victim is nullptr.
 Place place_for(const State& state, const Instance& lent);
 
 // Whether a lent load may start, and its victims.
@@ -59,7 +59,7 @@ struct LentEvictionPlan {
 // - Victims for what is missing were idle for `lend_quiet`: lent ones first, then local ones that aren't pinned, if
 //   lend_evicts_local. As few as possible; none if all together don't suffice.
 // - A model of unknown need is lent only if no memory is measured at all.
-// - It never starts without free memory.
+// - It starts only after a sample shows the memory as free.
 LentEvictionPlan find_lent_room(State& state, const Instance& load, MonoTime now);
 
 }  // namespace corral::residency

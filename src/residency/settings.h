@@ -16,7 +16,7 @@ struct Settings {
   // How long a load whose victims only have to stop prevents later loads from passing. A process that stops more slowly
   // counts as a busy victim.
   Millis stop_grace{500};
-  // The rule of the feature specification: a failed load evicts pinned models too.
+  // The feature specification taken literally: a failed load evicts all other models, also pinned ones.
   bool nuclear_evicts_pinned = false;
   // After this many failed loads in a row a model cools down, for `cooldown_first`, doubled after each further failure.
   int cooldown_after = 2;
@@ -40,7 +40,7 @@ struct Settings {
   // of use then have no effect.
   double auto_evict_threshold_pct = 0.90;
   double pressure_relief = 0.05;
-  // A model isn't evicted for memory pressure within this time after its load: a request has just needed it.
+  // A model is neither evicted nor downsized for memory pressure within this time after its load: a request has just needed it.
   Millis pressure_grace{5000};
   // How long a load waits for released memory, which some devices show as free only later. Also the time limit of the
   // answers to SampleMemory and Downsize.

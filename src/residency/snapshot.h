@@ -38,7 +38,7 @@ struct LoadingView {
   std::size_t waiters = 0;
   int attempt = 1;
   bool lent = false;                      // for a peer
-  bool aborting = false;                  // no request waits for it, or it took too long: its process is being killed
+  bool aborting = false;                  // no waiter is left, or it took too long: its process is being killed
   StopReason leaving = StopReason::none;  // why it is being killed
 };
 

@@ -49,7 +49,7 @@ struct EvictionSettings {
   friend bool operator==(const EvictionSettings&, const EvictionSettings&) = default;
 };
 
-// How a model shares the NPU, if its device is one: see npu_rule.h.
+// How a model shares the NPU, if its device is one: from the recipe table (base/recipe.h); see npu_rule.h.
 using NpuPolicy = NpuUse;
 
 // The facts about a model that decisions depend on. The router keeps everything else.
@@ -100,8 +100,8 @@ enum class StopReason : std::uint8_t {
   lend,       // unused for long, and a peer's load needs its memory or slot
   recall,     // it is lent, and a local load needs its memory, or the limits of lending were lowered
   yield,      // it loads for a peer, and a local load waits
-  unload,     // ordered by a user
-  cancelled,  // no request waits for this load
+  unload,     // explicit: by a user, or by the mesh's allocation
+  cancelled,  // no waiter is left for this load
   deadline,   // the load took too long
   shutdown,
 };

@@ -11,7 +11,7 @@ namespace corral::backends {
 
 struct Measured {
   std::uint64_t host = 0;  // proportional share of the process and all that it has started, bytes
-  std::uint64_t gpu = 0;   // of all GPUs together; 0: unknown
+  std::uint64_t gpu = 0;   // of all GPUs together; 0: none was seen
   friend bool operator==(const Measured&, const Measured&) = default;
 };
 

@@ -1,8 +1,14 @@
 // File with the parked KV of one token list: format, writing, checks.
 //
-// offset size what (little endian) 0 8 "corralKV" 8 4 version of this format 12 4 bytes of the fingerprint 16 8 number
-// of tokens 24 8 bytes of the payload 32 8 XXH3 of the payload 40 8 XXH3 of the head up to the payload, these 8 bytes
-// taken as 0 48 fingerprint, tokens (4 bytes each), payload
+//   offset  size  content (little endian)
+//        0     8  "corralKV"
+//        8     4  version of this format
+//       12     4  bytes of the fingerprint
+//       16     8  number of tokens
+//       24     8  bytes of the payload
+//       32     8  XXH3 of the payload
+//       40     8  XXH3 of the head up to the payload, these 8 bytes taken as 0
+//       48        fingerprint, tokens (4 bytes each), payload
 //
 // The fingerprint identifies what can use the bytes: model file, cache types, adapters, libllama version. A file is
 // written under a temporary name and then renamed, so that no half-written file has the final name. It is not synced,

@@ -2,9 +2,10 @@
 //
 // ggml's attention on CPUs computes passes of 64 tokens and more in another way than smaller ones, so the inputs of a
 // pass change an embedding in the fourth to fifth digit. Two rules keep the numbers of a request independent of other
-// requests, and equal to llama-server's: - the inputs of one request are computed in groups of up to four and up to 512
-// tokens, in their order; - groups of several requests share a pass only if all of it stays below 64 tokens, where that
-// makes no difference. On a GPU, whose kernels have no such threshold, a pass has as many inputs as fit.
+// requests, and equal to llama-server's:
+//   - The inputs of one request are computed in groups of up to four and up to 512 tokens, in their order.
+//   - Groups of several requests share a pass only if all of it stays below 64 tokens, where that makes no difference.
+// On a GPU, whose kernels have no such threshold, a pass has as many inputs as fit.
 //
 // Requests take turns: a pass has the next group of the first request, then a group of each other request that fits,
 // then their next groups. The caller orders the requests (pooled_turns.h).

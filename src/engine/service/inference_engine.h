@@ -1,9 +1,11 @@
 // InferenceEngine: one loaded model, N engine workers, any number of sessions that are decoded together. LlamaService
 // owns the current engine; a program with a single model can use an engine alone.
 //
-// auto engine = InferenceEngine::load({.path = "model.gguf"}); auto session = (*engine)->create_session();
-// (*engine)->append_input(*session, "Once upon a time"); auto stream = (*engine)->generate_stream(*session,
-// {.max_new_tokens = 64}); while (auto chunk = stream->next()) std::fputs(chunk->text.c_str(), stdout);
+//   auto engine = InferenceEngine::load({.path = "model.gguf"});
+//   auto session = (*engine)->create_session();
+//   (*engine)->append_input(*session, "Once upon a time");
+//   auto stream = (*engine)->generate_stream(*session, {.max_new_tokens = 64});
+//   while (auto chunk = stream->next()) std::fputs(chunk->text.c_str(), stdout);
 //
 // Workers. Each is one libllama context with a thread of its own; the weights are shared. Sessions are assigned in turn
 // (5 sessions on 2 workers: {1,3,5} and {2,4}) and never move. A worker packs all its sessions into one forward pass

@@ -1,10 +1,12 @@
 // LlamaService: the engine's public face. Owns the current model, replaces it while its sessions continue, and passes
 // sessions to it. An object that the program creates; there may be several.
 //
-// auto service = *LlamaService::init(); service->load_model_with_workers("model.gguf", {.n_ctx = 4096}, 1); auto
-// session = *service->create_session(); service->append_input(session, "Once upon a time"); auto stream =
-// *service->generate_stream(session, {.max_new_tokens = 64}); while (auto chunk = stream.next())
-// std::fputs(chunk->text.c_str(), stdout);
+//   auto service = *LlamaService::init();
+//   service->load_model_with_workers("model.gguf", {.n_ctx = 4096}, 1);
+//   auto session = *service->create_session();
+//   service->append_input(session, "Once upon a time");
+//   auto stream = *service->generate_stream(session, {.max_new_tokens = 64});
+//   while (auto chunk = stream.next()) std::fputs(chunk->text.c_str(), stdout);
 //
 // One model at a time is current. A handle on it (current()) stays valid until it is dropped, whatever the service does
 // meanwhile: after a reload its generations end, at the latest with `shutdown`, and new ones are refused with

@@ -87,7 +87,7 @@ enum class UnservedReason : std::uint8_t {
   no_memory,  // neither one node nor all together have enough
   no_links,   // see SplitObstacle
   too_slow,
-  taken,     // the memory has models with about as many requests, or ordered ones
+  taken,     // models with about as many requests, or ordered models, use the memory
   declined,  // nodes that could hold it failed to load it, or lost it, just now
 };
 std::string_view name_of(UnservedReason lack);

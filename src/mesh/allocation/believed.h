@@ -1,12 +1,11 @@
 // Which report of a file's size, memory and layers is used if several nodes have the file. A node that is mistaken, or
-// lies, must not decide for all: neither that a model fits nowhere, nor how it is split. Pure, the same for any order
-// of
-// its input.
+// lies, must not decide for all: neither that a model fits nowhere, nor how it is split. Pure, the same for any
+// order of its input.
 //
 // An impossible report is left out: another size than most report for the same content, more weights in its layers than
 // bytes in its files, or more additional memory (cells, buffers) than kOftenFiles times the files and kBesides. Of the
-// rest the median is used, of two the smaller. A node with a need that is reported too small finds that out by loading
-// the model; with a need that is too large no node would try.
+// rest the median is used, of two the smaller. If the reported need is too small, a node notices it at the
+// load; if it is too large, no node would try.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ struct SplitModel {
   std::uint64_t cache_bytes = 0;    // KV cache of a layer, at `context`
   std::uint64_t ends_bytes = 0;     // embeddings and output: weights that stay with the host
   std::uint64_t compute_bytes = 0;  // buffers that each share needs besides
-  std::uint64_t context = 0;        // smallest context, in tokens; 0: not known
+  std::uint64_t context = 0;        // smallest context, in tokens; 0: the engine's initial context
   std::uint64_t max_context = 0;    // largest context, if there is memory for it; at most `context`: no larger one
   friend bool operator==(const SplitModel&, const SplitModel&) = default;
 };
@@ -40,7 +40,7 @@ SplitModel rough_split_model(std::uint64_t bytes, std::uint64_t need);
 struct SplitNode {
   NodeId id;
   std::uint64_t memory = 0;  // for the split
-  std::uint64_t speed = 0;   // bytes of weights that it computes in a second, for one request; 0: not known
+  std::uint64_t speed = 0;   // bytes of weights that it computes in a second, for one request; 0: the engine's initial context
   bool has_file = false;
   bool works = true;                       // may hold layers for another host
   std::optional<SplitModel> as_host = {};  // the model with its own settings, if it hosts; none: as at all nodes
@@ -71,7 +71,7 @@ struct SplitPlan {
   double token_ms = 0;             // predicted, of one request
   double wait_ms = 0;              // the part of it for the network
   double load_s = 0;               // predicted: until the workers have their weights
-  std::uint64_t context = 0;       // tokens that the shares have memory for; 0: not known
+  std::uint64_t context = 0;       // tokens that the shares have memory for; 0: the engine's initial context
   double tokens_per_second() const { return token_ms > 0 ? 1000 / token_ms : 0; }
   friend bool operator==(const SplitPlan&, const SplitPlan&) = default;
 };

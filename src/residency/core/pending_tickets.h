@@ -17,7 +17,7 @@ class PendingTickets {
   void reclaimed(const Instance& instance, Reclaimed what, const Step& step);
   // The same for unloads: its process is gone.
   void gone(const Instance& instance, const Step& step);
-  // The client of this ticket is gone.
+  // No caller waits for this ticket any longer.
   void cancel(TicketId ticket);
 
  private:

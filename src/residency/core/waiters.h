@@ -21,7 +21,7 @@ class Waiters {
   // Moves all of them, in front of those at `to`.
   void move_to_front(Instance& from, Instance& to);
   void move_to_back(Instance& from, Instance& to);
-  // The client of this ticket is gone. Returns the load that it waited for; nullptr: it waited for none.
+  // No caller waits for this ticket any longer. Returns the load that it waited for; nullptr: it waited for none.
   Instance* cancel(TicketId ticket);
 
   // Completes the waiters of `from` with the instance `with`; `only_leases`: explicit loads keep waiting.
