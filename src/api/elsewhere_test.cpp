@@ -85,6 +85,18 @@ TEST_F(ElsewhereTest, WhatIsHereUnderAnotherNameIsServedHere) {
   backend.reply = backends::FakeBackend::echo;
   have("tiny-llama");
   EXPECT_EQ(chat("tiny-llama@12345678").status, 200u);
+  context.one_model = true;
+  EXPECT_EQ(chat("tiny-llama@12345678").status, 200u) << "no peer is asked for the one model either";
+  context.one_model = false;
+  // Only this node had it, and its file is gone.
+  elsewhere.models["gone@12345678"] = [] {
+    auto far = std::make_shared<fleet::RemoteModel>();
+    far->name = ModelName("gone@12345678");
+    far->type = ModelType::llm;
+    far->here_as = "gone";
+    return far;
+  }();
+  EXPECT_EQ(chat("gone@12345678").error("code"), "model_not_found");
 }
 
 // Clients load before they ask; what is at another machine needs no load here.
@@ -121,6 +133,9 @@ TEST_F(ElsewhereTest, WhatOnlyItsMachineCanDoSaysWhereTheModelIs) {
   told(get("/v1/models/far/options"), 404);
   told(post("/v1/models/far/options", R"({"ctx_size":512})"), 404);
   told(post("/internal/pin", R"({"model_name":"far","pinned":true})"), 400);
+  const auto copied = post("/api/copy", R"({"source":"far","destination":"x"})");
+  EXPECT_EQ(copied.status, 404u);
+  EXPECT_THAT(copied.text, HasSubstr("'far' is not on this machine but at box, attic"));
   EXPECT_EQ(post("/v1/estimate", R"({"model_name":"away"})").status, 503u);
   EXPECT_EQ(get("/v1/models/away/options").status, 503u);
   EXPECT_EQ(post("/internal/pin", R"({"model_name":"away","pinned":true})").status, 503u);

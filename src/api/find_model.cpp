@@ -18,7 +18,7 @@ async::Task<Result<backends::ModelPtr>> find_unknown(ApiContext& context, std::s
     const auto* far = fleet::as_remote_model(**elsewhere);
     if (far == nullptr || far->here_as.empty()) co_return elsewhere;
     auto here = context.models.find_known(far->here_as);
-    co_return here ? here : elsewhere;
+    co_return here || far->at.empty() ? here : elsewhere;
   }
   auto here = co_await context.models.find(std::move(name));
   if (here || here.error().code != models::errc::model_not_found) co_return here;

@@ -63,8 +63,7 @@ async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, st
   }
   // Avoids a scan of the disk for each remote name.
   if (!name.empty() && context.elsewhere != nullptr && !context.models.find_known(name)) {
-    auto elsewhere = context.elsewhere->find(name);
-    if (elsewhere) co_return elsewhere;
+    if (context.elsewhere->find(name)) co_return co_await find_model(context, std::move(name));
   }
   const auto catalog = co_await context.models.catalog();
   if (!catalog->models().empty()) co_return catalog->models().front();

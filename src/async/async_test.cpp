@@ -312,6 +312,7 @@ TEST(OnLoopTest, CallsAMethodWhereItsObjectLives) {
       co_return std::this_thread::get_id();
     }
     int sum = 0;
+    std::thread::id changed_on = {};
   };
   LoopPool pool(2);
   Counter counter;
@@ -322,12 +323,20 @@ TEST(OnLoopTest, CallsAMethodWhereItsObjectLives) {
     auto adding = there.call(&Counter::add, 5);
     inside = co_await std::move(adding);
     EXPECT_EQ(std::this_thread::get_id(), outside);
+    auto doubling = there.run([](Counter& it) {
+      it.sum *= 2;
+      it.changed_on = std::this_thread::get_id();
+    });
+    co_await std::move(doubling);
+    auto reading = there.run([](const Counter& it) { return it.sum; });
+    EXPECT_EQ(co_await std::move(reading), 10);
+    EXPECT_EQ(std::this_thread::get_id(), outside);
     pool.stop();
   };
   asio::co_spawn(pool.home().executor(), driver(), [](const std::exception_ptr&) {});
   pool.run();
-  EXPECT_EQ(counter.sum, 5);
   EXPECT_NE(inside, outside);
+  EXPECT_EQ(counter.changed_on, inside);
 }
 
 // Cancelling a task on another loop in the very moment in which it ends.

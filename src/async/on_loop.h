@@ -22,6 +22,7 @@ class OnLoop {
   // Runs `work(object)`, which does not wait.
   template <typename Work, typename R = std::invoke_result_t<Work&, T&>>
   Task<R> run(Work work) const {
+    static_assert(!requires { typename R::executor_type; }, "a task: use call()");
     return run_on(home_, done(object_, std::move(work)));
   }
 

@@ -9,8 +9,8 @@
 // - Victims are chosen when the load's turn comes: idle before busy, least recently used first, pinned never
 //   (eviction_plan.h, npu_rule.h).
 // - Busy victims accept new requests for `swap_patience`, then they drain; further requests wait for a new load. A load
-//   that waits for a draining victim lets later loads pass that need none of its slots or memory (core/load_scheduler.h,
-//   queue_reservations.h).
+//   that waits for a draining victim lets later loads pass that need none of its slots or memory
+//   (core/load_scheduler.h, queue_reservations.h).
 // - The waiters' leases are granted in the step in which the load completes (core/process_events.h).
 // - No victim stops for a load without a fresh preflight of its files and memory need (core/preflight.h).
 // - A load starts when its predicted memory is free. For memory, idleness and pressure, models are evicted by their

@@ -40,7 +40,8 @@ struct Settings {
   // of use then have no effect.
   double auto_evict_threshold_pct = 0.90;
   double pressure_relief = 0.05;
-  // A model is neither evicted nor downsized for memory pressure within this time after its load: a request has just needed it.
+  // A model is neither evicted nor downsized for memory pressure within this time after its load: a request has just
+  // needed it.
   Millis pressure_grace{5000};
   // How long a load waits for released memory, which some devices show as free only later. Also the time limit of the
   // answers to SampleMemory and Downsize.

@@ -137,7 +137,7 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   // Refuses new requests, lets running ones finish until `deadline`, then stops every instance. Once.
   async::Task<void> stop(Millis deadline);
 
-  // Counts of what still exists: "2 servers, 1 lease"; empty when the router is at rest. On the home loop.
+  // Counts of what still exists: "2 instances, 1 leases"; empty when the router is at rest. On the home loop.
   std::string leftovers() const;
 
  private:

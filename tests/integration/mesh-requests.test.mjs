@@ -126,15 +126,15 @@ test("when the node that has a model is gone, there is one clear error, and loca
     const gone = await b.chat("tiny-llama", "hi");
     assert.equal(gone.status, 503, JSON.stringify(gone.body));
     assert.equal(gone.body.error.code, "node_out_of_reach");
-    assert.match(gone.body.error.message, /^'tiny-llama' is on a, which can't be reached for \d+ s$/);
+    assert.match(gone.body.error.message, /^'tiny-llama' is on a, which has been unreachable for \d+ s$/);
     assert.equal((await b.get("/v1/models/tiny-llama")).status, 503);
     assert.equal((await b.post("/v1/load", { model_name: "tiny-llama" })).status, 503);
     const run = await corral(b, ["run", "tiny-llama", "Hello"]);
     assert.equal(run.code, 1);
-    assert.match(run.err, /'tiny-llama' is on a, which can't be reached/);
+    assert.match(run.err, /'tiny-llama' is on a, which has been unreachable/);
     for (const answer of [await b.get("/v1/mesh/why/tiny-llama"), await b.post("/v1/mesh/pull", { model: "tiny-llama" })]) {
       assert.equal(answer.status, 503, JSON.stringify(answer.body));
-      assert.match(answer.body.error.message, /^'tiny-llama' is on a, which can't be reached for \d+ s$/);
+      assert.match(answer.body.error.message, /^'tiny-llama' is on a, which has been unreachable for \d+ s$/);
     }
     assert.equal((await b.chat("tiny-qwen3", "hi", { max_tokens: 2 })).status, 200);
     assert.ok(!(await listed(b)).some(({ id }) => id === "tiny-llama"));

@@ -79,7 +79,7 @@ async::Task<http::Response> copy(ApiContext& context, http::Request request) {
   if (!from) co_return dialects::error_response(from.error());
   const auto to = required(peek->root(), "destination");
   if (!to) co_return dialects::error_response(to.error());
-  const auto model = co_await find_model(context, *from);
+  const auto model = co_await find_own_model(context, *from);
   if (!model) co_return dialects::error_response(model.error());
   const auto there = co_await find_model(context, *to);
   if (there && (*there)->name == (*model)->name) co_return http::Response::json(200, "");

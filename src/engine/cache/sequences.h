@@ -107,7 +107,8 @@ class Sequences {
 
   // Sum over all sequences; shared cells count for each.
   std::uint32_t used_cells() const { return in_sessions_ + prefix_tokens_; }
-  // Cells of sessions that do not run (idle, paused, waiting) and of prefixes: the attention of every running session scans them.
+  // Cells of sessions that do not run (idle, paused, waiting) and of prefixes: the attention of every running session
+  // scans them.
   std::uint32_t idle_cells() const;
   std::size_t kept_prefixes() const { return prefixes_.size(); }
 

@@ -1,8 +1,8 @@
 // Index of token lists by owner: finds the longest common prefix of a given list with any of them.
 //
 // A radix tree. Lists with the same prefix share its tokens, so memory is proportional to distinct tokens. A lookup
-// costs the length of the match, for any number of lists. A list may end in the middle of an edge. Nodes exist only where
-// lists diverge, so appending a token costs one token. Pure; one thread. Lengths are in tokens.
+// costs the length of the match, for any number of lists. A list may end in the middle of an edge. Nodes exist only
+// where lists diverge, so appending a token costs one token. Pure; one thread. Lengths are in tokens.
 #pragma once
 
 #include <cstddef>

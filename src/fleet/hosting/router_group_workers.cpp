@@ -114,7 +114,7 @@ Task<void> RouterGroupProcesses::look_after(WorkerPtr worker, WeightFolder folde
     const bool fine = co_await std::move(looking);
     if (worker->over) co_return;
     if (fine) continue;
-    worker->ended_for = "the disk is full of its weights";
+    worker->ended_for = "the disk of its weights is nearly full: free some space on it";
     auto ending = parts_.router.groups().end(worker->made.backend);
     co_return co_await std::move(ending);
   }

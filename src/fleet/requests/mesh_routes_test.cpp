@@ -144,7 +144,7 @@ TEST_F(RoutesTest, WhatANodeHasThatIsAwayComesBack) {
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, errc::out_of_reach);
   EXPECT_EQ(kind_of(found.error().code), ErrorKind::unavailable);
-  EXPECT_EQ(found.error().message, "'m' is on node1, which can't be reached for 3 s");
+  EXPECT_EQ(found.error().message, "'m' is on node1, which has been unreachable for 3 s");
   EXPECT_EQ(found.error().retry_after, std::chrono::seconds(1));
   timers.advance(std::chrono::minutes(10));
   EXPECT_THAT(routes.find("m").error().message, HasSubstr("for 10 min"));

@@ -72,40 +72,41 @@ Error busy(std::string text, std::chrono::seconds pause) {
 }  // namespace
 
 struct PeerRequestHandler::InboundRequests {
-  struct InboundRequest {
+  struct OfNode {
     std::size_t requests = 0;
     std::multiset<ModelName> loads;  // loads that its requests wait for
   };
   std::mutex mutex;
-  std::map<mesh::NodeId, InboundRequest> nodes;
+  std::map<mesh::NodeId, OfNode> nodes;
 };
 
 // One request of a peer while it is here: counted, and listed in heartbeats.
-class PeerRequestHandler::Visit {
+class PeerRequestHandler::InboundRequest {
  public:
-  Visit(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held)
+  InboundRequest(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held)
       : inbound_(handler.inbound_), transport_(handler.transport_), node_(node), held_(held) {
     transport_.hold(node, held);
   }
-  ~Visit() {
+  ~InboundRequest() {
     transport_.release(node_, held_);
     const std::scoped_lock lock(inbound_->mutex);
     const auto inbound = inbound_->nodes.find(node_);
     if (load_) inbound->second.loads.erase(inbound->second.loads.find(*load_));
     if (--inbound->second.requests == 0) inbound_->nodes.erase(inbound);
   }
-  Visit(const Visit&) = delete;
-  Visit& operator=(const Visit&) = delete;
+  InboundRequest(const InboundRequest&) = delete;
+  InboundRequest& operator=(const InboundRequest&) = delete;
 
   // A place for one more request; nullptr: the node has its maximum.
-  static std::shared_ptr<Visit> begin(PeerRequestHandler& handler, const mesh::NodeId& node, mesh::InFlightId held) {
+  static std::shared_ptr<InboundRequest> begin(PeerRequestHandler& handler, const mesh::NodeId& node,
+                                               mesh::InFlightId held) {
     {
       const std::scoped_lock lock(handler.inbound_->mutex);
       auto& inbound = handler.inbound_->nodes[node];
       if (inbound.requests >= handler.options_.max_requests) return nullptr;
       ++inbound.requests;
     }
-    return std::make_shared<Visit>(handler, node, held);
+    return std::make_shared<InboundRequest>(handler, node, held);
   }
   // Whether the request may wait for a load: one that a request of its node waits for already, or a new one within the
   // limit. On the loop of the mesh, so that of two concurrent requests the second sees the result of the first.
@@ -129,17 +130,17 @@ class PeerRequestHandler::Visit {
 namespace {
 
 // A streamed response keeps its place.
-class VisitorBody final : public http::BodySource {
+class InboundBody final : public http::BodySource {
  public:
-  VisitorBody(std::unique_ptr<http::BodySource> answer, std::shared_ptr<void> visit)
-      : visit_(std::move(visit)), answer_(std::move(answer)) {}
+  InboundBody(std::unique_ptr<http::BodySource> answer, std::shared_ptr<void> counted)
+      : counted_(std::move(counted)), answer_(std::move(answer)) {}
   async::Task<Result<std::string_view>> read() override { return answer_->read(); }
   std::string_view take_ready() override { return answer_->take_ready(); }
   void abort() override { answer_->abort(); }
   std::optional<std::uint64_t> length() const override { return answer_->length(); }
 
  private:
-  const std::shared_ptr<void> visit_;
+  const std::shared_ptr<void> counted_;
   const std::unique_ptr<http::BodySource> answer_;
 };
 
@@ -165,8 +166,8 @@ async::Task<http::Response> PeerRequestHandler::handle(http::Request request) {
   if (request.head.method != "POST") co_return dialects::path_error(request, 405);
   auto info = read_request_info(request.head.headers);
   if (!info) co_return dialects::error_response(info.error());
-  const auto visit = Visit::begin(*this, *node, info->held);
-  if (!visit) {
+  const auto counted = InboundRequest::begin(*this, *node, info->held);
+  if (!counted) {
     auto text = fmt::format("your node has {} requests here already, the maximum for one node", options_.max_requests);
     co_return not_begun_answer(busy(std::move(text), std::chrono::seconds(1)));
   }
@@ -177,16 +178,16 @@ async::Task<http::Response> PeerRequestHandler::handle(http::Request request) {
     co_return not_here(fmt::format("'{}' is another model at this node", info->model));
   if (row->type && (*model)->type != *row->type)
     co_return not_here(fmt::format("'{}' is a model of type {} at this node", info->model, name_of((*model)->type)));
-  auto serving = serve(std::move(request), *row, std::move(*info), std::move(*model), visit);
+  auto serving = serve(std::move(request), *row, std::move(*info), std::move(*model), counted);
   auto response = co_await std::move(serving);
   if (response.body.streaming())
-    response.body = http::Body(std::make_unique<VisitorBody>(response.body.take_source(), visit));
+    response.body = http::Body(std::make_unique<InboundBody>(response.body.take_source(), counted));
   co_return response;
 }
 
 async::Task<http::Response> PeerRequestHandler::serve(http::Request request, const protocol::AskRow& row,
                                                       PeerRequestInfo info, models::Catalog::Model model,
-                                                      std::shared_ptr<Visit> visit) {
+                                                      std::shared_ptr<InboundRequest> counted) {
   const auto node = *mesh::parse_node_id(request.peer);
   auto tag = std::string(request.head.headers.get(protocol::kClientTag));
   if (tag.size() > kLongestTag) tag.resize(kLongestTag);
@@ -217,7 +218,7 @@ async::Task<http::Response> PeerRequestHandler::serve(http::Request request, con
     }
   }
   forward.content_type = std::move(type);
-  const auto may = co_await may_load(node, *about, info.context, visit);
+  const auto may = co_await may_load(node, *about, info.context, counted);
   if (!may) co_return not_begun_answer(may.error());
   auto forwarding = forwarder_.forward(std::move(forward));
   auto answer = co_await std::move(forwarding);
@@ -233,12 +234,12 @@ async::Task<bool> is_ready(router::LeaseProvider& provider, const models::ModelI
 }  // namespace
 
 async::Task<Result<>> PeerRequestHandler::may_load(const mesh::NodeId& node, const models::ModelInfo& model,
-                                                   std::uint64_t context, std::shared_ptr<Visit> visit) {
+                                                   std::uint64_t context, std::shared_ptr<InboundRequest> counted) {
   auto looking = async::run_on(home_, is_ready(local_, model, context));
   const bool ready = co_await std::move(looking);
   if (ready) co_return Result<>();
-  auto taking = transport_.take_load(node, [visit = std::move(visit), name = model.name](const auto& take) {
-    return visit->may_wait_for(name, take);
+  auto taking = transport_.take_load(node, [counted = std::move(counted), name = model.name](const auto& take) {
+    return counted->may_wait_for(name, take);
   });
   const bool may = co_await std::move(taking);
   if (may) co_return Result<>();

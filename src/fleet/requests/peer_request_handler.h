@@ -52,14 +52,14 @@ class PeerRequestHandler final : public http::Handler {
   router::RequestTable& requests() { return forwarder_.requests(); }
 
  private:
-  class Visit;
+  class InboundRequest;
   struct InboundRequests;  // requests that are here, by node
 
   async::Task<http::Response> serve(http::Request request, const protocol::AskRow& row, PeerRequestInfo info,
-                                    models::Catalog::Model model, std::shared_ptr<Visit> visit);
+                                    models::Catalog::Model model, std::shared_ptr<InboundRequest> counted);
   // Whether requests of the node may load this model, if it isn't in memory.
   async::Task<Result<>> may_load(const mesh::NodeId& node, const models::ModelInfo& model, std::uint64_t context,
-                                 std::shared_ptr<Visit> visit);
+                                 std::shared_ptr<InboundRequest> counted);
 
   router::LeaseProvider& local_;
   const async::Executor home_;

@@ -1,8 +1,9 @@
 // Effects of failed checks, failed loads and crashes under requests on the waiters and on the model.
 //
 // A load that failed with a fault that is worth a retry (LoadFault) is tried once more after all other models have
-// stopped; faults of the model itself evict nothing. After repeated failure a model cools down (cooldown.h). Only waiters that requested the failed
-// options get the error. A failed load for a peer evicts nothing, and only peers get its error.
+// stopped; faults of the model itself evict nothing. After repeated failure a model cools down (cooldown.h). Only
+// waiters that requested the failed options get the error. A failed load for a peer evicts nothing, and only peers get
+// its error.
 #pragma once
 
 #include "residency/core/lifecycle.h"

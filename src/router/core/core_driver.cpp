@@ -159,8 +159,12 @@ async::Task<void> CoreDriver::stop() {
 
 std::vector<std::pair<std::size_t, const char*>> CoreDriver::leftovers() const {
   const auto& state = core_.state();
-  return {{state.instances.size(), "servers"}, {state.leases.size(), "leases"},   {tickets_.size(), "tickets"},
-          {state.waiting.size(), "waiters"},   {state.unloads.size(), "unloads"}, {alarm_.running(), "alarms"},
+  return {{state.instances.size(), "instances"},
+          {state.leases.size(), "leases"},
+          {tickets_.size(), "tickets"},
+          {state.waiting.size(), "waiters"},
+          {state.unloads.size(), "unloads"},
+          {alarm_.running(), "alarms"},
           {events_.size(), "events"}};
 }
 

@@ -117,8 +117,9 @@ Result<http::Response> RequestAttempts::refused(const Error& error) const {
 }
 
 bool RequestAttempts::passes_by(const Error& error) {
+  if (error.code != errc::not_begun || avoid_.size() >= kMaxPassedBy) return false;
   const auto node = lease_.node();
-  if (error.code != errc::not_begun || node == NodeRef() || avoid_.size() >= kMaxPassedBy) return false;
+  if (node == NodeRef()) return false;
   avoid_.push_back(node);
   if (const auto* why = error.fact<Error>()) passed_by_ = *why;
   return true;
