@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "dialects/dialect.h"
-#include "protocol/piece.h"
+#include "protocol/answers/piece.h"
 
 namespace corral::dialects {
 namespace {

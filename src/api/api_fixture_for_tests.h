@@ -12,7 +12,7 @@
 #include "backends/fake_backend_for_tests.h"
 #include "base/log.h"
 #include "json/value.h"
-#include "models/gguf_test_writer.h"
+#include "models/gguf/gguf_test_writer.h"
 #include "models/temp_dir_for_tests.h"
 
 namespace corral::api {

@@ -5,14 +5,14 @@
 #include <span>
 #include <string>
 
-#include "api/file_gate.h"
-#include "api/file_verifier.h"
-#include "api/file_watch.h"
-#include "api/key_places.h"
-#include "api/key_store.h"
+#include "api/access/file_gate.h"
+#include "api/access/key_places.h"
+#include "api/access/key_store.h"
+#include "api/files/file_verifier.h"
+#include "api/files/file_watch.h"
+#include "api/files/model_finder.h"
 #include "api/llama/kept_props.h"
 #include "api/llama/kept_streams.h"
-#include "api/model_finder.h"
 #include "api/responses/background.h"
 #include "backends/speech/sound_converter.h"
 #include "backends/speech/voices.h"
@@ -21,7 +21,7 @@
 #include "fleet/base/remote_models.h"
 #include "fleet/node/node.h"
 #include "http/spool.h"
-#include "models/content_hash.h"
+#include "models/hash/content_hash.h"
 #include "router/forward/forwarder.h"
 #include "router/model_router.h"
 #include "store/store.h"
@@ -52,7 +52,7 @@ struct ApiContext {
   store::Store* store = nullptr;  // storage for data that outlives requests; null: none
   // The server was started with one model, which every name in a request means.
   bool one_model = false;
-  std::string request_defaults = {};          // a JSON object (config/request_defaults.h); empty: none
+  std::string request_defaults = {};          // a JSON object (config/load/request_defaults.h); empty: none
   FileVerifier* verifier = nullptr;           // null: files can't be verified over HTTP
   const FileWatch* file_watch = nullptr;      // null: changes of files are not detected
   Supply* supply = nullptr;                   // null: nothing is downloaded, named or deleted over HTTP

@@ -7,8 +7,8 @@
 #include <ranges>
 #include <vector>
 
-#include "api/load_body.h"
-#include "api/rights.h"
+#include "api/access/rights.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "dialects/ollama/fields.h"
 #include "dialects/paths.h"

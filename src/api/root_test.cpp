@@ -1,6 +1,6 @@
 // Paths without a prefix, and requests that name no model.
 #include "api/api_fixture_for_tests.h"
-#include "api/loaded_model.h"
+#include "api/inference/loaded_model.h"
 
 namespace corral::api {
 namespace {

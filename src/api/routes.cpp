@@ -1,8 +1,8 @@
 #include "api/routes.h"
 
-#include "api/activity_board.h"
+#include "api/access/rights.h"
+#include "api/activity/activity_board.h"
 #include "api/openapi.h"
-#include "api/rights.h"
 #include "dialects/error_filter.h"
 #include "dialects/paths.h"
 

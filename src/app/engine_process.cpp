@@ -24,7 +24,7 @@
 #include "backends/engine_leftovers.h"
 #include "backends/engine_protocol.h"
 #include "base/log.h"
-#include "config/load_options.h"
+#include "config/load/load_options.h"
 #include "engine/fit/gpu_fit.h"
 #include "engine/llama/backends.h"
 #include "engine/service/inference_engine.h"

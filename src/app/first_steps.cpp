@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/format.h"
+#include "cli/terminal/format.h"
 
 namespace corral::app {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "config/known_models.h"
+#include "config/files/known_models.h"
 
 namespace corral::app {
 

@@ -12,7 +12,7 @@
 
 #include "engine/llama/reading_check.h"
 #include "fleet/copies/file_inspector.h"
-#include "models/inspection.h"
+#include "models/gguf/inspection.h"
 #include "proc/exec_mode.h"
 #include "proc/sandbox.h"
 

@@ -10,7 +10,7 @@
 #include "async/timer.h"
 #include "config/live_settings.h"
 #include "downloads/download_manager.h"
-#include "models/name_book.h"
+#include "models/names/name_book.h"
 
 namespace corral::app {
 

@@ -5,21 +5,21 @@
 #include <filesystem>
 #include <vector>
 
-#include "api/access_filter.h"
-#include "api/key_store.h"
+#include "api/access/access_filter.h"
+#include "api/access/key_store.h"
 #include "api/supply/supply.h"
 #include "async/offload.h"
 #include "backends/engine_backend.h"
 #include "backends/external/external_backend.h"
 #include "backends/share_backend.h"
 #include "base/own_recipes.h"
-#include "config/known_models.h"
+#include "config/files/known_models.h"
 #include "config/live_settings.h"
 #include "fleet/base/node_options.h"
 #include "fleet/requests/mesh_gateway.h"
 #include "http/server.h"
+#include "models/names/user_models.h"
 #include "models/registry.h"
-#include "models/user_models.h"
 #include "router/model_router.h"
 #include "store/store.h"
 

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "api/access_filter.h"
+#include "api/access/access_filter.h"
 #include "api/routes.h"
 #include "app/config_watch.h"
 #include "app/first_steps.h"
@@ -27,7 +27,7 @@
 #include "base/log.h"
 #include "base/own_recipes.h"
 #include "base/private_folder.h"
-#include "config/known_models.h"
+#include "config/files/known_models.h"
 #include "config/load.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_filter.h"

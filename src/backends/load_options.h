@@ -1,7 +1,7 @@
-// The options of a load as backends know them; see config/load_options.h.
+// The options of a load as backends know them; see config/load/load_options.h.
 #pragma once
 
-#include "config/load_options.h"
+#include "config/load/load_options.h"
 
 namespace corral::backends {
 

@@ -5,7 +5,7 @@
 #include "backends/errors.h"
 #include "base/log.h"
 #include "base/state_file.h"
-#include "models/model_names.h"
+#include "models/names/model_names.h"
 
 namespace corral::backends {
 namespace {

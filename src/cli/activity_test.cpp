@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "cli/fakes_for_tests.h"
-#include "cli/url_text.h"
+#include "cli/server/url_text.h"
 
 namespace corral::cli {
 namespace {

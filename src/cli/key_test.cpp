@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/fakes_for_tests.h"
-#include "config/key_file.h"
+#include "config/files/key_file.h"
 
 namespace corral::cli {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "cli/errors.h"
-#include "cli/progress.h"
-#include "cli/url_text.h"
+#include "cli/server/url_text.h"
+#include "cli/terminal/progress.h"
 
 namespace corral::cli {
 

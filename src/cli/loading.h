@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/commands/command.h"
-#include "cli/reply_parser.h"
+#include "cli/server/reply_parser.h"
 
 namespace corral::cli {
 

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/http_api.h"
-#include "cli/interrupts.h"
 #include "cli/program.h"
+#include "cli/server/http_api.h"
+#include "cli/terminal/interrupts.h"
 
 namespace corral::cli {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/host_memory.h"
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/loading.h"
-#include "cli/url_text.h"
+#include "cli/server/url_text.h"
+#include "cli/terminal/format.h"
 
 namespace corral::cli {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "cli/address.h"
 #include "cli/errors.h"
-#include "cli/format.h"
-#include "config/file_edit.h"
-#include "config/origins.h"
+#include "cli/server/address.h"
+#include "cli/terminal/format.h"
+#include "config/files/file_edit.h"
+#include "config/options/origins.h"
 #include "config/paths.h"
 #include "config/sources.h"
 

@@ -12,9 +12,9 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "cli/errors.h"
-#include "cli/http_api.h"
-#include "cli/interrupts.h"
-#include "cli/line_input.h"
+#include "cli/server/http_api.h"
+#include "cli/terminal/interrupts.h"
+#include "cli/terminal/line_input.h"
 #include "http/server.h"
 #include "http/sse.h"
 

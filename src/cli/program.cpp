@@ -9,11 +9,11 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/help_formatter.h"
-#include "cli/reply_parser.h"
+#include "cli/server/reply_parser.h"
+#include "cli/terminal/help_formatter.h"
 #include "cli/unexpected.h"
 #include "config/flags.h"
-#include "config/server_flags.h"
+#include "config/load/server_flags.h"
 
 namespace corral::cli {
 namespace {

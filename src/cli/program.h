@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "cli/address.h"
 #include "cli/cli.h"
-#include "cli/line_input.h"
-#include "cli/server_api.h"
-#include "cli/terminal.h"
+#include "cli/server/address.h"
+#include "cli/server/server_api.h"
+#include "cli/terminal/line_input.h"
+#include "cli/terminal/terminal.h"
 #include "config/load.h"
 
 namespace corral::cli {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "cli/fakes_for_tests.h"
-#include "cli/file_bars.h"
 #include "cli/known_for_tests.h"
+#include "cli/terminal/file_bars.h"
 
 namespace corral::cli {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/close_names.h"
 #include "cli/errors.h"
-#include "cli/file_bars.h"
-#include "cli/format.h"
 #include "cli/loading.h"
+#include "cli/terminal/file_bars.h"
+#include "cli/terminal/format.h"
 #include "config/paths.h"
 #include "config/sources.h"
 #include "json/value.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cli/commands/command.h"
-#include "cli/download_wire.h"
-#include "config/known_models.h"
+#include "cli/server/download_wire.h"
+#include "config/files/known_models.h"
 
 namespace corral::cli {
 

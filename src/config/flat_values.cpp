@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "config/errors.h"
-#include "config/option.h"
+#include "config/options/option.h"
 
 namespace corral::config {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "base/log.h"
 #include "base/state_file.h"
-#include "config/assign.h"
-#include "config/close_keys.h"
 #include "config/errors.h"
+#include "config/options/assign.h"
+#include "config/options/close_keys.h"
 
 namespace corral::config {
 namespace {

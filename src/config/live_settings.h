@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "config/option.h"
+#include "config/options/option.h"
 #include "config/sources.h"
 
 namespace corral::config {

@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "config/assign.h"
-#include "config/option.h"
+#include "config/options/assign.h"
+#include "config/options/option.h"
 #include "config/sources.h"
 
 namespace corral::config {

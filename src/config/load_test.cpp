@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "config/errors.h"
+#include "config/files/key_file.h"
 #include "config/home_for_tests.h"
-#include "config/key_file.h"
-#include "config/option.h"
+#include "config/options/option.h"
 
 namespace corral::config {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "config/errors.h"
-#include "config/value.h"
+#include "config/options/value.h"
 
 namespace corral::config {
 namespace {

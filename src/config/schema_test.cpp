@@ -10,7 +10,7 @@
 
 #include "config/docs.h"
 #include "config/home_for_tests.h"
-#include "config/option.h"
+#include "config/options/option.h"
 #include "json/value.h"
 
 namespace corral::config {

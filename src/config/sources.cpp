@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/state_file.h"
-#include "config/assign.h"
 #include "config/errors.h"
-#include "config/option.h"
-#include "config/origins.h"
+#include "config/options/assign.h"
+#include "config/options/option.h"
+#include "config/options/origins.h"
 
 namespace corral::config {
 namespace {

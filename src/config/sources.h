@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "config/file.h"
+#include "config/files/file.h"
 #include "config/load.h"
 #include "json/value.h"
 

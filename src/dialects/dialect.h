@@ -22,9 +22,9 @@
 #include "base/error.h"
 #include "dialects/kept.h"
 #include "http/handler.h"
+#include "protocol/answers/piece.h"
 #include "protocol/ask.h"
 #include "protocol/fields.h"
-#include "protocol/piece.h"
 
 namespace corral::dialects {
 

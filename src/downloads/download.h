@@ -19,10 +19,10 @@
 #include "async/task_group.h"
 #include "async/timer.h"
 #include "downloads/cache_layout.h"
-#include "downloads/content_check.h"
-#include "downloads/hub.h"
-#include "downloads/part_file.h"
-#include "downloads/parts.h"
+#include "downloads/hub/hub.h"
+#include "downloads/transfer/content_check.h"
+#include "downloads/transfer/part_file.h"
+#include "downloads/transfer/parts.h"
 
 namespace corral::downloads {
 

@@ -10,7 +10,7 @@
 #include "base/state_file.h"
 #include "downloads/download_record.h"
 #include "downloads/errors.h"
-#include "downloads/part_file.h"
+#include "downloads/transfer/part_file.h"
 
 namespace corral::downloads {
 namespace {

@@ -25,9 +25,9 @@
 #include "async/task_group.h"
 #include "base/split_mix.h"
 #include "downloads/cache_layout.h"
-#include "downloads/curl_loop.h"
 #include "downloads/downloader.h"
 #include "downloads/plan.h"
+#include "downloads/transfer/curl_loop.h"
 
 namespace corral::downloads {
 

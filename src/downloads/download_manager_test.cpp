@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "downloads/errors.h"
-#include "downloads/hub_for_tests.h"
+#include "downloads/hub/hub_for_tests.h"
 #include "models/temp_dir_for_tests.h"
 
 namespace corral::downloads {

@@ -24,11 +24,11 @@
 #include "async/loop.h"
 #include "async/task_group.h"
 #include "base/split_mix.h"
-#include "downloads/curl_loop.h"
 #include "downloads/downloader.h"
 #include "downloads/errors.h"
-#include "downloads/hub_for_tests.h"
-#include "downloads/progress_file.h"
+#include "downloads/hub/hub_for_tests.h"
+#include "downloads/transfer/curl_loop.h"
+#include "downloads/transfer/progress_file.h"
 #include "models/temp_dir_for_tests.h"
 
 namespace corral::downloads {

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "downloads/errors.h"
-#include "downloads/part_file.h"
 #include "downloads/plan.h"
-#include "downloads/progress_file.h"
+#include "downloads/transfer/part_file.h"
+#include "downloads/transfer/progress_file.h"
 
 namespace corral::downloads {
 namespace fs = std::filesystem;

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "downloads/cache_layout.h"
-#include "downloads/part_file.h"
-#include "downloads/progress_file.h"
-#include "downloads/sources.h"
+#include "downloads/hub/sources.h"
+#include "downloads/transfer/part_file.h"
+#include "downloads/transfer/progress_file.h"
 
 namespace corral::downloads {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "downloads/hub.h"
+#include "downloads/hub/hub.h"
 #include "downloads/names.h"
 
 namespace corral::downloads {
@@ -27,7 +27,7 @@ struct PlannedFile {
 };
 
 struct Plan {
-  std::string repo = {};        // "org/repo"; for a URL see models/hub_cache.h
+  std::string repo = {};        // "org/repo"; for a URL see models/scan/hub_cache.h
   std::string checkpoint = {};  // "org/repo:Q4_K_M"; or the URL
   Revision at = {};
   std::string tag = {};                  // of the variant

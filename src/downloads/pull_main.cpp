@@ -11,9 +11,9 @@
 
 #include "async/loop.h"
 #include "base/split_mix.h"
-#include "downloads/curl_loop.h"
 #include "downloads/download.h"
 #include "downloads/downloader.h"
+#include "downloads/transfer/curl_loop.h"
 
 namespace {
 

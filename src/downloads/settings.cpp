@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "downloads/errors.h"
-#include "models/hub_cache.h"
+#include "models/scan/hub_cache.h"
 
 namespace corral::downloads {
 namespace fs = std::filesystem;

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "engine_server/generation.h"
 #include "engine_server/signal.h"
-#include "protocol/answers.h"
-#include "protocol/native.h"
+#include "protocol/answers/answers.h"
+#include "protocol/answers/native.h"
 
 namespace corral::engine_server {
 

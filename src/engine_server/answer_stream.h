@@ -10,7 +10,7 @@
 #include "async/timer.h"
 #include "engine_server/answer.h"
 #include "http/body.h"
-#include "protocol/chunks.h"
+#include "protocol/answers/chunks.h"
 
 namespace corral::engine_server {
 

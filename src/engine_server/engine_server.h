@@ -22,7 +22,7 @@
 #include "async/timer.h"
 #include "engine/service/inference_engine.h"
 #include "engine_server/answer.h"
-#include "engine_server/preparation.h"
+#include "engine_server/preparation/preparation.h"
 #include "http/handler.h"
 
 namespace corral::engine_server {

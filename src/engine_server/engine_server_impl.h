@@ -13,8 +13,8 @@
 #include "engine_server/engine_server.h"
 #include "engine_server/generation.h"
 #include "engine_server/llama_numbers.h"
-#include "engine_server/preparation.h"
-#include "engine_server/prompt_tokens.h"
+#include "engine_server/preparation/preparation.h"
+#include "engine_server/preparation/prompt_tokens.h"
 #include "http/route_table.h"
 #include "protocol/client_tag.h"
 

@@ -8,7 +8,7 @@
 
 #include "engine_server/adapters.h"
 #include "engine_server/errors.h"
-#include "engine_server/infill.h"
+#include "engine_server/preparation/infill.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {

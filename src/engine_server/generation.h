@@ -11,10 +11,10 @@
 #include "base/error.h"
 #include "engine/service/inference_engine.h"
 #include "engine/threads/client_quota.h"
-#include "engine_server/chat_template.h"
-#include "engine_server/preparation.h"
-#include "engine_server/prompt_tokens.h"
+#include "engine_server/preparation/preparation.h"
+#include "engine_server/preparation/prompt_tokens.h"
 #include "engine_server/settings.h"
+#include "engine_server/templates/chat_template.h"
 #include "protocol/requests.h"
 
 namespace corral::engine_server {

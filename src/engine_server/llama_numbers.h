@@ -7,7 +7,7 @@
 
 #include "engine/values/stats.h"
 #include "engine_server/answer.h"
-#include "protocol/metrics_text.h"
+#include "protocol/answers/metrics_text.h"
 
 namespace corral::engine_server {
 

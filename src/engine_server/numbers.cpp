@@ -5,7 +5,7 @@
 
 #include "engine_server/engine_server_impl.h"
 #include "json/writer.h"
-#include "protocol/metrics_text.h"
+#include "protocol/answers/metrics_text.h"
 
 namespace corral::engine_server {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "protocol/answers.h"
+#include "protocol/answers/answers.h"
 
 namespace corral::engine_server {
 

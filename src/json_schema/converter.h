@@ -2,7 +2,7 @@
 // express are listed; keywords.cpp has the table of all. For an open schema the grammar may be narrower: objects with
 // `properties` have no others unless additionalProperties permits them.
 //
-// Pure; safe on every thread. It takes milliseconds for schemas within the limits of protocol/rules.h.
+// Pure; safe on every thread. It takes milliseconds for schemas within the limits of protocol/rules/rules.h.
 #pragma once
 
 #include <expected>

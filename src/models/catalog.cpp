@@ -10,7 +10,7 @@
 
 #include "base/close_names.h"
 #include "models/errors.h"
-#include "models/model_names.h"
+#include "models/names/model_names.h"
 #include "models/text.h"
 
 namespace corral::models {

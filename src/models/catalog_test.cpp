@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/aliases.h"
 #include "models/errors.h"
+#include "models/names/aliases.h"
 
 namespace corral::models {
 namespace {

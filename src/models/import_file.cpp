@@ -12,9 +12,9 @@
 
 #include "base/unique_fd.h"
 #include "models/errors.h"
-#include "models/gguf_facts.h"
-#include "models/given_model.h"
-#include "models/model_names.h"
+#include "models/gguf/gguf_facts.h"
+#include "models/names/given_model.h"
+#include "models/names/model_names.h"
 #include "models/text.h"
 
 namespace corral::models {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "models/errors.h"
-#include "models/gguf_test_writer.h"
+#include "models/gguf/gguf_test_writer.h"
 #include "models/temp_dir_for_tests.h"
 
 namespace corral::models {

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/model_type.h"
 #include "base/named.h"
-#include "models/file_stamp.h"
+#include "models/hash/file_stamp.h"
 
 namespace corral::models {
 

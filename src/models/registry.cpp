@@ -8,14 +8,14 @@
 
 #include "base/log.h"
 #include "base/state_file.h"
-#include "models/aliases.h"
-#include "models/assemble.h"
 #include "models/errors.h"
-#include "models/file_scan.h"
-#include "models/gguf_facts.h"
-#include "models/hub_cache.h"
-#include "models/user_models.h"
-#include "models/whisper_facts.h"
+#include "models/gguf/gguf_facts.h"
+#include "models/gguf/whisper_facts.h"
+#include "models/names/aliases.h"
+#include "models/names/user_models.h"
+#include "models/scan/assemble.h"
+#include "models/scan/file_scan.h"
+#include "models/scan/hub_cache.h"
 
 namespace corral::models {
 
@@ -35,7 +35,7 @@ Result<GgufFacts> facts_in(const std::filesystem::path& path) {
   return may_be_whisper(path) ? read_whisper_facts(path) : read_facts(path);
 }
 
-// x-1b.params.json and x-1b-lora.gguf beside x-1b.gguf, as downloads/ollama_registry.h names them.
+// x-1b.params.json and x-1b-lora.gguf beside x-1b.gguf, as downloads/hub/ollama_registry.h names them.
 BesideModel beside(const FoundFile& file) {
   constexpr std::size_t kMaxParameters = 64 << 10;  // bytes; each list of models reads them
   BesideModel beside;

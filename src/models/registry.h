@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/model_type.h"
-#include "models/aliases.h"
 #include "models/catalog.h"
-#include "models/given_model.h"
+#include "models/names/aliases.h"
+#include "models/names/given_model.h"
 
 namespace corral::models {
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "protocol/anthropic_fields.h"
+#include "protocol/anthropic/anthropic_fields.h"
 #include "protocol/fields.h"
 #include "protocol/forms.h"
-#include "protocol/responses_fields.h"
+#include "protocol/responses/responses_fields.h"
 
 namespace corral::protocol {
 namespace {

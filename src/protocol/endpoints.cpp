@@ -4,7 +4,7 @@
 #include "protocol/errors.h"
 #include "protocol/field_parts.h"
 #include "protocol/forms.h"
-#include "protocol/rules.h"
+#include "protocol/rules/rules.h"
 
 namespace corral::protocol {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "protocol/field_parts.h"
 #include "protocol/requests.h"
-#include "protocol/rules.h"
+#include "protocol/rules/rules.h"
 
 namespace corral::protocol {
 

@@ -4,7 +4,7 @@
 
 #include "protocol/errors.h"
 #include "protocol/fields.h"
-#include "protocol/rules.h"
+#include "protocol/rules/rules.h"
 
 namespace corral::protocol {
 namespace {

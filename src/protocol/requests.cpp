@@ -9,7 +9,7 @@
 #include "protocol/chat_parts.h"
 #include "protocol/fields.h"
 #include "protocol/request_parts.h"
-#include "protocol/rules.h"
+#include "protocol/rules/rules.h"
 
 namespace corral::protocol {
 namespace {

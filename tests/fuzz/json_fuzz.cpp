@@ -7,9 +7,9 @@
 
 #include "json/peek.h"
 #include "json/value.h"
-#include "protocol/anthropic_fields.h"
+#include "protocol/anthropic/anthropic_fields.h"
 #include "protocol/fields.h"
-#include "protocol/responses_fields.h"
+#include "protocol/responses/responses_fields.h"
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include "mesh/link/member_exchange.h"
 #include "mesh/members/join_token.h"
 #include "mesh/peers/peer_exchange.h"
-#include "mesh/peers/peer_file.h"
+#include "mesh/peers/table/peer_file.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 
 #include "dialects/dialect.h"
 #include "json/peek.h"
+#include "protocol/answers/piece.h"
 #include "protocol/errors.h"
-#include "protocol/piece.h"
 #include "protocol/requests.h"
 
 namespace {

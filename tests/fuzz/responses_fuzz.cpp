@@ -14,7 +14,7 @@
 #include "json/peek.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
-#include "protocol/responses_fields.h"
+#include "protocol/responses/responses_fields.h"
 
 namespace {
 

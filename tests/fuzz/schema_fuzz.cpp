@@ -9,7 +9,7 @@
 #include "json/peek.h"
 #include "json/value.h"
 #include "json_schema/converter.h"
-#include "protocol/rules.h"
+#include "protocol/rules/rules.h"
 
 namespace {
 

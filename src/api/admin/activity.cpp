@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <map>
 
-#include "api/activity_board.h"
+#include "api/access/rights.h"
+#include "api/activity/activity_board.h"
 #include "api/query.h"
-#include "api/rights.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "fleet/node/node.h"

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "api/body_check.h"
-#include "api/rights.h"
+#include "api/access/rights.h"
+#include "api/inference/body_check.h"
 #include "api/routes.h"
 #include "config/errors.h"
 #include "config/flat_values.h"

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "api/admin/load_split.h"
-#include "api/find_model.h"
-#include "api/load_body.h"
+#include "api/inference/find_model.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "api/supply/auto_pull.h"
 #include "async/spawned_task.h"

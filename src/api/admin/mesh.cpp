@@ -9,7 +9,7 @@
 
 #include "api/admin/allotment_json.h"
 #include "api/admin/mesh_json.h"
-#include "api/load_body.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "async/spawned_task.h"
 #include "dialects/error_filter.h"

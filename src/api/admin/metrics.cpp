@@ -11,8 +11,8 @@
 #include "api/routes.h"
 #include "api/supply/download_json.h"
 #include "api/supply/supply.h"
-#include "protocol/metrics_merge.h"
-#include "protocol/metrics_text.h"
+#include "protocol/answers/metrics_merge.h"
+#include "protocol/answers/metrics_text.h"
 #include "residency/instance_state.h"
 
 namespace corral::api {

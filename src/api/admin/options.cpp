@@ -1,9 +1,9 @@
 // Saved and effective options of a model: GET, POST and DELETE models/{id}/options.
-#include "api/find_model.h"
-#include "api/load_body.h"
+#include "api/inference/find_model.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
-#include "config/default_options.h"
-#include "config/llama_args.h"
+#include "config/load/default_options.h"
+#include "config/load/llama_args.h"
 #include "dialects/error_filter.h"
 #include "json/value.h"
 #include "protocol/errors.h"

@@ -1,9 +1,9 @@
 // Running requests, inference and loads: GET requests, POST requests/{id}/cancel.
 #include <fmt/format.h>
 
-#include "api/activity_board.h"
+#include "api/access/rights.h"
+#include "api/activity/activity_board.h"
 #include "api/errors.h"
-#include "api/rights.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "json/writer.h"

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "api/file_verifier.h"
-#include "api/find_model.h"
-#include "api/load_body.h"
+#include "api/files/file_verifier.h"
+#include "api/inference/find_model.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "async/spawned_task.h"
 #include "base/secret.h"

@@ -1,7 +1,7 @@
 // llama-server's routes for a server of several models: POST /models/load and /models/unload, GET /models/sse. The list
 // is in openai/models.cpp; admin/load.cpp takes further options of a load.
-#include "api/find_model.h"
-#include "api/load_body.h"
+#include "api/inference/find_model.h"
+#include "api/inference/load_body.h"
 #include "api/model_status.h"
 #include "api/reader_places.h"
 #include "api/routes.h"

@@ -7,7 +7,7 @@
 
 #include "base/secret.h"
 #include "base/sha256.h"
-#include "models/content_hash.h"
+#include "models/hash/content_hash.h"
 
 namespace corral::api::ollama {
 namespace {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
-#include "api/find_model.h"
-#include "api/load_body.h"
+#include "api/inference/find_model.h"
+#include "api/inference/load_body.h"
 #include "api/ollama/facts.h"
 #include "api/openai/mesh_models.h"
 #include "api/routes.h"

@@ -2,8 +2,8 @@
 #include <ctime>
 #include <tuple>
 
+#include "api/access/rights.h"
 #include "api/api_fixture_for_tests.h"
-#include "api/rights.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
 

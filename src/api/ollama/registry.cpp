@@ -2,8 +2,8 @@
 // ones get an error that names the alternative.
 #include <fmt/format.h>
 
-#include "api/find_model.h"
-#include "api/load_body.h"
+#include "api/inference/find_model.h"
+#include "api/inference/load_body.h"
 #include "api/ollama/facts.h"
 #include "api/ollama/pull.h"
 #include "api/routes.h"

@@ -1,6 +1,6 @@
 #include "api/openai/lm_studio.h"
 
-#include "protocol/piece.h"
+#include "protocol/answers/piece.h"
 
 namespace corral::api::lm_studio {
 namespace {

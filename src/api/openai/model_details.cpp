@@ -5,9 +5,9 @@
 #include "api/supply/supply.h"
 #include "base/secret.h"
 #include "base/state_file.h"
-#include "models/gguf.h"
+#include "models/gguf/gguf.h"
+#include "models/hash/verifier.h"
 #include "models/text.h"
-#include "models/verifier.h"
 
 namespace corral::api {
 namespace {

@@ -3,13 +3,13 @@
 #include <map>
 #include <vector>
 
+#include "api/access/rights.h"
 #include "api/admin/mesh_json.h"
 #include "api/anthropic_models.h"
 #include "api/model_status.h"
 #include "api/openai/lm_studio.h"
 #include "api/openai/mesh_models.h"
 #include "api/openai/model_details.h"
-#include "api/rights.h"
 #include "api/routes.h"
 #include "api/supply/supply.h"
 #include "dialects/error_filter.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
-#include "api/loaded_model.h"
+#include "api/inference/loaded_model.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "json/byte_order_mark.h"

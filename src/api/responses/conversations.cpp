@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "api/body_check.h"
+#include "api/inference/body_check.h"
 #include "api/responses/item_list.h"
 #include "api/responses/keeping.h"
 #include "api/routes.h"
@@ -13,7 +13,7 @@
 #include "json/byte_order_mark.h"
 #include "json/peek.h"
 #include "json/writer.h"
-#include "protocol/responses_fields.h"
+#include "protocol/responses/responses_fields.h"
 #include "store/errors.h"
 
 namespace corral::api {

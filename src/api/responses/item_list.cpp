@@ -9,7 +9,7 @@
 #include "http/message.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
-#include "protocol/responses_fields.h"
+#include "protocol/responses/responses_fields.h"
 
 namespace corral::api {
 namespace {

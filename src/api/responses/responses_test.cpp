@@ -1,8 +1,8 @@
 // Responses that are kept: got, gone on from, listed, deleted; whose they are; in the background; conversations.
 #include <fmt/format.h>
 
+#include "api/access/rights.h"
 #include "api/api_fixture_for_tests.h"
-#include "api/rights.h"
 
 namespace corral::api {
 namespace {

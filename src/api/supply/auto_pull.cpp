@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "api/answer_of_model.h"
-#include "api/rights.h"
+#include "api/access/rights.h"
+#include "api/inference/answer_of_model.h"
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
 #include "async/spawned_task.h"

@@ -7,14 +7,14 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
-#include "api/load_body.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"
 #include "api/supply/supply.h"
 #include "dialects/error_filter.h"
 #include "downloads/errors.h"
-#include "downloads/part_file.h"
+#include "downloads/transfer/part_file.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
 

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "api/access/rights.h"
 #include "api/errors.h"
-#include "api/load_body.h"
-#include "api/rights.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "api/supply/removal_plan.h"
 #include "api/supply/supply.h"

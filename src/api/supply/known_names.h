@@ -1,4 +1,4 @@
-// The short names of known models (config/known_models.h) in requests.
+// The short names of known models (config/files/known_models.h) in requests.
 #pragma once
 
 #include <optional>

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
-#include "api/load_body.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "api/supply/aliases.h"
 #include "api/supply/supply.h"
 #include "base/recipe.h"
 #include "dialects/error_filter.h"
-#include "models/model_names.h"
+#include "models/names/model_names.h"
 #include "models/text.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"

@@ -1,7 +1,7 @@
 // Deleting models and giving them names.
 #include <fstream>
 
-#include "api/rights.h"
+#include "api/access/rights.h"
 #include "api/supply/supply_fixture_for_tests.h"
 
 namespace corral::api {

@@ -11,14 +11,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "api/load_body.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
-#include "models/model_names.h"
+#include "models/names/model_names.h"
 #include "models/text.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"

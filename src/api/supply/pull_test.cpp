@@ -1,7 +1,7 @@
 // Fetching models over the API: from a hub on the loopback, by the real downloads on their thread.
 #include <atomic>
 
-#include "api/rights.h"
+#include "api/access/rights.h"
 #include "api/supply/supply_fixture_for_tests.h"
 
 namespace corral::api {

@@ -8,7 +8,7 @@
 #include "api/errors.h"
 #include "api/supply/known_names.h"
 #include "models/errors.h"
-#include "models/model_names.h"
+#include "models/names/model_names.h"
 
 namespace corral::api {
 namespace {

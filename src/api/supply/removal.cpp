@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "api/errors.h"
-#include "api/load_body.h"
+#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "downloads/cache_layout.h"
 #include "models/errors.h"
-#include "models/model_names.h"
+#include "models/names/model_names.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
 #include "residency/errors.h"

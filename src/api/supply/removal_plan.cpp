@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
-#include "downloads/ollama_registry.h"
-#include "models/hub_cache.h"
+#include "downloads/hub/ollama_registry.h"
+#include "models/scan/hub_cache.h"
 
 namespace corral::api {
 namespace {

@@ -8,9 +8,9 @@
 #include <functional>
 #include <vector>
 
-#include "config/known_models.h"
+#include "config/files/known_models.h"
 #include "downloads/download_manager.h"
-#include "models/name_book.h"
+#include "models/names/name_book.h"
 
 namespace corral::api {
 

@@ -8,7 +8,7 @@
 #include "api/api_fixture_for_tests.h"
 #include "api/supply/download_event_source.h"
 #include "api/supply/supply.h"
-#include "downloads/hub_for_tests.h"
+#include "downloads/hub/hub_for_tests.h"
 #include "http/sse.h"
 
 namespace corral::api {

@@ -13,8 +13,8 @@
 #include "backends/external/descriptor_reader.h"
 #include "backends/external/errors.h"
 #include "backends/external/placeholders.h"
-#include "config/close_keys.h"
-#include "config/value.h"
+#include "config/options/close_keys.h"
+#include "config/options/value.h"
 
 namespace corral::backends {
 namespace {

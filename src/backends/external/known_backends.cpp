@@ -9,7 +9,7 @@
 #include "backends/errors.h"
 #include "backends/external/descriptor_reader.h"
 #include "backends/external/errors.h"
-#include "config/value.h"
+#include "config/options/value.h"
 
 namespace corral::backends {
 namespace {

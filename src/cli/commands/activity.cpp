@@ -10,13 +10,13 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "cli/activity_wire.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
-#include "cli/table.h"
-#include "cli/url_text.h"
-#include "config/value.h"
+#include "cli/server/activity_wire.h"
+#include "cli/server/url_text.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/table.h"
+#include "config/options/value.h"
 
 namespace corral::cli {
 namespace {

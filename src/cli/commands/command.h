@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cli/cli.h"
-#include "cli/line_input.h"
-#include "cli/reply_parser.h"
-#include "cli/server_api.h"
-#include "cli/terminal.h"
+#include "cli/server/reply_parser.h"
+#include "cli/server/server_api.h"
+#include "cli/terminal/line_input.h"
+#include "cli/terminal/terminal.h"
 #include "config/load.h"
 
 namespace CLI {

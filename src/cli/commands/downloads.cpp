@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "cli/commands/command.h"
-#include "cli/download_wire.h"
 #include "cli/errors.h"
-#include "cli/file_bars.h"
-#include "cli/format.h"
-#include "cli/table.h"
+#include "cli/server/download_wire.h"
+#include "cli/terminal/file_bars.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/table.h"
 
 namespace corral::cli {
 namespace {

@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "cli/commands/command.h"
-#include "cli/download_wire.h"
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/own_file.h"
+#include "cli/server/download_wire.h"
+#include "cli/terminal/format.h"
 #include "json/writer.h"
 
 namespace corral::cli {

@@ -9,8 +9,8 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/table.h"
-#include "config/key_file.h"
+#include "cli/terminal/table.h"
+#include "config/files/key_file.h"
 #include "config/serve_settings.h"
 #include "json/value.h"
 

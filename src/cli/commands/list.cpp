@@ -8,10 +8,10 @@
 #include "base/host_memory.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/pulling.h"
-#include "cli/reply_parser.h"
-#include "cli/table.h"
+#include "cli/server/reply_parser.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/table.h"
 
 namespace corral::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/loading.h"
+#include "cli/terminal/format.h"
 
 namespace corral::cli {
 namespace {

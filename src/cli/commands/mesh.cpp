@@ -10,12 +10,12 @@
 #include "cli/commands/command.h"
 #include "cli/commands/mesh_plan.h"
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/loading.h"
-#include "cli/mesh_wire.h"
-#include "cli/progress.h"
-#include "cli/table.h"
-#include "config/value.h"
+#include "cli/server/mesh_wire.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/table.h"
+#include "config/options/value.h"
 
 namespace corral::cli {
 namespace {

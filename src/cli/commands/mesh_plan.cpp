@@ -4,10 +4,10 @@
 #include <fmt/ranges.h>
 
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/loading.h"
-#include "cli/mesh_plan_wire.h"
-#include "cli/table.h"
+#include "cli/server/mesh_plan_wire.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/table.h"
 
 namespace corral::cli {
 namespace {

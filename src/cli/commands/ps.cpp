@@ -7,9 +7,9 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
-#include "cli/reply_parser.h"
-#include "cli/table.h"
+#include "cli/server/reply_parser.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/table.h"
 
 namespace corral::cli {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/pulling.h"
-#include "cli/url_text.h"
+#include "cli/server/url_text.h"
+#include "cli/terminal/format.h"
 
 namespace corral::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "cli/commands/command.h"
-#include "cli/download_wire.h"
 #include "cli/errors.h"
-#include "cli/format.h"
+#include "cli/server/download_wire.h"
+#include "cli/terminal/format.h"
 #include "json/writer.h"
 
 namespace corral::cli {

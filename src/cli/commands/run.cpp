@@ -3,12 +3,12 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
-#include "cli/chat.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/loading.h"
 #include "cli/offers.h"
 #include "cli/pulling.h"
+#include "cli/terminal/chat.h"
 
 namespace corral::cli {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/pulling.h"
-#include "cli/table.h"
-#include "cli/url_text.h"
+#include "cli/server/url_text.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/table.h"
 
 namespace corral::cli {
 namespace {

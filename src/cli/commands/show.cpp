@@ -7,14 +7,14 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
-#include "cli/answer_fields.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
 #include "cli/loading.h"
 #include "cli/pulling.h"
-#include "cli/table.h"
-#include "cli/url_text.h"
+#include "cli/server/answer_fields.h"
+#include "cli/server/url_text.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/table.h"
 
 namespace corral::cli {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
-#include "cli/reply_parser.h"
+#include "cli/server/reply_parser.h"
+#include "cli/terminal/format.h"
 
 namespace corral::cli {
 namespace {

@@ -6,12 +6,12 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
-#include "cli/answer_fields.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/format.h"
-#include "cli/progress.h"
-#include "cli/table.h"
+#include "cli/server/answer_fields.h"
+#include "cli/terminal/format.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/table.h"
 #include "json/writer.h"
 
 namespace corral::cli {

@@ -3,7 +3,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/errors.h"
-#include "cli/reply_parser.h"
+#include "cli/server/reply_parser.h"
 
 namespace corral::cli {
 namespace {

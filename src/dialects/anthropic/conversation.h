@@ -4,12 +4,12 @@
 #include "dialects/turns.h"
 #include "json/peek.h"
 #include "json/writer.h"
-#include "protocol/anthropic_fields.h"
+#include "protocol/anthropic/anthropic_fields.h"
 
 namespace corral::dialects::anthropic {
 
-// Writes elements of the open array of `out`. The body has passed its table (protocol/anthropic_fields.h); its views
-// must live as long as this.
+// Writes elements of the open array of `out`. The body has passed its table (protocol/anthropic/anthropic_fields.h);
+// its views must live as long as this.
 class Conversation {
  public:
   explicit Conversation(json::Writer& out) : turns_(out) {}

@@ -11,7 +11,7 @@
 #include "dialects/canonical_body.h"
 #include "json/peek.h"
 #include "json/writer.h"
-#include "protocol/anthropic_fields.h"
+#include "protocol/anthropic/anthropic_fields.h"
 
 namespace corral::dialects::anthropic {
 namespace {

@@ -1,5 +1,5 @@
 // Converts bodies of Anthropic's Messages API to canonical requests. Pure; safe on every thread. The tables of
-// protocol/anthropic_fields.h bound the work, which grows with the body's length.
+// protocol/anthropic/anthropic_fields.h bound the work, which grows with the body's length.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include "dialects/ollama/conversation.h"
 #include "protocol/field_parts.h"
-#include "protocol/rules.h"
+#include "protocol/rules/rules.h"
 
 namespace corral::dialects::ollama {
 namespace {

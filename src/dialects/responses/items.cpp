@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "protocol/responses_fields.h"
+#include "protocol/responses/responses_fields.h"
 #include "protocol/text_file.h"
 
 namespace corral::dialects::responses {

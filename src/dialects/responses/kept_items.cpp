@@ -4,7 +4,7 @@
 
 #include "dialects/answer_id.h"
 #include "json/value.h"
-#include "protocol/responses_fields.h"
+#include "protocol/responses/responses_fields.h"
 
 namespace corral::dialects::responses {
 namespace {

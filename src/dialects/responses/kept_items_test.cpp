@@ -7,8 +7,8 @@
 #include "dialects/responses/read.h"
 #include "dialects/responses/response_translator.h"
 #include "json/value.h"
+#include "protocol/answers/piece.h"
 #include "protocol/errors.h"
-#include "protocol/piece.h"
 
 namespace corral::dialects::responses {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "dialects/responses/read.h"
 #include "json/writer.h"
-#include "protocol/answers.h"
+#include "protocol/answers/answers.h"
 
 namespace corral::dialects::responses {
 

@@ -15,7 +15,7 @@
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
-#include "protocol/responses_fields.h"
+#include "protocol/responses/responses_fields.h"
 
 namespace corral::dialects::responses {
 namespace {

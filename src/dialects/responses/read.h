@@ -1,5 +1,5 @@
 // Converts bodies of OpenAI's Responses API to canonical requests. Pure; safe on every thread. The tables of
-// protocol/responses_fields.h bound the work, which grows with the body's length.
+// protocol/responses/responses_fields.h bound the work, which grows with the body's length.
 #pragma once
 
 #include <functional>

@@ -10,8 +10,8 @@
 #include "dialects/responses/read.h"
 #include "http/sse.h"
 #include "json/value.h"
+#include "protocol/answers/piece.h"
 #include "protocol/errors.h"
-#include "protocol/piece.h"
 
 namespace corral::dialects::responses {
 namespace {

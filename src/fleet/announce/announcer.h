@@ -18,7 +18,7 @@
 #include "device/memory_monitor.h"
 #include "fleet/announce/own_node_state.h"
 #include "fleet/base/free_disk.h"
-#include "models/content_hash.h"
+#include "models/hash/content_hash.h"
 
 namespace corral::fleet {
 

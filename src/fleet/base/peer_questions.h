@@ -22,7 +22,8 @@ namespace corral::fleet {
 class PeerQuestions {
  public:
   static constexpr Millis kPatience{5'000};
-  // Rate of questions to one node, well below its limit (mesh/peers/frame_budget.h): beyond that limit the link ends.
+  // Rate of questions to one node, well below its limit (mesh/peers/streams/frame_budget.h): beyond that limit the link
+  // ends.
   static constexpr mesh::RateLimit kPace{.each_second = 3, .at_once = 28};
 
   PeerQuestions(async::Executor executor, async::Timers& timers, mesh::Peers& peers)

@@ -23,7 +23,7 @@
 #include "mesh/copy/copy_fetch.h"
 #include "mesh/copy/copy_source.h"
 #include "mesh/peers/peers.h"
-#include "models/digest.h"
+#include "models/hash/digest.h"
 #include "models/model_info.h"
 
 namespace corral::fleet {

@@ -13,8 +13,8 @@
 #include "mesh/identity/errors.h"
 #include "mesh/net/memory_network_for_tests.h"
 #include "mesh/support_for_tests.h"
-#include "models/content_hash.h"
-#include "models/digest.h"
+#include "models/hash/content_hash.h"
+#include "models/hash/digest.h"
 #include "proc/fake_spawner_for_tests.h"
 
 namespace corral::fleet {

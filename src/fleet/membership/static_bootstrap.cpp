@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "mesh/identity/errors.h"
-#include "mesh/peers/dial_policy.h"
+#include "mesh/peers/dial/dial_policy.h"
 
 namespace corral::fleet {
 

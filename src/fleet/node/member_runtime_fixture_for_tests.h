@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "fleet/node/member_runtime.h"
 #include "mesh/support_for_tests.h"
-#include "models/content_hash.h"
-#include "models/digest.h"
+#include "models/hash/content_hash.h"
+#include "models/hash/digest.h"
 #include "proc/fake_spawner_for_tests.h"
 
 namespace corral::fleet {

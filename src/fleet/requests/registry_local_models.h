@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fleet/requests/peer_request_handler.h"
-#include "models/content_hash.h"
+#include "models/hash/content_hash.h"
 #include "models/registry.h"
 
 namespace corral::fleet {

@@ -14,7 +14,7 @@
 #include "base/unique_fd.h"
 #include "mesh/copy/copy_wire.h"
 #include "mesh/identity/errors.h"
-#include "models/content_hash.h"
+#include "models/hash/content_hash.h"
 
 namespace corral::mesh {
 namespace {

@@ -12,7 +12,7 @@
 #include "mesh/copy/copy_wire.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/link/network_fixture_for_tests.h"
-#include "models/content_hash.h"
+#include "models/hash/content_hash.h"
 
 namespace corral::mesh {
 namespace {

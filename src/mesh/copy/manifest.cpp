@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "mesh/identity/bytes.h"
 #include "mesh/identity/errors.h"
-#include "models/content_hash.h"
+#include "models/hash/content_hash.h"
 
 namespace corral::mesh {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "mesh/identity/keys.h"
-#include "models/digest.h"
+#include "models/hash/digest.h"
 
 namespace corral::mesh {
 

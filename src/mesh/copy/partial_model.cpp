@@ -14,7 +14,7 @@
 #include "base/secret.h"
 #include "base/state_file.h"
 #include "mesh/identity/errors.h"
-#include "models/digest.h"
+#include "models/hash/digest.h"
 
 namespace corral::mesh {
 namespace {

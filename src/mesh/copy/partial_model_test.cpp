@@ -9,8 +9,8 @@
 #include "base/secret.h"
 #include "mesh/identity/errors.h"
 #include "mesh/support_for_tests.h"
-#include "models/content_hash.h"
-#include "models/digest.h"
+#include "models/hash/content_hash.h"
+#include "models/hash/digest.h"
 
 namespace corral::mesh {
 namespace {

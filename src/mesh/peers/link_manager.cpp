@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "mesh/identity/errors.h"
 #include "mesh/link/stream_link.h"
-#include "mesh/peers/frame_budget.h"
+#include "mesh/peers/streams/frame_budget.h"
 
 namespace corral::mesh {
 namespace {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "mesh/link/member_exchange.h"
-#include "mesh/peers/dial_policy.h"
-#include "mesh/peers/link_choice.h"
+#include "mesh/peers/dial/dial_policy.h"
+#include "mesh/peers/dial/link_choice.h"
 #include "mesh/peers/member_sync.h"
 #include "mesh/peers/peer_exchanger.h"
-#include "mesh/peers/stream_opener.h"
+#include "mesh/peers/streams/stream_opener.h"
 
 namespace corral::mesh {
 

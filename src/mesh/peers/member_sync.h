@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "mesh/members/member_store.h"
-#include "mesh/peers/peer_file_writer.h"
 #include "mesh/peers/peer_listeners.h"
+#include "mesh/peers/table/peer_file_writer.h"
 
 namespace corral::mesh {
 

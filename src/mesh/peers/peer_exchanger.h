@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "mesh/link/frame.h"
-#include "mesh/peers/epoch_claims.h"
-#include "mesh/peers/peer_file_writer.h"
+#include "mesh/peers/table/epoch_claims.h"
+#include "mesh/peers/table/peer_file_writer.h"
 
 namespace corral::mesh {
 

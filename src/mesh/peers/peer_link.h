@@ -6,7 +6,7 @@
 #include <string>
 
 #include "mesh/link/link.h"
-#include "mesh/peers/signal.h"
+#include "mesh/peers/streams/signal.h"
 
 namespace corral::mesh {
 

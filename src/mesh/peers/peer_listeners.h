@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "mesh/peers/peer_table.h"
 #include "mesh/peers/peers.h"
+#include "mesh/peers/table/peer_table.h"
 
 namespace corral::mesh {
 

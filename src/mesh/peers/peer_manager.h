@@ -9,7 +9,7 @@
 
 #include "mesh/members/join_token_store.h"
 #include "mesh/members/member_store.h"
-#include "mesh/peers/dial_policy.h"
+#include "mesh/peers/dial/dial_policy.h"
 #include "mesh/peers/peers.h"
 
 namespace corral::mesh {

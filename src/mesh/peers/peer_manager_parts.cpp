@@ -1,7 +1,7 @@
 #include "mesh/peers/peer_manager_parts.h"
 
 #include "base/log.h"
-#include "mesh/peers/peer_file.h"
+#include "mesh/peers/table/peer_file.h"
 
 namespace corral::mesh {
 namespace {

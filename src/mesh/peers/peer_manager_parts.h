@@ -2,8 +2,8 @@
 // outlive PeerManager until the tasks have unwound.
 #pragma once
 
-#include "mesh/peers/connection_acceptor.h"
-#include "mesh/peers/link_dialler.h"
+#include "mesh/peers/dial/link_dialler.h"
+#include "mesh/peers/streams/connection_acceptor.h"
 
 namespace corral::mesh {
 

@@ -4,8 +4,8 @@
 #include "mesh/link/member_exchange.h"
 #include "mesh/link/stream_link.h"
 #include "mesh/peers/peer_exchange.h"
-#include "mesh/peers/peer_file.h"
 #include "mesh/peers/peers_fixture_for_tests.h"
+#include "mesh/peers/table/peer_file.h"
 
 namespace corral::mesh {
 namespace {

@@ -5,12 +5,12 @@
 
 #include "mesh/allocation/link_table.h"
 #include "mesh/identity/errors.h"
-#include "mesh/peers/address_book.h"
-#include "mesh/peers/dial_policy.h"
-#include "mesh/peers/frame_budget.h"
-#include "mesh/peers/link_choice.h"
+#include "mesh/peers/dial/dial_policy.h"
+#include "mesh/peers/dial/link_choice.h"
 #include "mesh/peers/peer_exchange.h"
-#include "mesh/peers/peer_file.h"
+#include "mesh/peers/streams/frame_budget.h"
+#include "mesh/peers/table/address_book.h"
+#include "mesh/peers/table/peer_file.h"
 #include "mesh/support_for_tests.h"
 
 namespace corral::mesh {

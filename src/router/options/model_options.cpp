@@ -7,7 +7,7 @@
 #include "backends/external/external_backend_traits.h"
 #include "base/log.h"
 #include "base/recipe.h"
-#include "config/ollama_options.h"
+#include "config/load/ollama_options.h"
 #include "router/base/errors.h"
 #include "router/options/eviction.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/load_options.h"
-#include "config/llama_args.h"
+#include "config/load/llama_args.h"
 
 namespace corral::router {
 

@@ -1,0 +1,73 @@
+#include "api/inference/request_defaults.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "json/peek.h"
+#include "json/writer.h"
+#include "protocol/fields.h"
+
+namespace corral::api {
+namespace {
+
+using protocol::Ask;
+
+const protocol::FieldTable* fields_of(Ask ask) {
+  switch (ask) {
+    case Ask::chat:
+    case Ask::chat_template:
+    case Ask::chat_tokens:
+      return &protocol::chat_fields();
+    case Ask::completion:
+      return &protocol::completion_fields();
+    case Ask::native_completion:
+      return &protocol::native_fields();
+    case Ask::infill:
+      return &protocol::infill_fields();
+    case Ask::embedding:
+      return &protocol::embedding_fields();
+    case Ask::native_embedding:
+      return &protocol::native_embedding_fields();
+    default:
+      return nullptr;
+  }
+}
+
+// A body with one of these fields sets the others, too.
+constexpr std::array<std::array<std::string_view, 4>, 4> kTogether = {{
+    {"n_predict", "max_tokens", "max_completion_tokens", ""},
+    {"grammar", "json_schema", "response_format", "tools"},
+    {"enable_thinking", "reasoning_effort", "chat_template_kwargs", ""},
+    {"n", "n_cmpl", "", ""},
+}};
+
+bool says(json::View body, std::string_view name) {
+  if (!body.find(name).is_null()) return true;
+  const auto has = [name](const auto& group) { return std::ranges::find(group, name) != group.end(); };
+  const auto group = std::ranges::find_if(kTogether, has);
+  return group != kTogether.end() && std::ranges::any_of(*group, [&](std::string_view other) {
+           return !other.empty() && !body.find(other).is_null();
+         });
+}
+
+}  // namespace
+
+std::string with_defaults(std::string body, const std::string& defaults, Ask ask) {
+  const auto* fields = fields_of(ask);
+  const auto given = json::Peek::open(body);
+  const auto wanted = json::Peek::open(defaults);
+  if (fields == nullptr || !given || !wanted || !given->root().is_object()) return body;
+  // At the end: the last of equal members is used, so a null there is replaced.
+  std::string added;
+  wanted->root().each_member([&](std::string_view name, json::View value) {
+    if (fields->find(name) == nullptr || says(given->root(), name)) return;
+    if (!added.empty() || !given->root().empty()) added += ',';
+    json::append_quoted(added, name);
+    added.append(":").append(value.text());
+  });
+  body.insert(body.rfind('}'), added);
+  return body;
+}
+
+}  // namespace corral::api

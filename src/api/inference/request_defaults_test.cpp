@@ -1,0 +1,38 @@
+#include "api/inference/request_defaults.h"
+
+#include <gtest/gtest.h>
+
+namespace corral::api {
+namespace {
+
+using protocol::Ask;
+
+constexpr auto kDefaults = R"({"temperature":0.5,"n_predict":8,"embd_normalize":1})";
+
+TEST(RequestDefaults, AreAddedWhereTheBodySaysNothing) {
+  EXPECT_EQ(with_defaults(R"({"messages":[]})", kDefaults, Ask::chat),
+            R"({"messages":[],"temperature":0.5,"n_predict":8})");
+  EXPECT_EQ(with_defaults("{ \"prompt\":\"x\"}\n", kDefaults, Ask::native_completion),
+            "{ \"prompt\":\"x\",\"temperature\":0.5,\"n_predict\":8}\n");
+  EXPECT_EQ(with_defaults("{}", R"({"temperature":0})", Ask::completion), R"({"temperature":0})");
+}
+
+TEST(RequestDefaults, WhatIsSaidStays) {
+  const std::string said = R"({"temperature":1,"max_tokens":3})";
+  EXPECT_EQ(with_defaults(said, kDefaults, Ask::chat), said) << "max_tokens is n_predict";
+  const std::string tools = R"({"tools":[],"temperature":1})";
+  EXPECT_EQ(with_defaults(tools, R"({"grammar":"g"})", Ask::chat), tools) << "they make a grammar themselves";
+}
+
+TEST(RequestDefaults, NullSaysNothing) {
+  EXPECT_EQ(with_defaults(R"({"temperature":null,"max_tokens":3})", kDefaults, Ask::chat),
+            R"({"temperature":null,"max_tokens":3,"temperature":0.5})");
+}
+
+TEST(RequestDefaults, OnlyFieldsOfWhatIsAsked) {
+  EXPECT_EQ(with_defaults(R"({"input":"x"})", kDefaults, Ask::embedding), R"({"input":"x","embd_normalize":1})");
+  EXPECT_EQ(with_defaults(R"({"content":"x"})", kDefaults, Ask::tokenize), R"({"content":"x"})");
+}
+
+}  // namespace
+}  // namespace corral::api

@@ -1,0 +1,50 @@
+#include "cli/terminal/format.h"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace corral::cli {
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  const bool fraction = unit > 0 && value < 9.95;
+  return fraction ? fmt::format("{:.1f} {}", value, kUnits[unit]) : fmt::format("{:.0f} {}", value, kUnits[unit]);
+}
+
+std::string human_duration(Millis duration) {
+  const auto ms = std::max<std::int64_t>(duration.count(), 0);
+  if (ms < 1'000) return fmt::format("{} ms", ms);
+  if (ms < 10'000) return fmt::format("{:.1f} s", static_cast<double>(ms) / 1e3);
+  const std::int64_t seconds = ms / 1'000;
+  if (seconds < 120) return fmt::format("{} s", seconds);
+  if (seconds < 2 * 3'600) return fmt::format("{} min", seconds / 60);
+  if (seconds < 48 * 3'600) return fmt::format("{} h", seconds / 3'600);
+  return fmt::format("{} d", seconds / 86'400);
+}
+
+std::string percent(double share) { return fmt::format("{:.0f} %", share * 100); }
+
+std::string or_unknown(const std::string& text) { return text.empty() ? std::string(kUnknown) : text; }
+
+std::string or_unknown(const std::optional<std::int64_t>& number) {
+  return number ? std::to_string(*number) : std::string(kUnknown);
+}
+
+std::string context_or_unknown(const std::optional<std::int64_t>& usable, const std::optional<std::int64_t>& trained) {
+  if (!usable || !trained || *trained <= *usable) return or_unknown(usable);
+  return std::to_string(*usable) + "/" + std::to_string(*trained);
+}
+
+std::string size_or_unknown(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? human_bytes(*bytes) : std::string(kUnknown);
+}
+
+}  // namespace corral::cli

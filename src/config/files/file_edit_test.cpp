@@ -1,0 +1,53 @@
+#include "config/files/file_edit.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "config/errors.h"
+
+namespace corral::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(FileEdit, a_new_setting_is_a_line_at_the_end) {
+  EXPECT_EQ(with_setting("", "import_folders", "ollama").value_or("?"), "import_folders = \"ollama\"\n");
+  EXPECT_EQ(with_setting("# mine\nport = 1 # why", "a", "x \"y\"").value_or("?"),
+            "# mine\nport = 1 # why\na = \"x \\\"y\\\"\"\n");
+}
+
+TEST(FileEdit, the_value_alone_is_replaced) {
+  EXPECT_EQ(with_setting("# ö\nimport_folders = \"ollama\"  # kept\nport = 1\n", "import_folders", "ollama lmstudio")
+                .value_or("?"),
+            "# ö\nimport_folders = \"ollama lmstudio\"  # kept\nport = 1\n");
+  EXPECT_EQ(with_setting("a = [\n \"x\",\n \"y\"\n]\nb = 2\n", "a", "x y z").value_or("?"), "a = \"x y z\"\nb = 2\n");
+}
+
+TEST(FileEdit, a_text_without_a_safe_place_is_refused) {
+  for (const auto* text : {"a = ", "[section]\nport = 1\n", "\"ä\" = 1\n\"ö\".a = 2\n[x]\n"})
+    EXPECT_FALSE(with_setting(text, "import_folders", "ollama")) << text;
+}
+
+TEST(FileEdit, a_file_keeps_its_permissions_and_its_link) {
+  const fs::path folder = fs::path(testing::TempDir()) / "corral-file-edit";
+  fs::remove_all(folder);
+  fs::create_directories(folder / "real");
+  std::ofstream(folder / "real/config.toml") << "port = 1\n";
+  fs::permissions(folder / "real/config.toml", fs::perms(0640));
+  fs::create_symlink("real/config.toml", folder / "config.toml");
+  ASSERT_TRUE(write_setting(folder / "config.toml", "import_folders", "ollama"));
+  EXPECT_TRUE(fs::is_symlink(folder / "config.toml"));
+  EXPECT_EQ(fs::status(folder / "real/config.toml").permissions(), fs::perms(0640));
+  std::ifstream in(folder / "config.toml");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "port = 1\nimport_folders = \"ollama\"\n");
+  ASSERT_TRUE(write_setting(folder / "new/config.toml", "import_folders", "ollama"));
+  EXPECT_TRUE(fs::exists(folder / "new/config.toml"));
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace corral::config

@@ -1,0 +1,117 @@
+#include "config/load/server_flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/load/request_defaults.h"
+
+namespace corral::config {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+ServeArguments translated(const std::vector<std::string>& words, const std::string& text = "") {
+  const auto all =
+      translate_server_flags(words, [&](const std::filesystem::path&) { return Result<std::string>(text); });
+  EXPECT_TRUE(all) << (all ? "" : all.error().message);
+  return all.value_or(ServeArguments());
+}
+std::string refused(const std::vector<std::string>& words) {
+  const auto all =
+      translate_server_flags(words, [](const std::filesystem::path&) { return Result<std::string>("a\nb\n"); });
+  return all ? "" : all.error().message;
+}
+
+TEST(ServerFlags, BecomeSettings) {
+  EXPECT_THAT(translated({"-m", "a.gguf", "-a", "x", "-c", "512", "-np", "2", "-t", "-1", "--embedding"}).words,
+              ElementsAre("--model-file=a.gguf", "--alias=x", "--ctx-size=512", "--parallel=2", "--threads=auto",
+                          "--model-type=embedding"));
+  EXPECT_THAT(translated({"--model", "A.GGUF", "--model", "wanted", "-np", "-1"}).words,
+              ElementsAre("--model-file=A.GGUF", "--model=wanted"));
+  EXPECT_THAT(translated({"--sleep-idle-seconds", "5", "-lv", "1", "--models-max", "0"}).words,
+              ElementsAre("--auto-evict", "--evict-idle-timeout=5s", "--log-level=error", "--max-loaded-models=-1"));
+}
+
+TEST(ServerFlags, PagesAsTheyMayThere) {
+  EXPECT_THAT(translated({"--cors-origins", "localhost"}).words, ElementsAre("--allowed-origins=localhost"));
+  EXPECT_THAT(translated({"-m", "a.gguf", "--api-key", "k"}).words, Contains("--allowed-origins=*"));
+  EXPECT_THAT(translated({"-m", "a.gguf", "--api-key", "k", "--cors-origins", "http://a.b"}).words,
+              Not(Contains("--allowed-origins=*")));
+  EXPECT_THAT(translated({"--models-dir", "x", "--api-key", "k"}).words, Not(Contains("--allowed-origins=*")));
+}
+
+TEST(ServerFlags, BecomeFlagsOfTheEngine) {
+  EXPECT_THAT(translated({"-ngl", "7", "-fa", "on", "--no-mmap", "--lora", "/x y.gguf,/z.gguf"}).words,
+              ElementsAre(R"(--llamacpp-args=-ngl "7" -fa "on" --no-mmap --lora "/x y.gguf,/z.gguf")"));
+  EXPECT_THAT(translated({"--pooling", "last"}).words,
+              ElementsAre("--model-type=embedding", R"(--llamacpp-args=--pooling "last")"));
+  EXPECT_THAT(refused({"-ngl", "7", "--llamacpp-args", "-fa on"}), HasSubstr("'--llamacpp-args' conflicts with flags"));
+}
+
+TEST(ServerFlags, OfRequestsTheLastOneCounts) {
+  EXPECT_THAT(translated({"--temp", "0.5", "-n", "8", "--temp=0", "--reasoning", "off", "--no-cache-prompt"}).words,
+              ElementsAre(R"(--request-defaults={"cache_prompt":false,"enable_thinking":false,"n_predict":8,)"
+                          R"("temperature":0})"));
+  EXPECT_THAT(translated({"--samplers", "top_k;min_p", "--grammar-file", "g"}, "root ::= \"a\"").words,
+              ElementsAre(R"(--request-defaults={"grammar":"root ::= \"a\"","samplers":["top_k","min_p"]})"));
+  EXPECT_THAT(refused({"--temp", "warm"}), HasSubstr("'--temp': invalid value 'warm'"));
+}
+
+TEST(ServerFlags, FilesAreRead) {
+  EXPECT_THAT(translated({"--api-key-file", "k"}, "# mine\n\nsecret\n").words, ElementsAre("--api-key=secret"));
+  EXPECT_THAT(refused({"--api-key-file", "k"}), HasSubstr("the file has 2 keys, but only one is supported"));
+  EXPECT_THAT(translated({"--chat-template-file", "t"}, "{{ x }}\n").words, ElementsAre("--chat-template={{ x }}\n"));
+}
+
+TEST(ServerFlags, WhatHasNoEffectIsNamed) {
+  const auto all = translated({"--jinja", "-ub", "512", "--no-webui", "--port", "0"});
+  EXPECT_THAT(all.words, ElementsAre("--port", "0"));
+  EXPECT_THAT(all.without_effect, ElementsAre("--jinja", "-ub", "--no-webui"));
+}
+
+TEST(ServerFlags, WhatHasNoEqualIsRefusedWithTheReason) {
+  EXPECT_THAT(refused({"--mmproj", "x.gguf"}), HasSubstr("'--mmproj': no equivalent here: images are not supported"));
+  EXPECT_THAT(refused({"--tools", "all"}), HasSubstr("no built-in tools and no MCP servers"));
+  EXPECT_THAT(refused({"--pooling", "none"}), HasSubstr("has no equivalent"));
+}
+
+TEST(ServerFlags, UnknownOnesNameACloseOne) {
+  EXPECT_THAT(refused({"--n-gpu-layer", "1"}), HasSubstr("not a flag of serve; did you mean --n-gpu-layers?"));
+  EXPECT_THAT(refused({"--prot", "1"}), HasSubstr("did you mean --port?"));
+  EXPECT_THAT(refused({"-c"}), HasSubstr("'-c': needs a value"));
+  EXPECT_THAT(refused({"--jinja=1"}), HasSubstr("takes no value"));
+}
+
+// Also where a value looks like a flag of there.
+TEST(ServerFlags, OnesOwnPassAsTheyAre) {
+  const std::vector<std::string> own{"--api-key", "-c", "--no-warm-spare", "--max-loaded-models", "2", "-1", "--help"};
+  EXPECT_EQ(translated(own).words, own);
+}
+
+// Once it was a flag of there that has no effect, and the server went out.
+TEST(ServerFlags, OfflineIsOnesOwn) { EXPECT_THAT(translated({"--offline"}).words, ElementsAre("--offline")); }
+
+TEST(RequestDefaults, AreFieldsWithRightValues) {
+  EXPECT_TRUE(check_request_defaults(""));
+  EXPECT_TRUE(check_request_defaults(R"({"temperature":0.5,"n_predict":-1,"embd_normalize":0})"));
+  const auto why = [](const std::string& text) {
+    const auto fine = check_request_defaults(text);
+    return fine ? "" : fine.error().message;
+  };
+  EXPECT_THAT(why(R"({"temperature":"hot"})"), HasSubstr("temperature"));
+  EXPECT_THAT(why(R"({"heat":1})"), HasSubstr("requests have no field 'heat'"));
+  EXPECT_THAT(why(R"({"stream":true})"), HasSubstr("must be set in each request"));
+  EXPECT_THAT(why("[]"), HasSubstr("not a JSON object"));
+}
+
+TEST(RequestDefaults, NamesStandBetweenCommas) {
+  EXPECT_THAT(names_in("a, b,,c"), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(names_in(" , "), IsEmpty());
+}
+
+}  // namespace
+}  // namespace corral::config

@@ -1,0 +1,140 @@
+#include "config/options/origins.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include "config/errors.h"
+
+namespace corral::config {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+bool same_text(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
+
+std::vector<std::string_view> words(std::string_view text) {
+  constexpr std::string_view kBetween = " ,\t";
+  std::vector<std::string_view> found;
+  while (true) {
+    const auto begin = text.find_first_not_of(kBetween);
+    if (begin == std::string_view::npos) return found;
+    text.remove_prefix(begin);
+    const auto end = std::min(text.find_first_of(kBetween), text.size());
+    found.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+bool is_web(std::string_view scheme) { return same_text(scheme, "http") || same_text(scheme, "https"); }
+
+// Removes the default port of a scheme, as browsers do.
+std::string_view without_usual_port(std::string_view authority, bool secure) {
+  const std::string_view usual = secure ? ":443" : ":80";
+  if (authority.ends_with(usual)) authority.remove_suffix(usual.size());
+  return authority;
+}
+
+struct Origin {
+  std::string_view scheme, authority;
+};
+
+std::optional<Origin> split(std::string_view origin) {
+  const auto mark = origin.find("://");
+  if (mark == std::string_view::npos || mark == 0) return std::nullopt;
+  Origin parts{origin.substr(0, mark), origin.substr(mark + 3)};
+  if (is_web(parts.scheme)) parts.authority = without_usual_port(parts.authority, same_text(parts.scheme, "https"));
+  return parts;
+}
+
+constexpr std::string_view kLocal = "localhost", kEverybody = "*";
+
+// The error of an entry; empty: none.
+std::string_view fault_of(std::string_view entry) {
+  if (entry == kLocal || entry == kEverybody) return {};
+  const auto origin = split(entry);
+  if (!origin || origin->authority.empty()) return "is not an origin such as http://localhost:3000";
+  if (origin->authority.find_first_of("/?#@") != std::string_view::npos) return "has more than scheme, host and port";
+  if (origin->authority.find('*') == std::string_view::npos) return {};
+  if (is_web(origin->scheme)) return "would allow pages of others: list each origin";
+  return origin->authority == "*" ? std::string_view() : "has a * that is not the whole host";
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parse_origins(std::string_view text) {
+  std::vector<std::string> origins;
+  for (const auto word : words(text)) {
+    if (const auto fault = fault_of(word); !fault.empty())
+      return fail(errc::invalid_value, fmt::format("'{}' {}", word, fault), "allowed_origins");
+    origins.emplace_back(word);
+  }
+  return origins;
+}
+
+Result<std::vector<std::string>> parse_hosts(std::string_view text) {
+  std::vector<std::string> hosts;
+  for (const auto word : words(text)) {
+    const bool bracketed = word.starts_with('[') && word.ends_with(']');
+    const auto name = bracketed ? word.substr(1, word.size() - 2) : word;
+    if (name.empty() || name.find_first_of("/*@?[]") != std::string_view::npos ||
+        (!is_address(name) && name.contains(':')))
+      return fail(errc::invalid_value,
+                  fmt::format("'{}' is not a host name such as ai.example.org, without a port", word), "allowed_hosts");
+    hosts.emplace_back(name);
+  }
+  return hosts;
+}
+
+bool is_listed_origin(std::string_view origin, std::span<const std::string> listed, bool keyed) {
+  if (keyed && std::ranges::find(listed, kEverybody) != listed.end()) return true;
+  const auto sent = split(origin);
+  if (!sent || sent->authority.empty()) return false;
+  return std::ranges::any_of(listed, [&](const std::string& entry) {
+    if (entry == kLocal && is_web(sent->scheme) && is_loopback(host_name(origin))) return true;
+    const auto known = split(entry);
+    return known && same_text(known->scheme, sent->scheme) &&
+           (known->authority == "*" || same_text(known->authority, sent->authority));
+  });
+}
+
+bool is_listed_host(std::string_view name, std::span<const std::string> listed) {
+  return std::ranges::any_of(listed, [&](const std::string& entry) { return same_text(entry, name); });
+}
+
+std::string_view host_name(std::string_view authority) {
+  if (const auto scheme = authority.find("://"); scheme != std::string_view::npos) authority.remove_prefix(scheme + 3);
+  if (authority.starts_with('[')) return authority.substr(1, authority.find(']') - 1);
+  return authority.substr(0, authority.find(':'));
+}
+
+bool is_loopback(std::string_view host) {
+  constexpr std::string_view kBelow = ".localhost";
+  if (same_text(host, kLocal)) return true;
+  if (host.size() > kBelow.size() && same_text(host.substr(host.size() - kBelow.size()), kBelow)) return true;
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (host.size() > INET6_ADDRSTRLEN) return false;
+  const std::string text(host);
+  in_addr four{};
+  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
+  in6_addr six{};
+  return ::inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+bool is_address(std::string_view host) {
+  if (host.size() > INET6_ADDRSTRLEN) return false;
+  const std::string text(host);
+  in6_addr six{};
+  in_addr four{};
+  return ::inet_pton(AF_INET, text.c_str(), &four) == 1 || ::inet_pton(AF_INET6, text.c_str(), &six) == 1;
+}
+
+bool is_same_origin(std::string_view origin, std::string_view host) {
+  const auto sent = split(origin);
+  if (!sent || !is_web(sent->scheme) || host.empty()) return false;
+  return same_text(sent->authority, without_usual_port(host, same_text(sent->scheme, "https")));
+}
+
+}  // namespace corral::config

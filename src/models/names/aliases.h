@@ -1,0 +1,27 @@
+// Aliases of models that the user has defined: aliases.json, an object from alias to model name.
+//
+//   {"chat": "Qwen/Qwen3-0.6B-GGUF:Q4_K_M"}
+//
+// An alias whose model is missing finds nothing until the model is back. Model names take precedence over aliases, and
+// aliases over the automatic other names of models.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "models/catalog.h"
+
+namespace corral::models {
+
+using Aliases = std::map<std::string, std::string, std::less<>>;  // to the name of a model
+
+// A missing file has no aliases; invalid entries are ignored. Blocks for the read.
+Aliases read_aliases(const std::filesystem::path& file);
+// Pure.
+Catalog add_aliases(Catalog found, const Aliases& aliases);
+// Adds names of known models (config/files/known_models.h) that are present. A name that already finds a model stays.
+// Pure.
+Catalog add_known_names(Catalog found, const Aliases& known);
+
+}  // namespace corral::models

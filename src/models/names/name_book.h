@@ -1,0 +1,36 @@
+// Changes names of models while the server runs: entries of user_models.json and aliases.json, changed in place. Other
+// entries in these files stay. The registry reads the files with its next scan.
+#pragma once
+
+#include <filesystem>
+#include <mutex>
+#include <string_view>
+
+#include "models/names/aliases.h"
+#include "models/names/user_models.h"
+
+namespace corral::models {
+
+// On any thread; each call blocks for reading and writing a small file. Errors: malformed if the file has other
+// content; the system's own.
+class NameBook {
+ public:
+  NameBook(std::filesystem::path user_models, std::filesystem::path aliases)
+      : user_models_(std::move(user_models)), aliases_(std::move(aliases)) {}
+
+  // Replaces an entry of that name.
+  Result<> put(const UserModel& model);
+  // Whether there was one.
+  Result<bool> remove(std::string_view name);
+  UserModels user_models() const { return read_user_models(user_models_); }
+
+  Result<> put_alias(std::string_view alias, std::string_view target);
+  Result<bool> remove_alias(std::string_view alias);
+  Aliases aliases() const { return read_aliases(aliases_); }
+
+ private:
+  const std::filesystem::path user_models_, aliases_;
+  std::mutex mutex_;  // held from reading a file to writing it
+};
+
+}  // namespace corral::models

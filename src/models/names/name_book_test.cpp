@@ -1,0 +1,78 @@
+#include "models/names/name_book.h"
+
+#include <fstream>
+#include <iterator>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/gguf/gguf_test_writer.h"
+#include "models/registry.h"
+#include "models/temp_dir_for_tests.h"
+
+namespace corral::models {
+namespace {
+
+class NameBookTest : public testing::Test {
+ protected:
+  NameBookTest() {
+    GgufWriter::model("llama").save(dir_ / "models/a.gguf");
+    GgufWriter::model("qwen3").save(dir_ / "models/b.gguf");
+  }
+  std::shared_ptr<const Catalog> look() {
+    RegistryOptions options;
+    options.models_dirs = {dir_ / "models"};
+    options.user_models = dir_ / "user.json";
+    options.aliases = dir_ / "aliases.json";
+    return scan(options, nullptr).catalog;
+  }
+  std::string called(std::string_view name) {
+    const auto found = look()->find(name);
+    return found ? (*found)->name.value() : "";
+  }
+  void write(const char* file, const char* text) const { std::ofstream(dir_ / file) << text; }
+  std::string read(const char* file) const {
+    std::ifstream in(dir_ / file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  const TempDir dir_;
+  NameBook book_{dir_ / "user.json", dir_ / "aliases.json"};
+};
+
+TEST_F(NameBookTest, AnEntryIsFoundAndTakenAway) {
+  write("user.json", R"({"user.old":{"checkpoint":"a","image_defaults":{"steps":4}},"user.mine":{"checkpoint":"b"}})");
+  ASSERT_TRUE(book_.put({"mine", "a", "llamacpp", {"coding"}}));
+  EXPECT_EQ(called("mine"), "mine");
+  EXPECT_THAT(read("user.json"), testing::HasSubstr("steps"));  // what somebody else wrote stays
+  EXPECT_EQ(book_.user_models().models.size(), 2u);
+  EXPECT_EQ(book_.remove("mine"), true);
+  EXPECT_EQ(book_.remove("mine"), false);
+  EXPECT_EQ(called("mine"), "");
+}
+
+TEST_F(NameBookTest, AnAliasMeansAModelWhileItIsThere) {
+  ASSERT_TRUE(book_.put_alias("chat", "a"));
+  EXPECT_EQ(called("chat"), "a");
+  ASSERT_TRUE(book_.put_alias("chat", "gone"));
+  EXPECT_EQ(called("chat"), "");
+  EXPECT_EQ(book_.remove_alias("chat"), true);
+  EXPECT_EQ(book_.remove_alias("chat"), false);
+}
+
+TEST_F(NameBookTest, ANameOfAModelCountsMoreThanAnAlias) {
+  ASSERT_TRUE(book_.put_alias("b", "a"));
+  EXPECT_EQ(called("b"), "b");
+}
+
+TEST_F(NameBookTest, AFileThatIsNoObjectIsntWrittenOver) {
+  write("user.json", "[1]");
+  write("aliases.json", "{");
+  EXPECT_FALSE(book_.put({"mine", "a", "llamacpp", {}}));
+  EXPECT_FALSE(book_.put_alias("chat", "a"));
+  EXPECT_EQ(read("user.json"), "[1]");
+  EXPECT_EQ(read("aliases.json"), "{");
+}
+
+}  // namespace
+}  // namespace corral::models
