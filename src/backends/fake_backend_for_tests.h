@@ -183,7 +183,9 @@ class FakeBackend final : public Backend {
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;
-  std::optional<GivenMemory> given_memory() const override { return given; }
+  std::optional<GivenMemory> given_memory(const models::ModelInfo&, const LoadOptions&, Device) const override {
+    return given;
+  }
   std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options, std::uint64_t free) const override;
   std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;

@@ -53,7 +53,9 @@ class ShareBackend final : public Backend {
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;
-  std::optional<GivenMemory> given_memory() const override { return GivenMemory{order_.bytes, 0}; }
+  std::optional<GivenMemory> given_memory(const models::ModelInfo&, const LoadOptions&, Device) const override {
+    return GivenMemory{order_.bytes, 0};
+  }
   std::uint64_t context(const models::ModelInfo&, const LoadOptions&, std::uint64_t) const override { return 0; }
   std::uint64_t rough_bound(const models::ModelInfo&, const LoadOptions&) const override { return order_.bytes; }
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;

@@ -102,8 +102,8 @@ TEST_F(ShareBackendTest, AWorkerIsStartedWithWhatItMayTakeAndReadyWhenItSaysSo) 
 
 TEST_F(ShareBackendTest, ItTakesWhatWasGrantedAndNothingElse) {
   start({.number = 5, .bytes = 77, .cache = {}, .llama = ""});
-  EXPECT_EQ(backend_->given_memory()->total, 77u);
-  EXPECT_EQ(backend_->given_memory()->dynamic, 0u);
+  EXPECT_EQ(backend_->given_memory({}, {}, Device::cpu)->total, 77u);
+  EXPECT_EQ(backend_->given_memory({}, {}, Device::cpu)->dynamic, 0u);
   EXPECT_EQ(backend_->device({}, {}, Device::cpu | Device::gpu), Device::gpu);
   EXPECT_EQ(backend_->device({}, {}, Device::cpu), Device::cpu);
 }

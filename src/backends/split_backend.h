@@ -32,7 +32,9 @@ class SplitBackend final : public Backend {
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;
-  std::optional<GivenMemory> given_memory() const override { return split_.memory; }
+  std::optional<GivenMemory> given_memory(const models::ModelInfo&, const LoadOptions&, Device) const override {
+    return split_.memory;
+  }
   std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options, std::uint64_t free) const override;
   std::uint64_t rough_bound(const models::ModelInfo&, const LoadOptions&) const override { return split_.memory.total; }
   // Always succeeds: the plan was made for the available memory.

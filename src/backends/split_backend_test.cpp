@@ -59,8 +59,8 @@ TEST_F(SplitBackendTest, WhatItTakesIsThePlansWordHoweverLargeTheFile) {
   start();
   plan();
   EXPECT_EQ(split_->known_estimate(*model(), {})->total(), 100u);
-  EXPECT_EQ(split_->given_memory()->total, 100u);
-  EXPECT_EQ(split_->given_memory()->dynamic, 30u);
+  EXPECT_EQ(split_->given_memory({}, {}, Device::cpu)->total, 100u);
+  EXPECT_EQ(split_->given_memory({}, {}, Device::cpu)->dynamic, 30u);
   auto ask = [&]() -> async::Task<void> { fits_.emplace(co_await split_->preflight(model(), {})); };
   wait_for(ask());
   ASSERT_TRUE(fits_);

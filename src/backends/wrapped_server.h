@@ -122,8 +122,10 @@ class Backend {
   // The same if it is known without a process, for the files as check_files() saw them.
   virtual std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                        const LoadOptions& options) const = 0;
-  // If set, no estimate is needed.
-  virtual std::optional<GivenMemory> given_memory() const { return std::nullopt; }
+  // If set, no estimate is needed for a load with these resolved options on this device; total 0: it needs no memory here.
+  virtual std::optional<GivenMemory> given_memory(const models::ModelInfo&, const LoadOptions&, Device) const {
+    return std::nullopt;
+  }
   // Predicted context of one conversation, in tokens, after a load with these resolved options and with `free` bytes on
   // its device (0: unknown). Fast: uses known estimates, or else the data of the file.
   virtual std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options,
@@ -135,6 +137,14 @@ class Backend {
   // else takes as long as estimate(). Errors: load_never_fits, model_file_not_found, invalid_option,
   // backend_not_installed, file_unusable.
   virtual async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) = 0;
+  // Time limit of a load of this model; unset: the router's.
+  virtual std::optional<Millis> load_deadline(const models::ModelInfo&) const { return std::nullopt; }
+  // An attached server: nothing is started for it (residency/elsewhere.h).
+  virtual bool attached(const models::ModelInfo&) const { return false; }
+  // Configured options of this model alone; unset: none.
+  virtual std::optional<LoadOptions> configured(const ModelName&) const { return std::nullopt; }
+  // False: context() may not know the context of a server, which then rejects too large requests itself.
+  virtual bool knows_contexts() const { return true; }
   virtual std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) = 0;
   // A process that answers requests with the error that such a server would return, or with kNothingWrong. It needs
   // little memory. nullptr: this recipe has none.

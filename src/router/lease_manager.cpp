@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/external/external_backend_traits.h"
 #include "residency/errors.h"
 #include "router/base/errors.h"
 #include "router/instances/plain_request.h"
@@ -41,9 +40,7 @@ async::Task<Result<Lease>> LeaseManager::acquire(backends::ModelPtr model, Lease
   if (request.context.tokens > 0) {
     // Some external backends have an unknown context: they reject too large requests themselves.
     const auto resolved = parts_.options.resolve(*model, backends::LoadOptions());
-    const bool known = !resolved ||
-                       dynamic_cast<const backends::ExternalBackendTraits*>(resolved->backend) == nullptr ||
-                       parts_.contexts.most(model) > 0;
+    const bool known = !resolved || resolved->backend->knows_contexts() || parts_.contexts.most(model) > 0;
     if (known) co_return co_await acquire_with(std::move(model), std::move(request));
   }
   co_return co_await acquire_new(std::move(model), OptionPatch(), std::move(request.asked));

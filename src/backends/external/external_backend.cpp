@@ -143,18 +143,18 @@ async::Task<Result<MemoryEstimate>> ExternalBackend::estimate(ModelPtr model, Lo
   co_return *known_estimate(*model, options);
 }
 
-GivenMemory ExternalBackend::expected_memory(const models::ModelInfo& model, const LoadOptions& options,
-                                             Device device) const {
-  if (attached(model)) return {};
+std::optional<GivenMemory> ExternalBackend::given_memory(const models::ModelInfo& model, const LoadOptions& options,
+                                                         Device device) const {
+  if (attached(model)) return GivenMemory{};
   const auto seen = options_.measured ? options_.measured->of(memory_key(model, options)) : std::nullopt;
-  if (!seen) return {ruled_bytes(model), 0};
-  return {has(device, Device::gpu) && seen->gpu > 0 ? seen->gpu : seen->host, 0};
+  if (!seen) return GivenMemory{ruled_bytes(model), 0};
+  return GivenMemory{has(device, Device::gpu) && seen->gpu > 0 ? seen->gpu : seen->host, 0};
 }
 
-LoadOptions ExternalBackend::configured(const ModelName& model) const {
-  LoadOptions options;
+std::optional<LoadOptions> ExternalBackend::configured(const ModelName& model) const {
   const auto entry = std::ranges::find(entries_, model.value(), &ModelEntry::name);
-  if (entry == entries_.end() || !entry->ttl) return options;
+  if (entry == entries_.end() || !entry->ttl) return std::nullopt;
+  LoadOptions options;
   options.auto_evict = *entry->ttl > Millis(0);
   if (*options.auto_evict) options.evict_idle_timeout = *entry->ttl;
   return options;
@@ -169,7 +169,7 @@ std::uint64_t ExternalBackend::rough_bound(const models::ModelInfo& model, const
   return ruled_bytes(model);
 }
 
-Millis ExternalBackend::load_deadline(const models::ModelInfo& model) const {
+std::optional<Millis> ExternalBackend::load_deadline(const models::ModelInfo& model) const {
   const auto descriptor = descriptor_of(model);
   // The backend's own deadline ends first, because its error names what it waited for.
   constexpr Millis kWords{5'000};

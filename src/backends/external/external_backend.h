@@ -15,7 +15,6 @@
 
 #include "async/offload.h"
 #include "async/timer.h"
-#include "backends/external/external_backend_traits.h"
 #include "backends/external/known_backends.h"
 #include "backends/external/measured_memory.h"
 #include "backends/external/placeholders.h"
@@ -44,7 +43,7 @@ struct ExternalBackendOptions {
 
 struct ExternalFormat;
 
-class ExternalBackend final : public Backend, public ExternalBackendTraits {
+class ExternalBackend final : public Backend {
  public:
   // `timers`, `spawner` and the references in `options` must outlive it. `entries`: of its recipe.
   ExternalBackend(async::Executor home, async::Timers& timers, proc::Spawner& spawner, DescriptorPtr descriptor,
@@ -65,12 +64,14 @@ class ExternalBackend final : public Backend, public ExternalBackendTraits {
   async::Task<Result<MemoryEstimate>> estimate(ModelPtr model, LoadOptions options) override;
   std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                const LoadOptions& options) const override;
-  GivenMemory expected_memory(const models::ModelInfo& model, const LoadOptions& options, Device device) const override;
+  std::optional<GivenMemory> given_memory(const models::ModelInfo& model, const LoadOptions& options,
+                                          Device device) const override;
   std::uint64_t context(const models::ModelInfo& model, const LoadOptions& options, std::uint64_t free) const override;
   std::uint64_t rough_bound(const models::ModelInfo& model, const LoadOptions& options) const override;
-  Millis load_deadline(const models::ModelInfo& model) const override;
+  std::optional<Millis> load_deadline(const models::ModelInfo& model) const override;
   bool attached(const models::ModelInfo& model) const override;
-  LoadOptions configured(const ModelName& model) const override;
+  std::optional<LoadOptions> configured(const ModelName& model) const override;
+  bool knows_contexts() const override { return false; }
   async::Task<Result<>> preflight(ModelPtr model, LoadOptions options) override;
   std::unique_ptr<WrappedServer> create(ModelPtr model, const LoadOptions& options) override;
   async::Task<void> stop() override { co_return; }

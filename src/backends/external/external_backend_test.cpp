@@ -288,7 +288,7 @@ install = "make it yourself"
 TEST_F(ExternalBackendTest, MemoryIsTheRulesUntilItWasMeasured) {
   make(kOnSocket);
   const auto options = *backend_->resolve(*model(), {});
-  EXPECT_EQ(backend_->expected_memory(*model(), options, Device::cpu).total, 2100u);
+  EXPECT_EQ(backend_->given_memory(*model(), options, Device::cpu)->total, 2100u);
   EXPECT_EQ(backend_->load_deadline(*model()), Millis(35'000));
 }
 
@@ -312,10 +312,10 @@ TEST_F(ExternalBackendTest, AModelsEntryCountsOverItsRecipe) {
   ASSERT_EQ(known.models.size(), 2u);
   make(kOnSocket, known.models);
   EXPECT_EQ(backend_->device(*model(), {}, Device::cpu), Device::npu);
-  EXPECT_EQ(backend_->configured(ModelName("m")).evict_idle_timeout, Millis(60'000));
-  EXPECT_EQ(backend_->configured(ModelName("m")).auto_evict, true);
-  EXPECT_EQ(backend_->configured(ModelName("n")).auto_evict, false);
-  EXPECT_EQ(backend_->configured(ModelName("other")), LoadOptions());
+  EXPECT_EQ(backend_->configured(ModelName("m"))->evict_idle_timeout, Millis(60'000));
+  EXPECT_EQ(backend_->configured(ModelName("m"))->auto_evict, true);
+  EXPECT_EQ(backend_->configured(ModelName("n"))->auto_evict, false);
+  EXPECT_EQ(backend_->configured(ModelName("other")), std::nullopt);
 }
 
 TEST_F(ExternalBackendTest, AServerThatShouldRunAndDoesntIsNotReachable) {
@@ -327,7 +327,7 @@ paths = { "chat/completions" = "/chat" }
 )");
   EXPECT_TRUE(backend_->attached(*model()));
   EXPECT_EQ(backend_->device(*model(), {}, Device::cpu), Device::none);
-  EXPECT_EQ(backend_->expected_memory(*model(), {}, Device::none).total, 0u);
+  EXPECT_EQ(backend_->given_memory(*model(), {}, Device::none)->total, 0u);
   load();
   // Addresses are looked up on a thread.
   while (!loaded_) {

@@ -200,7 +200,6 @@ async::Task<http::Response> PeerRequestHandler::serve(http::Request request, con
                                  .context = {info.context, false},
                                  .requester = {.peer = router::NodeRef(request.peer), .waits = info.waits},
                                  .owner = router::OwnerId(request.peer + "/" + tag),
-                                 .client = router::ClientAddress(request.peer),
                                  .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
                                  .once = true,
                                  .told = framed};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "backends/external/external_backend_traits.h"
 #include "base/log.h"
 #include "base/recipe.h"
 #include "residency/elsewhere.h"
@@ -42,11 +41,8 @@ async::Task<void> MemoryReporter::look_at(LoadSpec& spec) {
 // prediction.
 async::Task<residency::MemoryUse> MemoryReporter::memory_of(const LoadSpec& spec) {
   if (sampler_ == nullptr) co_return residency::MemoryUse{};
-  const auto* const stranger = dynamic_cast<const backends::ExternalBackendTraits*>(spec.backend);
-  if (stranger != nullptr && runs_elsewhere(spec)) co_return residency::MemoryUse{};
-  auto given = spec.backend->given_memory();
-  if (stranger != nullptr) given = stranger->expected_memory(*spec.model, spec.load_options, spec.device);
-  if (given) {
+  if (spec.backend->attached(*spec.model)) co_return residency::MemoryUse{};
+  if (const auto given = spec.backend->given_memory(*spec.model, spec.load_options, spec.device)) {
     const auto seen = co_await sampler_->sample();
     co_return given_use(*given, has(spec.device, Device::gpu), seen);
   }

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "backends/external/external_backend_traits.h"
 #include "base/log.h"
 #include "base/recipe.h"
 #include "config/load/ollama_options.h"
@@ -41,8 +40,7 @@ backends::LoadOptions came_with(const models::ModelInfo& model) {
 backends::LoadOptions of_model(const std::vector<backends::Backend*>& all, const ModelName& model,
                                backends::LoadOptions said) {
   for (const auto* backend : all) {
-    if (const auto* const stranger = dynamic_cast<const backends::ExternalBackendTraits*>(backend))
-      said = backends::merge(said, stranger->configured(model));
+    if (const auto configured = backend->configured(model)) said = backends::merge(said, *configured);
   }
   return said;
 }
@@ -67,11 +65,10 @@ Result<std::shared_ptr<LoadSpec>> ModelOptions::spec_of(const backends::ModelPtr
   spec->type = model->type;
   spec->recipe = model->recipe;
   spec->options = backends::fingerprint(resolved->options);
-  const auto* const stranger = dynamic_cast<const backends::ExternalBackendTraits*>(resolved->backend);
-  spec->load_deadline = stranger != nullptr ? stranger->load_deadline(*model) : default_deadline(model->size);
+  spec->load_deadline = resolved->backend->load_deadline(*model).value_or(default_deadline(model->size));
   if (load_timeout_.count() > 0) spec->load_deadline = load_timeout_;
   spec->to_check = true;
-  if (stranger != nullptr && stranger->attached(*model)) spec->device = Device::none;
+  if (resolved->backend->attached(*model)) spec->device = Device::none;
   spec->files = resolved->backend->files_state(*model, resolved->options);
   spec->model = model;
   spec->load_options = std::move(resolved->options);
