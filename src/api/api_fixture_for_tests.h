@@ -151,7 +151,7 @@ class ApiTest : public testing::Test {
   models::Registry registry{{.models_dirs = {dir.path()}, .hub_cache = {}}};
   router::ModelRouter router{loop, timers, {&backend}, {}};
   router::Forwarder forwarder{router, timers};
-  ModelFinder finder{registry, threads, clock};
+  DiskCatalog finder{registry, threads, clock};
   ApiContext context{.router = router,
                      .forwarder = forwarder,
                      .models = finder,

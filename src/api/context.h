@@ -8,9 +8,9 @@
 #include "api/access/file_gate.h"
 #include "api/access/key_places.h"
 #include "api/access/key_store.h"
+#include "api/files/disk_catalog.h"
 #include "api/files/file_verifier.h"
 #include "api/files/file_watch.h"
-#include "api/files/model_finder.h"
 #include "api/llama/kept_props.h"
 #include "api/llama/kept_streams.h"
 #include "api/responses/background.h"
@@ -33,7 +33,7 @@ struct Supply;  // api/supply/supply.h
 struct ApiContext {
   router::ModelRouter& router;
   router::Forwarder& forwarder;
-  ModelFinder& models;
+  DiskCatalog& models;
   async::Timers& timers;
   std::string version;
   std::uint64_t max_body_bytes = 32ull << 20;
@@ -61,8 +61,7 @@ struct ApiContext {
   std::atomic<bool> given_is_loading{one_model};
   // Dialects of the clients; they outlive this object.
   std::span<const dialects::Dialect* const> dialects = dialects::all();
-  std::string build_info = {};   // of the program and its engine, in llama-server's format: "b…"
-  std::uint32_t max_models = 0;  // in GET /props of a server with several models; 0: no limit
+  std::string build_info = {};  // of the program and its engine, in llama-server's format: "b…"
   KeyPlaces key_places{timers};
   // Spools uploaded files until they are forwarded.
   std::shared_ptr<http::SpoolRoom> uploads =

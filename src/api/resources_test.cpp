@@ -279,7 +279,7 @@ class ModelListTest : public ApiTest {
   }
 
  private:
-  ModelFinder by_hand_{registry, threads, timers};
+  DiskCatalog by_hand_{registry, threads, timers};
   ApiContext other_{router, forwarder, by_hand_, timers, "1.2.3"};
 };
 

@@ -1,6 +1,6 @@
 // Paths without a prefix, and requests that name no model.
 #include "api/api_fixture_for_tests.h"
-#include "api/inference/loaded_model.h"
+#include "api/inference/model_of_request.h"
 
 namespace corral::api {
 namespace {
@@ -143,6 +143,16 @@ TEST_F(RootTest, WithoutANameTheOnlyModelOfTheTypeIsLoaded) {
   }
   EXPECT_EQ(post("/v1/chat/completions", kChat).status, 400u) << "there are two";
   EXPECT_EQ(json::text_or(get("/props").json(), "role", ""), "router");
+}
+
+TEST_F(RootTest, PropsHaveTheLimitOfNow) {
+  EXPECT_EQ(json::number_or(get("/props").json(), "max_instances", -1), 1);
+  router::RouterOptions changed;
+  for (const auto& [setting, shown] : {std::pair("3", 3), std::pair("-1", 0)}) {
+    changed.residency.limits = *residency::parse_max_loaded_models(setting);
+    router.change(changed);
+    EXPECT_EQ(json::number_or(get("/props").json(), "max_instances", -1), shown);
+  }
 }
 
 TEST_F(RootTest, OneOfSeveralIsNotGuessed) {

@@ -297,7 +297,9 @@ fleet::MeshGatewayOptions gateway_options(const config::ServeSettings& settings)
   return options;
 }
 
-Millis stop_grace(const config::ServeSettings& settings) { return settings.park_on_disk ? kParkGrace : Millis(1000); }
+Millis shutdown_patience(const config::ServeSettings& settings) {
+  return settings.park_on_disk ? kParkGrace : Millis(1000);
+}
 
 std::size_t loop_count(const config::ServeSettings& settings) {
   if (settings.io_threads > 0) return static_cast<std::size_t>(settings.io_threads);

@@ -53,8 +53,8 @@ api::AccessOptions access_options(const config::ServeSettings& settings, const a
 http::ServerOptions server_options(const config::ServeSettings& settings);
 store::Limits store_limits(const config::ServeSettings& settings);
 fleet::MeshGatewayOptions gateway_options(const config::ServeSettings& settings);
-// For stopping the processes of models at the end.
-Millis stop_grace(const config::ServeSettings& settings);
+// For stopping the processes of models when the server ends; after that they are killed.
+Millis shutdown_patience(const config::ServeSettings& settings);
 std::size_t loop_count(const config::ServeSettings& settings);
 
 }  // namespace corral::app

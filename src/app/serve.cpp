@@ -181,9 +181,6 @@ class Application {
     context_.uploads =
         std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
     context_.build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion);
-    const auto limits = residency::parse_max_loaded_models(settings.max_loaded_models);
-    if (const auto most = limits ? (*limits)[ModelType::llm] : 0; most > 0)
-      context_.max_models = static_cast<std::uint32_t>(most);
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
     keys_.on_change([this](const auto&) { access_.set(access_options(*live_.in_force(), keys_)); });
     node_.on_change([this](const fleet::MeshViewPtr& view) { mesh_changed(view); });
@@ -519,7 +516,7 @@ class Application {
     co_await announcer_.stop();
     tells_of_mesh_.reset();
     tells_of_downloads_.reset();
-    co_await router_.stop(stop_grace(*settings));
+    co_await router_.stop(shutdown_patience(*settings));
     co_await monitor_.stop();
     co_await engines_.stop();
     keys_.save_uses();
@@ -569,7 +566,7 @@ class Application {
   fleet::MeshGateway gateway_;
   fleet::RouterAllotActions allotment_;
   router::Forwarder forwarder_;
-  api::ModelFinder models_;
+  api::DiskCatalog models_;
   api::FileGate gate_;
   api::FileVerifier verifier_;
   api::FileWatch file_watch_;

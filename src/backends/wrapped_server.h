@@ -122,7 +122,8 @@ class Backend {
   // The same if it is known without a process, for the files as check_files() saw them.
   virtual std::optional<MemoryEstimate> known_estimate(const models::ModelInfo& model,
                                                        const LoadOptions& options) const = 0;
-  // If set, no estimate is needed for a load with these resolved options on this device; total 0: it needs no memory here.
+  // If set, no estimate is needed for a load with these resolved options on this device; total 0: it needs no memory
+  // here.
   virtual std::optional<GivenMemory> given_memory(const models::ModelInfo&, const LoadOptions&, Device) const {
     return std::nullopt;
   }

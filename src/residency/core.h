@@ -6,8 +6,8 @@
 // The rules in short, and the files that implement them:
 // - One load at a time, first come first served. Loads of one model are one load with several waiters
 //   (core/load_queue.h, core/waiters.h).
-// - Victims are chosen when the load's turn comes: idle before busy, least recently used first, pinned never
-//   (eviction_plan.h, npu_rule.h).
+// - Victims are chosen when the load's turn comes: idle before busy, least recently used first, pinned never,
+//   except with `nuclear_evicts_pinned` (eviction_plan.h, npu_rule.h).
 // - Busy victims accept new requests for `swap_patience`, then they drain; further requests wait for a new load. A load
 //   that waits for a draining victim lets later loads pass that need none of its slots or memory
 //   (core/load_scheduler.h, queue_reservations.h).

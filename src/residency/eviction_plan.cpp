@@ -20,8 +20,8 @@ class Finder {
     for (const auto& [id, instance] : state_.instances) {
       if (takes_slot(instance->state)) force(*instance);
     }
-    if (!room_.refused) fill_slots();
-    return std::move(room_);
+    if (!plan_.refused) fill_slots();
+    return std::move(plan_);
   }
 
  private:
@@ -70,16 +70,16 @@ class Finder {
   }
 
   bool is_victim(const Instance& instance) const {
-    return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.instance == &instance; });
+    return std::ranges::any_of(plan_.victims, [&](const Victim& victim) { return victim.instance == &instance; });
   }
-  void add(Instance& instance, StopReason reason) { room_.victims.push_back({&instance, reason}); }
+  void add(Instance& instance, StopReason reason) { plan_.victims.push_back({&instance, reason}); }
   void refuse(const std::string& why) {
-    room_.refused.emplace(errc::slots_pinned, fmt::format("{}: unpin or unload one first", why), "model");
+    plan_.refused.emplace(errc::slots_pinned, fmt::format("{}: unpin or unload one first", why), "model");
   }
 
   State& state_;
   const Instance& load_;
-  EvictionPlan room_;
+  EvictionPlan plan_;
 };
 
 }  // namespace
@@ -95,9 +95,9 @@ bool EvictionPlan::held_by_memory() const {
 }
 
 EvictionPlan plan_eviction(State& state, const Instance& load, MonoTime now) {
-  EvictionPlan room = Finder(state, load).find();
-  if (!room.refused) fit_memory(state, load, now, room);
-  return room;
+  EvictionPlan plan = Finder(state, load).find();
+  if (!plan.refused) fit_memory(state, load, now, plan);
+  return plan;
 }
 
 }  // namespace corral::residency

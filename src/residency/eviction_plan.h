@@ -39,7 +39,7 @@ EvictionPlan plan_eviction(State& state, const Instance& load, MonoTime now);
 // The memory part of plan_eviction: adds to the plan `room`. Takes as few victims as possible, in this order: already
 // stopping, idle by eviction score, finishing for an unload, draining, busy. Lent instances with only peer requests
 // come first; then there is no local victim if downsizing idle instances suffices.
-void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& room);
+void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& plan);
 
 // True for an instance that must stop before the second attempt of another load.
 bool drives_out(const State& state, const Instance& instance);

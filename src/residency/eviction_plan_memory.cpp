@@ -34,12 +34,12 @@ constexpr std::chrono::seconds kMemoryInUseRetry{10};
 
 class MemoryRule {
  public:
-  MemoryRule(State& state, const Instance& load, MonoTime now, EvictionPlan& room)
+  MemoryRule(State& state, const Instance& load, MonoTime now, EvictionPlan& plan)
       : state_(state),
         ledger_(state.memory),
         load_(load),
         now_(now),
-        room_(room),
+        plan_(plan),
         need_(ledger_.bytes(load.spec->memory, MemoryPart::all)) {}
 
   void apply() {
@@ -48,7 +48,7 @@ class MemoryRule {
     for (std::size_t i = 0; i < missing.size(); ++i) {
       if (need_[i] > 0) missing[i] -= ledger_.pools()[i].expected;
     }
-    for (const Victim& victim : room_.victims) subtract(missing, given_by_end_of(ledger_, *victim.instance));
+    for (const Victim& victim : plan_.victims) subtract(missing, given_by_end_of(ledger_, *victim.instance));
     if (none_left(missing)) return settle();
     if (load_.attempt > 1) return settle();  // all others stop anyway, and it is never refused
     const std::vector<Reclaim> leaving = with_lent(under_way());
@@ -66,19 +66,19 @@ class MemoryRule {
     }
     if (error.memory.empty()) return false;
     error.message = fmt::format("'{}' {}", load_.spec->name.value(), in_words(error.memory));
-    room_.refused = std::move(error);
+    plan_.refused = std::move(error);
     return true;
   }
 
   // All victims are chosen; only released memory is missing.
   void settle() {
-    if (!room_.victims.empty()) return;
+    if (!plan_.victims.empty()) return;
     for (std::size_t i = 0; i < need_.size(); ++i) {
       const MemoryLedger::Pool& pool = ledger_.pools()[i];
       if (need_[i] == 0 || need_[i] <= pool.available || pool.expected <= pool.available) continue;
-      if (!room_.settles) room_.settles.emplace();
-      room_.settles->pools.push_back(pool.id);
-      room_.settles->until = std::max(room_.settles->until, pool.back_by);
+      if (!plan_.settles) plan_.settles.emplace();
+      plan_.settles->pools.push_back(pool.id);
+      plan_.settles->until = std::max(plan_.settles->until, pool.back_by);
     }
   }
 
@@ -93,11 +93,11 @@ class MemoryRule {
   // then starts anyway.
   void wait(const PoolBytes& missing) {
     const MonoTime until = load_.queued_at + state_.settings.memory_wait;
-    if (!room_.victims.empty() || now_ >= until) return;
-    room_.settles.emplace();
-    room_.settles->until = until;
+    if (!plan_.victims.empty() || now_ >= until) return;
+    plan_.settles.emplace();
+    plan_.settles->until = until;
     for (std::size_t i = 0; i < missing.size(); ++i) {
-      if (missing[i] > 0) room_.settles->pools.push_back(ledger_.pools()[i].id);
+      if (missing[i] > 0) plan_.settles->pools.push_back(ledger_.pools()[i].id);
     }
   }
 
@@ -112,7 +112,7 @@ class MemoryRule {
   }
 
   bool is_victim(const Instance& instance) const {
-    return std::ranges::any_of(room_.victims, [&](const Victim& victim) { return victim.instance == &instance; });
+    return std::ranges::any_of(plan_.victims, [&](const Victim& victim) { return victim.instance == &instance; });
   }
 
   // Instances that already stop or are being downsized.
@@ -175,9 +175,9 @@ class MemoryRule {
     if (!found.enough) return false;
     for (const Reclaim& relief : found.reliefs) {
       if (relief.downsize) {
-        room_.downsizes.push_back(relief.instance);
+        plan_.downsizes.push_back(relief.instance);
       } else {
-        room_.victims.push_back({relief.instance, StopReason::memory});
+        plan_.victims.push_back({relief.instance, StopReason::memory});
       }
     }
     return true;
@@ -185,7 +185,7 @@ class MemoryRule {
 
   // Even the eviction of all candidates would not suffice.
   void refuse(const PoolBytes& missing) {
-    if (room_.stale || state_.loader != nullptr) return;  // refused only when its turn has come, by a fresh sample
+    if (plan_.stale || state_.loader != nullptr) return;  // refused only when its turn has come, by a fresh sample
     PoolBytes hopeless = missing;
     for (const Reclaim& relief : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(ledger_, relief));
     PoolBytes unpinned = missing;
@@ -207,7 +207,7 @@ class MemoryRule {
       error.message += "the rest is used by other programs";
       error.retry_after = kMemoryInUseRetry;
     }
-    room_.refused = std::move(error);
+    plan_.refused = std::move(error);
   }
 
   void add_need(Error& error, std::size_t pool, std::int64_t have) const {
@@ -219,16 +219,16 @@ class MemoryRule {
   const MemoryLedger& ledger_;
   const Instance& load_;
   const MonoTime now_;
-  EvictionPlan& room_;
+  EvictionPlan& plan_;
   const PoolBytes need_;
 };
 
 }  // namespace
 
-void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& room) {
+void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& plan) {
   if (load.spec->memory.empty()) return;
-  room.stale = !state.memory.is_fresh(now, state.settings.memory_poll);
-  if (!state.memory.pools().empty()) MemoryRule(state, load, now, room).apply();
+  plan.stale = !state.memory.is_fresh(now, state.settings.memory_poll);
+  if (!state.memory.pools().empty()) MemoryRule(state, load, now, plan).apply();
 }
 
 }  // namespace corral::residency

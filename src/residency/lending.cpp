@@ -44,15 +44,15 @@ class LentRule {
 
   LentEvictionPlan find() {
     share_npu();
-    if (!room_.refused) find_slot();
-    if (!room_.refused) fit_memory();
-    if (room_.refused) room_.victims.clear();
-    return std::move(room_);
+    if (!plan_.refused) find_slot();
+    if (!plan_.refused) fit_memory();
+    if (plan_.refused) plan_.victims.clear();
+    return std::move(plan_);
   }
 
  private:
   bool is_victim(const Instance& instance) const {
-    return std::ranges::find(room_.victims, &instance) != room_.victims.end();
+    return std::ranges::find(plan_.victims, &instance) != plan_.victims.end();
   }
 
   // Idle for long.
@@ -66,9 +66,9 @@ class LentRule {
     for (const auto& [id, instance] : state_.instances) {
       if (!takes_slot(instance->state) || may_share_npu(*instance->spec, *load_.spec)) continue;
       if (instance->state == InstanceState::evicting) {
-        room_.settles = true;
+        plan_.settles = true;
       } else if (may_go(*instance)) {
-        room_.victims.push_back(instance.get());
+        plan_.victims.push_back(instance.get());
       } else {
         return refuse(fmt::format("'{}' uses the NPU", instance->spec->name.value()));
       }
@@ -94,9 +94,9 @@ class LentRule {
       return instance.lent && instance.state == InstanceState::evicting && of_type;
     });
     if (leaves) {
-      room_.settles = true;
+      plan_.settles = true;
     } else if (oldest != nullptr) {
-      room_.victims.push_back(oldest);
+      plan_.victims.push_back(oldest);
     } else {
       refuse(fmt::format("{} models of type {} are already lent", taken, name_of(type)));
     }
@@ -104,8 +104,8 @@ class LentRule {
 
   void fit_memory() {
     const MemoryLedger& ledger = state_.memory;
-    room_.stale = !ledger.is_fresh(now_, settings_.memory_poll);
-    if (room_.stale) return;
+    plan_.stale = !ledger.is_fresh(now_, settings_.memory_poll);
+    if (plan_.stale) return;
     if (ledger.pools().empty()) {
       if (settings_.lend_share < 1) refuse("this node can't measure its memory, and lends only a part of it");
       return;
@@ -113,7 +113,7 @@ class LentRule {
     if (load_.spec->memory.empty()) return refuse("its memory need is unknown");
     const PoolBytes need = ledger.bytes(load_.spec->memory, MemoryPart::all);
     keep_to_share(need);
-    if (!room_.refused) find_free(need);
+    if (!plan_.refused) find_free(need);
   }
 
   // All lent models together, also those whose processes still stop.
@@ -123,7 +123,7 @@ class LentRule {
     add(over, ledger.bytes(lent_memory(state_), MemoryPart::all));
     for (std::size_t i = 0; i < over.size(); ++i) over[i] = need[i] == 0 ? 0 : over[i] - max_lent(state_, i);
     if (none_left(over)) return;
-    room_.settles = true;
+    plan_.settles = true;
     std::vector<Instance*> idle;
     for (const auto& [id, instance] : state_.instances) {
       if (!instance->lent || !takes_slot(instance->state)) continue;
@@ -140,7 +140,7 @@ class LentRule {
       for (std::size_t i = 0; i < over.size(); ++i) helps |= gives[i] > 0 && over[i] > 0;
       if (!helps) continue;
       subtract(over, gives);
-      room_.victims.push_back(instance);
+      plan_.victims.push_back(instance);
     }
     if (!none_left(over)) refuse_for(short_of(need, over));
   }
@@ -156,8 +156,8 @@ class LentRule {
       free &= need[i] + kept <= pool.available;
       missing[i] += kept - pool.expected;
     }
-    for (const Instance* victim : room_.victims) subtract(missing, ledger.held(*victim));
-    room_.settles |= !free;
+    for (const Instance* victim : plan_.victims) subtract(missing, ledger.held(*victim));
+    plan_.settles |= !free;
     std::vector<Reclaim> choice;
     for (const auto& [id, instance] : state_.instances) {
       if (instance->state == InstanceState::evicting) choice.push_back({instance.get(), false});
@@ -171,7 +171,7 @@ class LentRule {
     const ReclaimPlan found = cover(ledger, missing, choice);
     if (!found.enough) return refuse_for(short_of(need, found.left));
     for (const Reclaim& relief : found.reliefs) {
-      if (relief.instance->state != InstanceState::evicting) room_.victims.push_back(relief.instance);
+      if (relief.instance->state != InstanceState::evicting) plan_.victims.push_back(relief.instance);
     }
   }
 
@@ -182,7 +182,7 @@ class LentRule {
   }
 
   void refuse(const std::string& why) {
-    room_.refused.emplace(errc::not_here, fmt::format("can't load '{}' for peers: {}", load_.spec->name.value(), why),
+    plan_.refused.emplace(errc::not_here, fmt::format("can't load '{}' for peers: {}", load_.spec->name.value(), why),
                           "model");
   }
 
@@ -199,14 +199,14 @@ class LentRule {
 
   void refuse_for(std::vector<MemoryNeed> memory) {
     refuse(in_words(memory) + " to lend");
-    room_.refused->memory = std::move(memory);
+    plan_.refused->memory = std::move(memory);
   }
 
   State& state_;
   const Settings& settings_;
   const Instance& load_;
   const MonoTime now_;
-  LentEvictionPlan room_;
+  LentEvictionPlan plan_;
 };
 
 }  // namespace

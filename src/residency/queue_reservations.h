@@ -15,13 +15,13 @@ class QueueReservations {
   explicit QueueReservations(const State& state);
 
   // True if this load must not start first: it would take what one ahead waits for.
-  bool blocks(const Instance& load, const EvictionPlan& room) const;
+  bool blocks(const Instance& load, const EvictionPlan& plan) const;
   // The load starts now, or (add) waits.
   void started(const Instance& load);
-  void add(const Instance& load, const EvictionPlan& room);
+  void add(const Instance& load, const EvictionPlan& plan);
 
  private:
-  bool blocks_by_memory(const Instance& load, const EvictionPlan& room) const;
+  bool blocks_by_memory(const Instance& load, const EvictionPlan& plan) const;
   bool leaves(const Instance* instance);
 
   const State& state_;

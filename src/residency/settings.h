@@ -13,9 +13,9 @@ struct Settings {
   Limits limits = {};
   // How long busy victims still accept new requests after a load began to wait for one of them.
   Millis swap_patience{2000};
-  // How long a load whose victims only have to stop prevents later loads from passing. A process that stops more slowly
-  // counts as a busy victim.
-  Millis stop_grace{500};
+  // A load whose idle victims are stopping goes before later loads. If one of the victims takes longer than this, later
+  // loads may pass, as if the victim were busy.
+  Millis slow_stop_after{500};
   // The feature specification taken literally: a failed load evicts all other models, also pinned ones.
   bool nuclear_evicts_pinned = false;
   // After this many failed loads in a row a model cools down, for `cooldown_first`, doubled after each further failure.

@@ -162,12 +162,13 @@ struct State {
     const auto at = models.find(name);
     return at == models.end() ? nullptr : &at->second;
   }
-  // False for a lent instance even if its model is pinned: a pin that is set on it makes it local.
+  // A lent instance isn't pinned, even if its model is. A pin that is set while it runs makes it a local instance.
   bool pinned(const Instance& instance) const {
     const Model* model = find(instance.spec->name);
     return model != nullptr && model->pinned && !instance.lent;
   }
-  // Pinned, loaded, and not being unloaded on an order: no automatic decision may stop it.
+  // Pinned, loaded, and not being unloaded on an order: no automatic decision may stop it, except an evict-all with
+  // `nuclear_evicts_pinned`.
   bool is_protected(const Instance& instance) const {
     return is_resident(instance.state) && !instance.leaving_for_good && pinned(instance);
   }

@@ -86,7 +86,7 @@ struct Now {
   WallTime wall;
 };
 
-// Why an instance stops. Automatic reasons never apply to a pinned one.
+// Why an instance stops. Automatic reasons never apply to a pinned one, except evict_all with `nuclear_evicts_pinned`.
 enum class StopReason : std::uint8_t {
   none,
   room,       // least recently used, its slot is needed

@@ -11,7 +11,7 @@
 #include "api/inference/body_check.h"
 #include "api/inference/inference_parts.h"
 #include "api/inference/keep.h"
-#include "api/inference/loaded_model.h"
+#include "api/inference/model_of_request.h"
 #include "api/inference/request_defaults.h"
 #include "api/inference/sharing.h"
 #include "api/openai/lm_studio.h"

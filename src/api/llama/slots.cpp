@@ -5,7 +5,7 @@
 #include <set>
 
 #include "api/admin/children.h"
-#include "api/inference/loaded_model.h"
+#include "api/inference/model_of_request.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "json/count.h"

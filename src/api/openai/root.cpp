@@ -1,11 +1,12 @@
 // Paths without a prefix: llama-server's, and a sign that the server runs. Its inference endpoints are in
 // dialects/llama_server.cpp.
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
-#include "api/inference/loaded_model.h"
+#include "api/inference/model_of_request.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "json/byte_order_mark.h"
@@ -36,14 +37,16 @@ async::Task<http::Response> alive(const ApiContext& context, http::Request reque
 }
 
 // Of a server with several models, in llama-server's form.
-http::Response house_props(const ApiContext& context) {
+async::Task<http::Response> server_props(ApiContext& context) {
+  const auto report = co_await context.router.report();
+  const auto max_instances = std::max(report.snapshot.limits[ModelType::llm], 0);  // 0: no limit
   std::string body;
   json::Writer out(body);
-  out.begin_object().field("role", "router").field("max_instances", context.max_models);
+  out.begin_object().field("role", "router").field("max_instances", max_instances);
   out.field("models_autoload", true).field("model_alias", "corral").field("model_path", "none");
   out.key("default_generation_settings").begin_object().key("params").null().field("n_ctx", 0).end_object();
   out.field("build_info", context.build_info).end_object();
-  return http::Response::json(200, std::move(body));
+  co_return http::Response::json(200, std::move(body));
 }
 
 // Of the given model, while it isn't in memory.
@@ -74,12 +77,12 @@ async::Task<Result<backends::ModelPtr>> asked_model(ApiContext& context, const s
 async::Task<http::Response> props(ApiContext& context, http::Request request) {
   const auto asked = http::query_value(request.head.query(), "model").value_or("");
   const auto model = co_await asked_model(context, asked);
-  if (!model && asked.empty() && !context.one_model) co_return house_props(context);
+  if (!model && asked.empty() && !context.one_model) co_return co_await server_props(context);
   if (!model && asked.empty()) co_return dialects::error_response(model.error());
   const auto name = model ? (*model)->name : ModelName(asked);
   const auto answer = co_await ask_child(context, name, "/props", kPropsPatience);
   if (!answer && model && context.one_model) co_return co_await sleeping_props(context, *model);
-  if (!answer && asked.empty()) co_return house_props(context);
+  if (!answer && asked.empty()) co_return co_await server_props(context);
   if (!answer) {
     const Error error(make_error_code(residency::errc::not_loaded), fmt::format("'{}' is not loaded", name.value()),
                       "model");

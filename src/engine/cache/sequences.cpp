@@ -72,7 +72,7 @@ void Sequences::give_up(Session& session, Leave leave) {
   set_cached(session, 0);
 }
 
-// Turns the cells into a cached prefix. False if that is not possible.
+// Turns the cells of a session that ends into a cached prefix for the next turn. False if that is not possible.
 bool Sequences::keep(Session& session) {
   if (!memory_->divisible() || session.in_cache > max_prefix_tokens_) return false;
   const std::uint64_t owner = owner_of_prefix(next_prefix_++);

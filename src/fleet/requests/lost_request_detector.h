@@ -1,6 +1,7 @@
-// When a request at a peer counts as lost though the link is up: for two seconds heartbeats arrive without listing it,
-// and no byte of its response arrives. This counts only while a reader waits for bytes. A slow reader leaves old bytes
-// unread, and the peer has rightly forgotten the request. Pure.
+// When a request at a peer counts as lost though the link is up: for kHeldPatience the peer's heartbeats arrive without
+// this request in their list, and no byte of its response arrives. Time counts only while this node waits for bytes: if
+// its reader is slow, old bytes are still unread, and the peer has rightly forgotten the request. Silent links end by
+// mesh/link/link_failure_detector.h. Pure.
 #pragma once
 
 #include <cstdint>

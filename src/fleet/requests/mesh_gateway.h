@@ -1,5 +1,6 @@
-// Connects the router to other nodes: leases at peers, and the handler for requests of peers. One object beside the
-// router; costs nothing while the node is in no mesh.
+// Makes and connects the parts between the router and other nodes; no request passes through this class. One object
+// beside the router; costs nothing while the node is in no mesh. A request to a peer: mesh_lease_provider.h,
+// peer_calls.h, peer_upstream.h. A request of a peer: peer_request_handler.h.
 //
 //   MeshGateway gateway(mesh_loop, loops, timers, router, local_models, newest);
 //   router::Forwarder forwarder(gateway.lender(), timers);      // instead of the router itself

@@ -1,8 +1,8 @@
 // This node's requests at peers: their number per node, their connections, and the detection of lost requests.
 //
 // A call begins with the selection of its node and ends when its last owner drops it. There are three signs of its end.
-// The connection breaks (the link has ended), the peer's heartbeats no longer list the call (lost_request_detector.h),
-// or the peer reports a failure.
+// The connection breaks, because the link has ended (peer_upstream.cpp: broke). The peer's heartbeats no longer list
+// the call (watch(), by lost_request_detector.h). Or the peer reports a failure (peer_upstream.cpp: excuse).
 #pragma once
 
 #include <atomic>

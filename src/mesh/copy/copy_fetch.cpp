@@ -84,14 +84,14 @@ class Fetch {
     return [given_up = given_up_] { return !*given_up; };
   }
 
-  // The best of the least tried sources.
+  // The source with the fewest tries, the first one in the list if there are several.
   std::optional<NodeId> next_source() {
-    std::optional<NodeId> best;
+    std::optional<NodeId> found;
     for (const auto& node : order_.sources()) {
       if (refused_.contains(node)) continue;
-      if (!best || tries_[node] < tries_[*best]) best = node;
+      if (!found || tries_[node] < tries_[*found]) found = node;
     }
-    return best;
+    return found;
   }
 
   Task<Result<>> fetch_from(NodeId source) {

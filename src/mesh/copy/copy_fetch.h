@@ -24,7 +24,7 @@ struct CopyProgress {
 struct CopyOrder {
   Sha256 content{};
   std::filesystem::path folder;  // of this machine, where the files go
-  // The present sources, best first; called again after each failure of a source.
+  // The present sources in any order; called again after each failure of a source.
   std::function<std::vector<NodeId>()> sources;
   // A stream of purpose copy to that node.
   std::function<async::Task<Result<std::unique_ptr<Stream>>>(NodeId)> open;
@@ -39,7 +39,8 @@ struct CopyRules {
   Millis stall{15'000};    // no bytes for so long: another connection is tried
   Millis pause{500};       // after a failure, doubled up to `longest_pause`
   Millis longest_pause{30'000};
-  int max_failures = 8;  // in a row, without a range in between; then the copy ends, and a new order continues it
+  // Failures in a row, without a received range between them. Then the copy ends; a new order continues it.
+  int max_failures = 8;
   int most_damaged = 3;  // damaged ranges from one node: then that node is no longer asked
 };
 

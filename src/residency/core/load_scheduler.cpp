@@ -32,8 +32,8 @@ bool LoadScheduler::may_evict(const SpecPtr& spec, MonoTime now) const {
   Instance load;
   load.spec = spec;
   load.queued_at = now;
-  const EvictionPlan room = plan_eviction(state_, load, now);
-  return !room.refused && (room.stale || !room.victims.empty() || !room.downsizes.empty());
+  const EvictionPlan plan = plan_eviction(state_, load, now);
+  return !plan.refused && (plan.stale || !plan.victims.empty() || !plan.downsizes.empty());
 }
 
 Decision LoadScheduler::decide(MonoTime now) {
@@ -47,59 +47,59 @@ Decision LoadScheduler::decide(MonoTime now) {
       continue;
     }
     if (load->attempt > 1) forget_gone(*load);
-    const EvictionPlan room = plan_eviction(state_, *load, now);
-    note_victims(*load, room);
-    if (ahead.blocks(*load, room)) {
-      ahead.add(*load, room);
+    const EvictionPlan plan = plan_eviction(state_, *load, now);
+    note_victims(*load, plan);
+    if (ahead.blocks(*load, plan)) {
+      ahead.add(*load, plan);
       continue;
     }
-    const bool startable = room.is_there() && !room.stale && may_start;
+    const bool startable = plan.is_there() && !plan.stale && may_start;
     if (startable && preflight_.is_fresh(*load, now)) {
       decision.start = load;
       may_start = false;
       ahead.started(*load);
       continue;
     }
-    const bool idle = std::ranges::none_of(room.victims, [](const Victim& v) { return is_busy(*v.instance); });
-    if (may_start && !room.stale && !idle && !load->waits_since) load->waits_since = now;
+    const bool idle = std::ranges::none_of(plan.victims, [](const Victim& v) { return is_busy(*v.instance); });
+    if (may_start && !plan.stale && !idle && !load->waits_since) load->waits_since = now;
     // The promise holds as long as no further victim is needed.
-    const bool others_go = !room.victims.empty() || !room.downsizes.empty();
-    if (may_start && (room.settles || (others_go && !room.stale))) load->promise = room.settles;
-    const bool check = add_victims(*load, room, may_start, idle, now, decision) || startable;
+    const bool others_go = !plan.victims.empty() || !plan.downsizes.empty();
+    if (may_start && (plan.settles || (others_go && !plan.stale))) load->promise = plan.settles;
+    const bool check = add_victims(*load, plan, may_start, idle, now, decision) || startable;
     if (check) decision.checks.push_back(load);
     // Its turn has come, but the memory sample is old.
-    decision.sample |= may_start && room.stale;
-    ahead.add(*load, room);
-    const bool slow_check = check && load->check != 0 && now - load->check_asked >= state_.settings.stop_grace;
+    decision.sample |= may_start && plan.stale;
+    ahead.add(*load, plan);
+    const bool slow_check = check && load->check != 0 && now - load->check_asked >= state_.settings.slow_stop_after;
     if (slow_check) continue;
-    // No load passes one whose victims only have to stop, unless one of them stops slowly. No load passes a second
-    // attempt that waits for loads that passed it.
+    // Later loads may not pass a load whose victims are idle and stop in time, nor a second attempt that waits for
+    // loads that already passed it.
     const bool slow =
-        std::ranges::any_of(room.victims, [&](const Victim& v) { return stops_slowly(*v.instance, now); });
-    if ((idle && !slow) || check || room.stale || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
+        std::ranges::any_of(plan.victims, [&](const Victim& v) { return stops_slowly(*v.instance, now); });
+    if ((idle && !slow) || check || plan.stale || (load->attempt > 1 && load->first_to_go.empty())) may_start = false;
   }
   return decision;
 }
 
 // Adds the victims of this load that stop now or already do. True if a victim may stop only after a fresh preflight.
-bool LoadScheduler::add_victims(const Instance& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
+bool LoadScheduler::add_victims(const Instance& load, const EvictionPlan& plan, bool may_start, bool idle, MonoTime now,
                                 Decision& decision) const {
   const bool overdue = load.waits_since && now - *load.waits_since >= state_.settings.swap_patience;
-  const bool judged = may_start && idle && !room.stale;
-  const bool recalls = may_start && !room.stale;  // instances that only peers use get no swap_patience
+  const bool judged = may_start && idle && !plan.stale;
+  const bool recalls = may_start && !plan.stale;  // instances that only peers use get no swap_patience
   const bool fresh = preflight_.is_fresh(load, now);
   // The victims of a load ahead may free enough for this one: the next decision shows it.
   const bool others_go = std::ranges::any_of(decision.victims, [](const Victim& v) {
     return v.instance->leases == 0 && v.instance->state != InstanceState::evicting;
   });
   bool check = false;
-  for (const Victim& victim : room.victims) {
+  for (const Victim& victim : plan.victims) {
     const Instance& instance = *victim.instance;
     const bool goes_on = instance.lent && instance.state == InstanceState::draining;
     if (!overdue && !judged && !goes_on && !(recalls && is_peers_only(instance))) continue;
     // No new eviction for memory by an old sample, or while a load runs.
     const bool begins = instance.state != InstanceState::draining && instance.state != InstanceState::evicting;
-    const bool guessed = room.stale || state_.loader != nullptr || others_go;
+    const bool guessed = plan.stale || state_.loader != nullptr || others_go;
     if (begins && guessed && victim.reason == StopReason::memory) continue;
     if (begins && !fresh) {
       check = true;
@@ -109,7 +109,7 @@ bool LoadScheduler::add_victims(const Instance& load, const EvictionPlan& room, 
       decision.victims.push_back(victim);
   }
   if (!judged || others_go) return check;
-  for (Instance* instance : room.downsizes) {
+  for (Instance* instance : plan.downsizes) {
     if (instance->state != InstanceState::ready) continue;
     check |= !fresh;
     if (fresh) decision.downsizes.push_back(instance);
@@ -118,7 +118,7 @@ bool LoadScheduler::add_victims(const Instance& load, const EvictionPlan& room, 
 }
 
 bool LoadScheduler::stops_slowly(const Instance& instance, MonoTime now) const {
-  return instance.state == InstanceState::evicting && now - instance.stopping_since >= state_.settings.stop_grace;
+  return instance.state == InstanceState::evicting && now - instance.stopping_since >= state_.settings.slow_stop_after;
 }
 
 bool LoadScheduler::undrain_others(const Decision& decision) {
@@ -141,9 +141,9 @@ bool LoadScheduler::settle_one(const Step& step) {
   for (Instance* load : state_.queue) {
     if (serve_by_current(*load, step)) return true;
     if (queue_.comes_back(*load) || !Preflight::is_known(*load)) continue;
-    const EvictionPlan room = plan_eviction(state_, *load, step.time());
-    if (!room.refused) continue;
-    waiters_.reject_askers(*load, load->spec->options, *room.refused, step);
+    const EvictionPlan plan = plan_eviction(state_, *load, step.time());
+    if (!plan.refused) continue;
+    waiters_.reject_askers(*load, load->spec->options, *plan.refused, step);
     failures_.fall_back(*load, step);
     return true;
   }
@@ -174,11 +174,11 @@ void LoadScheduler::forget_gone(Instance& load) const {
   load.waits_since.reset();  // from here on it waits for later instances
 }
 
-void LoadScheduler::note_victims(Instance& load, const EvictionPlan& room) {
+void LoadScheduler::note_victims(Instance& load, const EvictionPlan& plan) {
   std::vector<InstanceId> ids;
-  for (const Victim& victim : room.victims) ids.push_back(victim.instance->id);
-  for (const Instance* instance : room.downsizes) ids.push_back(instance->id);
-  const bool by_memory = room.held_by_memory();
+  for (const Victim& victim : plan.victims) ids.push_back(victim.instance->id);
+  for (const Instance* instance : plan.downsizes) ids.push_back(instance->id);
+  const bool by_memory = plan.held_by_memory();
   if (ids == load.waits_for && by_memory == load.held_by_memory) return;
   load.waits_for = std::move(ids);
   load.held_by_memory = by_memory;

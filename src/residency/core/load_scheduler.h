@@ -46,11 +46,11 @@ class LoadScheduler {
  private:
   bool settle_one(const Step& step);
   bool serve_by_current(Instance& load, const Step& step);
-  bool add_victims(const Instance& load, const EvictionPlan& room, bool may_start, bool idle, MonoTime now,
+  bool add_victims(const Instance& load, const EvictionPlan& plan, bool may_start, bool idle, MonoTime now,
                    Decision& decision) const;
   bool stops_slowly(const Instance& instance, MonoTime now) const;
   void forget_gone(Instance& load) const;
-  void note_victims(Instance& load, const EvictionPlan& room);
+  void note_victims(Instance& load, const EvictionPlan& plan);
 
   State& state_;
   Preflight& preflight_;

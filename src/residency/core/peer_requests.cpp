@@ -118,13 +118,13 @@ void PeerRequests::advance(const Step& step) {
   if (step.time() - load.queued_at >= state_.settings.lend_wait)
     return drop_load(not_here(name, "no memory became free for it in time"), step);
   if (!Preflight::is_known(load)) return preflight_.ask(load, step);
-  const LentEvictionPlan room = find_lent_room(state_, load, step.time());
-  if (room.refused) return drop_load(*room.refused, step);
-  if (room.stale) return watch_.ask(step);
-  const bool acts = !room.victims.empty() || room.is_there();
+  const LentEvictionPlan plan = find_lent_room(state_, load, step.time());
+  if (plan.refused) return drop_load(*plan.refused, step);
+  if (plan.stale) return watch_.ask(step);
+  const bool acts = !plan.victims.empty() || plan.is_there();
   if (acts && !preflight_.is_fresh(load, step.time())) return preflight_.ask(load, step);
-  for (Instance* victim : room.victims) lifecycle_.drain(*victim, StopReason::lend, step);
-  if (room.is_there()) lifecycle_.start(load, step);
+  for (Instance* victim : plan.victims) lifecycle_.drain(*victim, StopReason::lend, step);
+  if (plan.is_there()) lifecycle_.start(load, step);
 }
 
 }  // namespace corral::residency

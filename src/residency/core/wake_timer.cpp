@@ -28,7 +28,7 @@ std::optional<MonoTime> WakeTimer::next(MonoTime now) const {
   if (loader != nullptr && loader->state == InstanceState::loading && loader->spec->load_deadline > Millis{0})
     consider(loader->load_started + loader->spec->load_deadline);
   for (const Instance* load : state_.queue) {
-    if (load->check != 0 && load->checked_at) consider(load->check_asked + settings.stop_grace);
+    if (load->check != 0 && load->checked_at) consider(load->check_asked + settings.slow_stop_after);
     if (load->waits_since) consider(*load->waits_since + settings.swap_patience);
     if (load->held_by_memory && sampled && loader == nullptr) consider(*sampled + settings.memory_poll);
   }
@@ -42,7 +42,7 @@ std::optional<MonoTime> WakeTimer::next(MonoTime now) const {
       consider(instance->draining_since + settings.recall_grace);
     if (const auto due = idle_due(state_, *instance, now)) consider(*due);
     const bool holds = instance->state == InstanceState::evicting && !state_.queue.empty();
-    if (holds) consider(instance->stopping_since + settings.stop_grace);
+    if (holds) consider(instance->stopping_since + settings.slow_stop_after);
     const bool shrinks = instance->downsize_asked && !(state_.queue.empty() && state_.reliefs.empty());
     if (shrinks) consider(instance->downsize_told + settings.memory_wait);
   }

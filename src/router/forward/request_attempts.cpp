@@ -12,7 +12,7 @@ namespace corral::router {
 namespace {
 
 constexpr std::size_t kLargestChecked = 16 << 20;  // of bodies that are checked before a load, which needs a copy
-// How long to wait whether a dead process is the cause of a broken connection.
+// After a broken connection, the time in which the end of the process may be noticed.
 constexpr Millis kDeathNotice{2'000};
 // More than a mesh has linked nodes.
 constexpr std::size_t kMaxPassedBy = 64;

@@ -1,4 +1,4 @@
-#include "api/files/model_finder.h"
+#include "api/files/disk_catalog.h"
 
 #include "base/log.h"
 
@@ -12,12 +12,12 @@ async::Task<bool> until_set(std::shared_ptr<async::Event> event) {
 
 }  // namespace
 
-bool ModelFinder::is_stale(MonoTime now) const {
+bool DiskCatalog::is_stale(MonoTime now) const {
   const auto last = last_scan_.load();
   return last == MonoTime::min() || now - last >= kRescanInterval;
 }
 
-ModelFinder::Scan& ModelFinder::join(bool begun_later) {
+DiskCatalog::Scan& DiskCatalog::join(bool begun_later) {
   if (!running_) {
     running_ = std::make_unique<Scan>();
     pool_.post([this] { scan(); });
@@ -29,7 +29,7 @@ ModelFinder::Scan& ModelFinder::join(bool begun_later) {
 }
 
 // On the pool.
-void ModelFinder::scan() {
+void DiskCatalog::scan() {
   for (bool more = true; more;) {
     try {
       registry_.rescan();
@@ -49,7 +49,7 @@ void ModelFinder::scan() {
   }
 }
 
-async::Task<void> ModelFinder::await_scan(bool begun_later) {
+async::Task<void> DiskCatalog::await_scan(bool begun_later) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto done = std::make_shared<async::Event>(executor);
   {
@@ -61,9 +61,9 @@ async::Task<void> ModelFinder::await_scan(bool begun_later) {
   if (!in_time) log::warning("models", "the disks do not respond: the list of models is from the last scan");
 }
 
-async::Task<void> ModelFinder::rescan() { return await_scan(true); }
+async::Task<void> DiskCatalog::rescan() { return await_scan(true); }
 
-async::Task<Result<models::Catalog::Model>> ModelFinder::find(std::string name) {
+async::Task<Result<models::Catalog::Model>> DiskCatalog::find(std::string name) {
   auto known = find_known(name);
   if (known) co_return known;
   if (is_stale(timers_.now())) co_await await_scan(false);
@@ -71,7 +71,7 @@ async::Task<Result<models::Catalog::Model>> ModelFinder::find(std::string name) 
   co_return find_known(name);
 }
 
-async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::catalog() {
+async::Task<std::shared_ptr<const models::Catalog>> DiskCatalog::catalog() {
   // Before the first scan there is no catalog.
   if (last_scan_.load() == MonoTime::min()) co_return co_await fresh_catalog();
   if (is_stale(timers_.now())) {
@@ -81,7 +81,7 @@ async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::catalog() {
   co_return registry_.catalog();
 }
 
-async::Task<std::shared_ptr<const models::Catalog>> ModelFinder::fresh_catalog() {
+async::Task<std::shared_ptr<const models::Catalog>> DiskCatalog::fresh_catalog() {
   if (is_stale(timers_.now())) co_await await_scan(false);
   co_return registry_.catalog();
 }

@@ -1,4 +1,4 @@
-#include "api/files/model_finder.h"
+#include "api/files/disk_catalog.h"
 
 #include <functional>
 #include <optional>
@@ -41,9 +41,9 @@ class InterruptedTimers final : public async::Timers {
   const std::thread::id home_ = std::this_thread::get_id();
 };
 
-class ModelFinderTest : public testing::Test {
+class DiskCatalogTest : public testing::Test {
  protected:
-  ~ModelFinderTest() override { threads_.finish(); }
+  ~DiskCatalogTest() override { threads_.finish(); }
 
   // What `task` returns, run on a loop of its own.
   template <typename T>
@@ -69,17 +69,17 @@ class ModelFinderTest : public testing::Test {
   InterruptedTimers timers_{clock_};
   models::Registry registry_{{.models_dirs = {dir_.path()}, .hub_cache = {}}};
   async::ThreadPool threads_{1};
-  ModelFinder finder_{registry_, threads_, timers_};
+  DiskCatalog finder_{registry_, threads_, timers_};
 };
 
 // A request could see the catalog as it was before a scan, and then that the scan had just been made.
-TEST_F(ModelFinderTest, AScanThatEndsBetweenTwoLooksIsLookedAt) {
+TEST_F(DiskCatalogTest, AScanThatEndsBetweenTwoLooksIsLookedAt) {
   models::GgufWriter::model("llama").save(dir_ / "a.gguf");
   timers_.at_now = [this] { scan(); };
   EXPECT_TRUE(run(finder_.find("a")));
 }
 
-TEST_F(ModelFinderTest, ANewFileIsFoundOnceTheLastScanIsOld) {
+TEST_F(DiskCatalogTest, ANewFileIsFoundOnceTheLastScanIsOld) {
   scan();
   models::GgufWriter::model("llama").save(dir_ / "a.gguf");
   EXPECT_FALSE(run(finder_.find("a")));
@@ -88,7 +88,7 @@ TEST_F(ModelFinderTest, ANewFileIsFoundOnceTheLastScanIsOld) {
 }
 
 // A disk that hangs kept whoever asked, each on a thread of its own, until no thread was left.
-TEST_F(ModelFinderTest, ADiskThatHangsKeepsNobodyForEver) {
+TEST_F(DiskCatalogTest, ADiskThatHangsKeepsNobodyForEver) {
   const auto pipe = dir_ / "user_models.json";  // who reads it waits until somebody writes
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   models::GgufWriter::model("llama").save(dir_ / "a.gguf");

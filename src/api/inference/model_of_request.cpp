@@ -1,4 +1,4 @@
-#include "api/inference/loaded_model.h"
+#include "api/inference/model_of_request.h"
 
 #include <fmt/format.h>
 

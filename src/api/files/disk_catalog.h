@@ -1,6 +1,6 @@
-// Finds models by the names of clients. An unknown name starts a scan of the disk, so that a new file is found, but at
-// most once per kRescanInterval. The list of all models comes from the last scan without a wait; if that scan is old,
-// the next one starts.
+// The catalog of the models on this disk (models::Catalog), scanned again when necessary. An unknown name starts a
+// scan, so that a new file is found, but at most once per kRescanInterval. The list of all models comes from the last
+// scan without a wait; if that scan is old, the next one starts.
 //
 // One scan runs at a time, for all waiters. A hanging disk blocks only its scan and one thread; after kScanPatience
 // waiters get the last catalog.
@@ -24,13 +24,13 @@ inline constexpr Millis kRescanInterval{2'000};
 inline constexpr Millis kScanPatience{10'000};
 
 // On any loop; loops must outlive the scans. The pool needs at least one thread of its own, and finish() must be called
-// on it before the finder is destroyed.
-class ModelFinder {
+// on it before this is destroyed.
+class DiskCatalog {
  public:
-  ModelFinder(models::Registry& registry, async::ThreadPool& pool, async::Timers& timers)
+  DiskCatalog(models::Registry& registry, async::ThreadPool& pool, async::Timers& timers)
       : registry_(registry), pool_(pool), timers_(timers) {}
 
-  // Errors: model_not_found (with close names), or the problem of the file with that name.
+  // Errors: those of models::Catalog::find().
   async::Task<Result<models::Catalog::Model>> find(std::string name);
   // All models of the last scan. If that is older than the interval, the next scan starts in the background.
   async::Task<std::shared_ptr<const models::Catalog>> catalog();
