@@ -5,7 +5,7 @@
 
 #include "async/loop.h"
 #include "async/task_group.h"
-#include "fleet/copies/no_peers_for_tests.h"
+#include "fleet/base/no_peers_for_tests.h"
 #include "mesh/identity/bytes.h"
 #include "mesh/identity/errors.h"
 #include "mesh/support_for_tests.h"

@@ -8,7 +8,7 @@
 #include "async/settle_for_tests.h"
 #include "fleet/base/errors.h"
 #include "fleet/copies/copy_marks.h"
-#include "fleet/copies/no_peers_for_tests.h"
+#include "fleet/base/no_peers_for_tests.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/identity/errors.h"
 #include "mesh/net/memory_network_for_tests.h"

@@ -22,7 +22,7 @@
 #include "async/loop.h"
 #include "base/log.h"
 #include "fleet/base/errors.h"
-#include "fleet/copies/no_peers_for_tests.h"
+#include "fleet/base/no_peers_for_tests.h"
 #include "fleet/groups/group_runner.h"
 #include "fleet/groups/holder_file.h"
 #include "mesh/support_for_tests.h"

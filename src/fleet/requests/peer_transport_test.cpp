@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "async/loop.h"
-#include "fleet/copies/no_peers_for_tests.h"
+#include "fleet/base/no_peers_for_tests.h"
 
 namespace corral::fleet {
 namespace {

@@ -1,0 +1,52 @@
+// Settings reach the parts that they limit.
+#include "app/parts_options.h"
+
+#include <gtest/gtest.h>
+
+namespace corral::app {
+namespace {
+
+config::ServeSettings settings() {
+  config::ServeSettings settings;
+  settings.max_body_bytes = Bytes(1001);
+  settings.max_bodies_bytes = Bytes(1002);
+  settings.max_upload_bytes = Bytes(1003);
+  settings.max_connections = 104;
+  settings.max_connections_per_address = 105;
+  settings.head_timeout = Millis(1006);
+  settings.slow_client_timeout = Millis(1007);
+  return settings;
+}
+
+void expect_limits(const http::ServerOptions& options) {
+  EXPECT_EQ(options.max_body_bytes, 1001u);
+  EXPECT_EQ(options.max_bodies_bytes, 1002u);
+  EXPECT_EQ(options.max_upload_bytes, 1003u);
+  EXPECT_EQ(options.max_connections, 104u);
+  EXPECT_EQ(options.max_connections_per_address, 105u);
+  EXPECT_EQ(options.head_timeout, Millis(1006));
+  EXPECT_EQ(options.body_pace.grace, Millis(1007));
+  EXPECT_EQ(options.answer_pace.grace, Millis(1007));
+}
+
+TEST(PartsOptions, TheServersLimitsAreThoseOfTheSettings) { expect_limits(server_options(settings())); }
+
+TEST(PartsOptions, RequestsOfPeersHaveTheLimitsOfOtherRequests) {
+  const auto options = gateway_options(settings());
+  expect_limits(options.server);
+  EXPECT_EQ(options.handler.max_body_bytes, 1001u);
+}
+
+TEST(PartsOptions, ModelsThatParkHaveTimeToWrite) {
+  auto settings = app::settings();
+  settings.park_on_disk = false;
+  settings.max_loaded_models = "1";
+  const auto quick = router_options(settings);
+  ASSERT_TRUE(quick) << quick.error().message;
+  settings.park_on_disk = true;
+  EXPECT_GT(router_options(settings)->stop_grace, quick->stop_grace);
+  EXPECT_GT(shutdown_patience(settings), Millis(1000));
+}
+
+}  // namespace
+}  // namespace corral::app
