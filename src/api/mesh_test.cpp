@@ -36,12 +36,12 @@ class MeshTest : public ApiTest {
 };
 
 // Its settings name a node that isn't there.
-class LookingMeshTest : public MeshTest {
+class MeshApiTest : public MeshTest {
  protected:
-  LookingMeshTest() : MeshTest({{mesh::NodeId(), {"127.0.0.1", 1}}}) { node_.start(); }
+  MeshApiTest() : MeshTest({{mesh::NodeId(), {"127.0.0.1", 1}}}) { node_.start(); }
 };
 
-TEST_F(LookingMeshTest, UntilItIsInAMeshRequestsAreAnsweredHere) {
+TEST_F(MeshApiTest, UntilItIsInAMeshRequestsAreAnsweredHere) {
   for (const auto* model : {"tiny-llama", "no-such-model"}) {
     const auto answer = get(std::string("/v1/mesh/why/") + model);
     EXPECT_EQ(answer.status, 409u) << answer.text;

@@ -16,9 +16,9 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class LiveTest : public HomeForTests {
+class LiveSettingsTest : public HomeForTests {
  protected:
-  LiveTest() { log::set_level(log::Level::none); }
+  LiveSettingsTest() { log::set_level(log::Level::none); }
 
   fs::path saved() const { return home_ / ".local/state/corral/settings.json"; }
   std::string saved_text() const {
@@ -43,7 +43,7 @@ class LiveTest : public HomeForTests {
   int changes_ = 0;
 };
 
-TEST_F(LiveTest, ASetValueCountsAtOnceAndAfterTheNextStart) {
+TEST_F(LiveSettingsTest, ASetValueCountsAtOnceAndAfterTheNextStart) {
   open();
   EXPECT_EQ(refused({{"max_loaded_models", 3}, {"swap_patience", "500ms"}, {"auto_evict_threshold_pct", 0.5}}), "");
   EXPECT_EQ(changes_, 1);
@@ -58,7 +58,7 @@ TEST_F(LiveTest, ASetValueCountsAtOnceAndAfterTheNextStart) {
   EXPECT_EQ(mode, fs::perms::owner_read | fs::perms::owner_write);
 }
 
-TEST_F(LiveTest, ASetValueRanksAboveTheFileAndBelowFlagsAndVariables) {
+TEST_F(LiveSettingsTest, ASetValueRanksAboveTheFileAndBelowFlagsAndVariables) {
   write_file("max_loaded_models = 2\nswap_patience = \"1s\"\nlog_level = \"error\"\n");
   open();
   EXPECT_EQ(refused({{"max_loaded_models", 3}, {"swap_patience", "3s"}, {"log_level", "debug"}}), "");
@@ -71,7 +71,7 @@ TEST_F(LiveTest, ASetValueRanksAboveTheFileAndBelowFlagsAndVariables) {
   EXPECT_EQ(live_->in_force()->log_level, log::Level::warning);
 }
 
-TEST_F(LiveTest, WhatAFlagOrAVariableFixesIsNotSet) {
+TEST_F(LiveSettingsTest, WhatAFlagOrAVariableFixesIsNotSet) {
   variables_["CORRAL_SWAP_PATIENCE"] = "4s";
   inputs_.flags["max_loaded_models"] = {"2"};
   open();
@@ -82,7 +82,7 @@ TEST_F(LiveTest, WhatAFlagOrAVariableFixesIsNotSet) {
   EXPECT_FALSE(fs::exists(saved()));
 }
 
-TEST_F(LiveTest, AllOrNothing) {
+TEST_F(LiveSettingsTest, AllOrNothing) {
   open();
   EXPECT_EQ(refused({{"max_loaded_models", 0}, {"swap_patience", "1s"}}).substr(0, 34),
             "invalid_setting: max_loaded_models");
@@ -95,7 +95,7 @@ TEST_F(LiveTest, AllOrNothing) {
   EXPECT_FALSE(fs::exists(saved()));
 }
 
-TEST_F(LiveTest, NullTakesASetValueBack) {
+TEST_F(LiveSettingsTest, NullTakesASetValueBack) {
   write_file("max_loaded_models = 2\n");
   open();
   EXPECT_EQ(refused({{"max_loaded_models", 3}, {"parallel", 4}}), "");
@@ -104,7 +104,7 @@ TEST_F(LiveTest, NullTakesASetValueBack) {
   EXPECT_EQ(saved_text(), "{\n  \"parallel\": 4\n}\n");
 }
 
-TEST_F(LiveTest, WhatNeedsARestartWaitsForIt) {
+TEST_F(LiveSettingsTest, WhatNeedsARestartWaitsForIt) {
   open();
   EXPECT_EQ(refused({{"port", 9000}}), "");
   EXPECT_EQ(live_->in_force()->port, 8000);
@@ -115,7 +115,7 @@ TEST_F(LiveTest, WhatNeedsARestartWaitsForIt) {
   EXPECT_EQ(load_client_settings(inputs_)->port, 9000) << "a command finds the server where it is set to be";
 }
 
-TEST_F(LiveTest, AnOpenServerKeepsItsKey) {
+TEST_F(LiveSettingsTest, AnOpenServerKeepsItsKey) {
   write_file("host = \"0.0.0.0\"\napi_key = \"secret\"\n");
   open();
   // After a restart it would listen on loopback; now it doesn't.
@@ -123,7 +123,7 @@ TEST_F(LiveTest, AnOpenServerKeepsItsKey) {
   EXPECT_EQ(live_->in_force()->api_key, "secret");
 }
 
-TEST_F(LiveTest, AChangedFileTouchesOnlyWhatChanged) {
+TEST_F(LiveSettingsTest, AChangedFileTouchesOnlyWhatChanged) {
   write_file("max_loaded_models = 2\n");
   open();
   write_file("max_loaded_models = 4\nport = 9001\n");
@@ -135,7 +135,7 @@ TEST_F(LiveTest, AChangedFileTouchesOnlyWhatChanged) {
   EXPECT_EQ(changes_, 1);
 }
 
-TEST_F(LiveTest, ABrokenFileLeavesEverythingAndIsReported) {
+TEST_F(LiveSettingsTest, ABrokenFileLeavesEverythingAndIsReported) {
   write_file("max_loaded_models = 2\n");
   open();
   for (const char* text : {"max_loaded_models = \n", "max_loaded_model = 3\n", "max_loaded_models = 0\n",
@@ -151,7 +151,7 @@ TEST_F(LiveTest, ABrokenFileLeavesEverythingAndIsReported) {
   EXPECT_EQ(live_->problem(), "");
 }
 
-TEST_F(LiveTest, AMissingFileIsADeletedOneOnlyWhenAsked) {
+TEST_F(LiveSettingsTest, AMissingFileIsADeletedOneOnlyWhenAsked) {
   write_file("max_loaded_models = 2\n");
   open();
   fs::remove(live_->file());
@@ -161,7 +161,7 @@ TEST_F(LiveTest, AMissingFileIsADeletedOneOnlyWhenAsked) {
   EXPECT_EQ(live_->in_force()->max_loaded_models, "1");
 }
 
-TEST_F(LiveTest, SetValuesThatCantBeReadArePutAside) {
+TEST_F(LiveSettingsTest, SetValuesThatCantBeReadArePutAside) {
   fs::create_directories(saved().parent_path());
   std::ofstream(saved()) << "{\"port\": 9";
   open();
@@ -170,7 +170,7 @@ TEST_F(LiveTest, SetValuesThatCantBeReadArePutAside) {
   EXPECT_TRUE(fs::exists(saved().native() + ".broken"));
 }
 
-TEST_F(LiveTest, ValuesAsJsonHideSecrets) {
+TEST_F(LiveSettingsTest, ValuesAsJsonHideSecrets) {
   inputs_.flags["api_key"] = {"secret"};
   inputs_.flags["models_dir"] = {"/a", "/b"};
   const auto settings = open().in_force();

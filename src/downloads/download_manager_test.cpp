@@ -16,9 +16,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-class DeskTest : public testing::Test {
+class DownloadManagerTest : public testing::Test {
  public:
-  DeskTest() { hub_.add("x-Q4_K_M.gguf", std::string(100'000, 'x')); }
+  DownloadManagerTest() { hub_.add("x-Q4_K_M.gguf", std::string(100'000, 'x')); }
 
   DownloadManagerOptions options() {
     DownloadManagerOptions options;
@@ -35,7 +35,7 @@ class DeskTest : public testing::Test {
   }
   // Runs a test that talks to desks, then ends the hub.
   void play(async::Task<void> test) {
-    auto all = [](DeskTest& me, async::Task<void> work) -> async::Task<void> {
+    auto all = [](DownloadManagerTest& me, async::Task<void> work) -> async::Task<void> {
       co_await std::move(work);
       co_await me.hub_.stop();
     };
@@ -63,8 +63,8 @@ class DeskTest : public testing::Test {
   HubForTests hub_{loop_.executor()};
 };
 
-TEST_F(DeskTest, APlanSaysWhatIsThereAlready) {
-  play([](DeskTest& me) -> async::Task<void> {
+TEST_F(DownloadManagerTest, APlanSaysWhatIsThereAlready) {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     DownloadManager desk(me.timers_, me.options());
     auto before = co_await desk.plan("org/repo");
     EXPECT_TRUE(before);
@@ -84,9 +84,9 @@ TEST_F(DeskTest, APlanSaysWhatIsThereAlready) {
   }(*this));
 }
 
-TEST_F(DeskTest, ADownloadIsPausedWhenTheLastOneWhoWaitsLeaves) {
+TEST_F(DownloadManagerTest, ADownloadIsPausedWhenTheLastOneWhoWaitsLeaves) {
   hub_.trouble = [] { return Trouble::stall; };
-  play([](DeskTest& me) -> async::Task<void> {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     DownloadManager desk(me.timers_, me.options());
     auto first = co_await desk.begin("org/repo", false);
     auto second = co_await desk.begin("org/repo", false);
@@ -102,9 +102,9 @@ TEST_F(DeskTest, ADownloadIsPausedWhenTheLastOneWhoWaitsLeaves) {
   }(*this));
 }
 
-TEST_F(DeskTest, TheNextProcessGoesOnWithWhatWasDetached) {
+TEST_F(DownloadManagerTest, TheNextProcessGoesOnWithWhatWasDetached) {
   hub_.trouble = [] { return Trouble::stall; };
-  play([](DeskTest& me) -> async::Task<void> {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     {
       DownloadManager desk(me.timers_, me.options());
       auto begun = co_await desk.begin("org/repo", true);
@@ -122,9 +122,9 @@ TEST_F(DeskTest, TheNextProcessGoesOnWithWhatWasDetached) {
   }(*this));
 }
 
-TEST_F(DeskTest, APausedDownloadOfAnEarlierProcessShowsWhatIsThereAndCancellingRemovesIt) {
+TEST_F(DownloadManagerTest, APausedDownloadOfAnEarlierProcessShowsWhatIsThereAndCancellingRemovesIt) {
   hub_.trouble = [this] { return hub_.sent < 60'000 ? Trouble::none : Trouble::stall; };
-  play([](DeskTest& me) -> async::Task<void> {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     std::uint64_t done = 0;
     {
       DownloadManager desk(me.timers_, me.options());
@@ -151,9 +151,9 @@ TEST_F(DeskTest, APausedDownloadOfAnEarlierProcessShowsWhatIsThereAndCancellingR
   }(*this));
 }
 
-TEST_F(DeskTest, TheRecordNamesTheFilesAsSoonAsTheyAreKnown) {
+TEST_F(DownloadManagerTest, TheRecordNamesTheFilesAsSoonAsTheyAreKnown) {
   hub_.trouble = [] { return Trouble::stall; };
-  play([](DeskTest& me) -> async::Task<void> {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     auto options = me.options();
     options.tick = Millis(60'000);
     DownloadManager desk(me.timers_, options);
@@ -168,9 +168,9 @@ TEST_F(DeskTest, TheRecordNamesTheFilesAsSoonAsTheyAreKnown) {
   }(*this));
 }
 
-TEST_F(DeskTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
+TEST_F(DownloadManagerTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
   hub_.trouble = [] { return Trouble::stall; };
-  play([](DeskTest& me) -> async::Task<void> {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     {
       DownloadManager desk(me.timers_, me.options());
       for (const auto* name : {"org/repo", "org/repo:Q4_K_M"}) {
@@ -194,9 +194,9 @@ TEST_F(DeskTest, CancellingLeavesWhatAnotherDownloadIsToFetch) {
 }
 
 // The failed one kept the parts from going, and came back after a restart.
-TEST_F(DeskTest, CancellingRemovesThePartsThatAnEarlierTryHasLeft) {
+TEST_F(DownloadManagerTest, CancellingRemovesThePartsThatAnEarlierTryHasLeft) {
   hub_.trouble = [this] { return hub_.sent < 60'000 ? Trouble::none : Trouble::cut; };
-  play([](DeskTest& me) -> async::Task<void> {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     auto options = me.options();
     options.retries.max_tries = options.downloads.each.retries.max_tries = 1;
     {
@@ -221,8 +221,8 @@ TEST_F(DeskTest, CancellingRemovesThePartsThatAnEarlierTryHasLeft) {
   }(*this));
 }
 
-TEST_F(DeskTest, AFailedDownloadKeepsItsErrorOverARestart) {
-  play([](DeskTest& me) -> async::Task<void> {
+TEST_F(DownloadManagerTest, AFailedDownloadKeepsItsErrorOverARestart) {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     {
       DownloadManager desk(me.timers_, me.options());
       auto begun = co_await desk.begin("org/repo:Q2_K", true);
@@ -240,9 +240,9 @@ TEST_F(DeskTest, AFailedDownloadKeepsItsErrorOverARestart) {
   }(*this));
 }
 
-TEST_F(DeskTest, OfflineNothingGoesOutAndWhatRunsIsPaused) {
+TEST_F(DownloadManagerTest, OfflineNothingGoesOutAndWhatRunsIsPaused) {
   hub_.trouble = [] { return Trouble::stall; };
-  play([](DeskTest& me) -> async::Task<void> {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     DownloadManager desk(me.timers_, me.options());
     auto begun = co_await desk.begin("org/repo", true);
     co_await until(desk, begun->id, DownloadState::running);
@@ -258,8 +258,8 @@ TEST_F(DeskTest, OfflineNothingGoesOutAndWhatRunsIsPaused) {
   }(*this));
 }
 
-TEST_F(DeskTest, WhoeverAsksTooMuchIsRefused) {
-  play([](DeskTest& me) -> async::Task<void> {
+TEST_F(DownloadManagerTest, WhoeverAsksTooMuchIsRefused) {
+  play([](DownloadManagerTest& me) -> async::Task<void> {
     auto options = me.options();
     options.max_questions = 0;
     DownloadManager desk(me.timers_, options);

@@ -13,7 +13,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-TEST(DeskRecord, ComesBackAsItWas) {
+TEST(DownloadRecord, ComesBackAsItWas) {
   const std::string oid(64, 'a');
   std::vector<EarlierDownload> all(2);
   all[0] = {.name = "org/repo", .paused = true, .repo = "org/repo"};
@@ -35,7 +35,7 @@ TEST(DeskRecord, ComesBackAsItWas) {
   EXPECT_EQ(read[1].error->message, "the disk is full");
 }
 
-TEST(DeskRecord, FilesThatCouldLieAnywhereDontCount) {
+TEST(DownloadRecord, FilesThatCouldLieAnywhereDontCount) {
   EXPECT_THAT(read_record("nonsense"), IsEmpty());
   EXPECT_THAT(read_record("[1, {}, {\"paused\":true}]"), IsEmpty());
   const auto earlier = read_record(R"([{"name":"org/repo","paused":false}])");

@@ -312,7 +312,7 @@ TEST(CrashCooldown, IsToldToThoseWhoWaitForTheNextProcess) {
 }
 
 // A load with options that can't work was the answer for those who had asked for the model only.
-TEST(OthersWishes, WhoAskedForAModelDoesNotHearThatAnothersOptionsFailed) {
+TEST(OtherLoadRequests, WhoAskedForAModelDoesNotHearThatAnothersOptionsFailed) {
   CoreHarness house;
   house.have_busy("a");
   house.load("a", 7);

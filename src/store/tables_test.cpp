@@ -18,7 +18,7 @@ using testing::SizeIs;
 
 constexpr std::int64_t kDay = 24ll * 3'600 * 1'000;
 
-class ShelfTest : public testing::Test {
+class TablesTest : public testing::Test {
  protected:
   ResponseRow row(std::string id, std::string previous = {}, std::string doc = "{}", std::string owner = "ann") {
     return {.id = std::move(id),
@@ -45,7 +45,7 @@ class ShelfTest : public testing::Test {
   std::int64_t now = 1'000 * kDay;
 };
 
-TEST_F(ShelfTest, WhatWasPutIsFoundByItsOwnerAlone) {
+TEST_F(TablesTest, WhatWasPutIsFoundByItsOwnerAlone) {
   put(row("resp_1", "", R"({"a":"ä\"'"})"));
   const auto found = tables->response("ann", "resp_1", now);
   ASSERT_TRUE(found);
@@ -62,7 +62,7 @@ TEST_F(ShelfTest, WhatWasPutIsFoundByItsOwnerAlone) {
   EXPECT_EQ(tables->bytes(), 0u);
 }
 
-TEST_F(ShelfTest, StatementsInIdsAreIds) {
+TEST_F(TablesTest, StatementsInIdsAreIds) {
   put(row("resp_1"));
   const std::string bad = "x' OR '1'='1'; DROP TABLE responses; --";
   EXPECT_EQ(tables->response("ann", bad, now).error().code, errc::not_found);
@@ -77,7 +77,7 @@ TEST_F(ShelfTest, StatementsInIdsAreIds) {
   EXPECT_EQ(tables->response("ann", std::string("resp_1\0x", 8), now).error().code, errc::not_found);
 }
 
-TEST_F(ShelfTest, AChainComesOldestFirstAndIsBounded) {
+TEST_F(TablesTest, AChainComesOldestFirstAndIsBounded) {
   put(row("r0"));
   for (int i = 1; i < 10'000; ++i) put(row(fmt::format("r{}", i), fmt::format("r{}", i - 1)));
   const auto three = tables->chain("ann", "r2", {}, now);
@@ -98,7 +98,7 @@ TEST_F(ShelfTest, AChainComesOldestFirstAndIsBounded) {
   EXPECT_EQ(tables->chain("ann", "ring", {}, now).error().code, errc::too_long);
 }
 
-TEST_F(ShelfTest, WhoKeepsMuchPushesOutNobodyElses) {
+TEST_F(TablesTest, WhoKeepsMuchPushesOutNobodyElses) {
   open({.response_bytes = 100'000});
   put(row("quiet", "", "{}", "bob"));
   for (int i = 0; i < 5'000; ++i) put(row(fmt::format("r{}", i)));
@@ -109,7 +109,7 @@ TEST_F(ShelfTest, WhoKeepsMuchPushesOutNobodyElses) {
   EXPECT_LT(database.number("SELECT COUNT(*) FROM responses"), 200);
 }
 
-TEST_F(ShelfTest, OneThatIsTooLargeIsNotKeptAndPushesOutNothing) {
+TEST_F(TablesTest, OneThatIsTooLargeIsNotKeptAndPushesOutNothing) {
   open({.response_bytes = 100'000});
   put(row("small"));
   EXPECT_EQ(tables->put(row("large", "", std::string(30'000, 'x')), now).error().code, errc::too_large);
@@ -117,7 +117,7 @@ TEST_F(ShelfTest, OneThatIsTooLargeIsNotKeptAndPushesOutNothing) {
   EXPECT_TRUE(has("small"));
 }
 
-TEST_F(ShelfTest, WhatIsTooOldIsGoneAtOnceAndLeavesTheFile) {
+TEST_F(TablesTest, WhatIsTooOldIsGoneAtOnceAndLeavesTheFile) {
   open({.response_age = kDay});
   put(row("old"));
   now += kDay - 10;
@@ -129,7 +129,7 @@ TEST_F(ShelfTest, WhatIsTooOldIsGoneAtOnceAndLeavesTheFile) {
   EXPECT_EQ(database.number("SELECT COUNT(*) FROM responses"), 1);
 }
 
-TEST_F(ShelfTest, BytesAreCountedThroughReplacementsAndOpenings) {
+TEST_F(TablesTest, BytesAreCountedThroughReplacementsAndOpenings) {
   put(row("a", "", std::string(1'000, 'x')));
   put(row("a", "", std::string(100, 'x')));
   put(row("b"));
@@ -146,7 +146,7 @@ TEST_F(ShelfTest, BytesAreCountedThroughReplacementsAndOpenings) {
   EXPECT_EQ(database.number("SELECT COUNT(*) FROM items"), 0);
 }
 
-TEST_F(ShelfTest, WhatWasUnderWayAtTheEndWasInterrupted) {
+TEST_F(TablesTest, WhatWasUnderWayAtTheEndWasInterrupted) {
   auto under_way = row("r");
   under_way.status = kInProgress;
   put(under_way);
@@ -154,7 +154,7 @@ TEST_F(ShelfTest, WhatWasUnderWayAtTheEndWasInterrupted) {
   EXPECT_EQ(tables->response("ann", "r", now)->status, kInterrupted);
 }
 
-TEST_F(ShelfTest, ItemsOfAConversationComeInPages) {
+TEST_F(TablesTest, ItemsOfAConversationComeInPages) {
   ASSERT_TRUE(tables->create({.id = "conv_1", .owner = "ann", .created = now, .metadata = "{}"}, {}, now));
   for (int i = 0; i < 5; ++i)
     ASSERT_TRUE(tables->add("ann", "conv_1", {{.id = fmt::format("i{}", i), .doc = "{}"}}, {}, now));

@@ -28,7 +28,7 @@ ExternalFormat words(std::string name, std::vector<std::string> strip = {},
   return words;
 }
 
-TEST(TheirWords, ModelIsRenamedFieldsGoAndCome) {
+TEST(ExternalFormats, ModelIsRenamedFieldsGoAndCome) {
   EXPECT_EQ(in_their_words(R"({"model":"a","x":1,"y":[1, {"b":2}]})", words("theirs")),
             R"({"model":"theirs","x":1,"y":[1,{"b":2}]})");
   EXPECT_EQ(in_their_words(R"({"model":"a","temperature":1,"seed":2})",
@@ -86,7 +86,7 @@ std::string form_with(const std::string& model, const std::string& file = "RIFF\
          file + "\r\n--XX--\r\n";
 }
 
-TEST(TheirWords, AFormHasTheirNameHoweverItComes) {
+TEST(ExternalFormats, AFormHasTheirNameHoweverItComes) {
   for (const std::size_t step : {1u, 2u, 7u, 64u, 100'000u}) {
     std::optional<std::uint64_t> length;
     EXPECT_EQ(renamed(form_with("mine"), step, "theirs-and-longer", &length), form_with("theirs-and-longer")) << step;
@@ -96,7 +96,7 @@ TEST(TheirWords, AFormHasTheirNameHoweverItComes) {
   }
 }
 
-TEST(TheirWords, AFormWithoutTheNameOrABrokenOnePassesAsItIs) {
+TEST(ExternalFormats, AFormWithoutTheNameOrABrokenOnePassesAsItIs) {
   const std::string without = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--XX--\r\n";
   const std::string broken = "--XX\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nno end";
   for (const std::size_t step : {1u, 1000u}) {
@@ -216,7 +216,7 @@ TEST(Measured, TheMostIsRememberedAcrossRuns) {
   EXPECT_EQ(memory.of("b"), std::nullopt);
 }
 
-TEST(RequestWords, ThatLookLikeFlagsHaveNoValue) {
+TEST(ExternalRequests, ThatLookLikeFlagsHaveNoValue) {
   const auto values = request_values(R"({"voice":"en","speed":1.5,"bad":"-w/etc/x","list":[1]})");
   ASSERT_TRUE(values);
   EXPECT_EQ(*values, (std::map<std::string, std::string>{{"request.voice", "en"}, {"request.speed", "1.5"}}));

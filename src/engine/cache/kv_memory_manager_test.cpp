@@ -10,7 +10,7 @@ namespace {
 using test::ManualExecutor;
 using test::MemoryMaker;
 
-class Keeper : public ::testing::Test {
+class KvMemoryManagerTest : public ::testing::Test {
  protected:
   void start(WorkerOptions options = {.max_cells = 1000, .threads = {4, 6}}, bool explains = false) {
     KvMemoryManager::Parts parts{.memory = *(*maker_)({}),
@@ -42,7 +42,7 @@ class Keeper : public ::testing::Test {
 
 using Ensured = KvMemoryManager::Ensured;
 
-TEST_F(Keeper, MakesItWhenItIsNeeded) {
+TEST_F(KvMemoryManagerTest, MakesItWhenItIsNeeded) {
   start();
   EXPECT_EQ(kv_->ensure(), Ensured::there);
   kv_->drop({.streams = 4});
@@ -53,7 +53,7 @@ TEST_F(Keeper, MakesItWhenItIsNeeded) {
   EXPECT_EQ(maker_->asked.size(), 1u);
 }
 
-TEST_F(Keeper, WherePartsCannotBeHadItIsAPoolAndTheyAreNotTriedAgain) {
+TEST_F(KvMemoryManagerTest, WherePartsCannotBeHadItIsAPoolAndTheyAreNotTriedAgain) {
   start();
   maker_->parts = false;
   kv_->drop({.streams = 4});
@@ -64,7 +64,7 @@ TEST_F(Keeper, WherePartsCannotBeHadItIsAPoolAndTheyAreNotTriedAgain) {
   EXPECT_TRUE(kv_->may_split()) << "there may be memory now";
 }
 
-TEST_F(Keeper, WhatItHasGrownToIsGivenUpWhereItCannotBeHadAnyMore) {
+TEST_F(KvMemoryManagerTest, WhatItHasGrownToIsGivenUpWhereItCannotBeHadAnyMore) {
   start();
   kv_->drop({.cells = 400});
   ASSERT_EQ(kv_->ensure(), Ensured::made);
@@ -75,7 +75,7 @@ TEST_F(Keeper, WhatItHasGrownToIsGivenUpWhereItCannotBeHadAnyMore) {
   EXPECT_EQ(kv_->cells(), 100u);
 }
 
-TEST_F(Keeper, ThreadsAreThoseOfTheNextMemoryToo) {
+TEST_F(KvMemoryManagerTest, ThreadsAreThoseOfTheNextMemoryToo) {
   start();
   kv_->set_threads({2, 3});
   kv_->drop({});
@@ -83,7 +83,7 @@ TEST_F(Keeper, ThreadsAreThoseOfTheNextMemoryToo) {
   EXPECT_EQ(dynamic_cast<test::CountingMemory&>(**kv_).threads, (SetThreads{2, 3}));
 }
 
-TEST_F(Keeper, ARefusalIsToldAtOnceWhereNobodyExplains) {
+TEST_F(KvMemoryManagerTest, ARefusalIsToldAtOnceWhereNobodyExplains) {
   start();
   maker_->any = false;
   kv_->drop({.streams = 4, .cells = 400});
@@ -93,7 +93,7 @@ TEST_F(Keeper, ARefusalIsToldAtOnceWhereNobodyExplains) {
   EXPECT_EQ(maker_->asked.size(), 3u) << "in parts, in a pool, and as it was at first";
 }
 
-TEST_F(Keeper, ARefusalIsExplainedAside) {
+TEST_F(KvMemoryManagerTest, ARefusalIsExplainedAside) {
   start({}, true);
   maker_->any = false;
   kv_->drop({});
@@ -111,7 +111,7 @@ TEST_F(Keeper, ARefusalIsExplainedAside) {
   EXPECT_FALSE(kv_->explained_until());
 }
 
-TEST_F(Keeper, AnExplanationThatTakesTooLongIsNotWaitedFor) {
+TEST_F(KvMemoryManagerTest, AnExplanationThatTakesTooLongIsNotWaitedFor) {
   start({}, true);
   maker_->any = false;
   kv_->drop({});
@@ -123,7 +123,7 @@ TEST_F(Keeper, AnExplanationThatTakesTooLongIsNotWaitedFor) {
   executor_->work();  // too late, and no harm
 }
 
-TEST_F(Keeper, AChoreThatIsNotTakenExplainsNothing) {
+TEST_F(KvMemoryManagerTest, AChoreThatIsNotTakenExplainsNothing) {
   start({}, true);
   executor_->takes = false;
   maker_->any = false;
@@ -131,7 +131,7 @@ TEST_F(Keeper, AChoreThatIsNotTakenExplainsNothing) {
   EXPECT_FALSE(kv_->ensure());
 }
 
-TEST_F(Keeper, WhereThereIsNoRoomToGrowItIsNotAskedAgainForAWhile) {
+TEST_F(KvMemoryManagerTest, WhereThereIsNoRoomToGrowItIsNotAskedAgainForAWhile) {
   start();
   room_ = false;
   EXPECT_FALSE(kv_->growth(200));
@@ -144,7 +144,7 @@ TEST_F(Keeper, WhereThereIsNoRoomToGrowItIsNotAskedAgainForAWhile) {
   EXPECT_EQ(kv_->growth(300), 300u);
 }
 
-TEST_F(Keeper, WhatCouldNotBeMadeIsNotTriedAgainForALongerWhile) {
+TEST_F(KvMemoryManagerTest, WhatCouldNotBeMadeIsNotTriedAgainForALongerWhile) {
   start();
   ASSERT_EQ(kv_->growth(300), 300u);
   kv_->growth_failed(300);
@@ -156,7 +156,7 @@ TEST_F(Keeper, WhatCouldNotBeMadeIsNotTriedAgainForALongerWhile) {
   EXPECT_EQ(kv_->growth(300), 300u);
 }
 
-TEST_F(Keeper, OnlyAPoolGrows) {
+TEST_F(KvMemoryManagerTest, OnlyAPoolGrows) {
   start();
   kv_->drop({.streams = 4});
   ASSERT_TRUE(kv_->ensure());
@@ -166,7 +166,7 @@ TEST_F(Keeper, OnlyAPoolGrows) {
   EXPECT_FALSE(kv_->growth(300));
 }
 
-TEST_F(Keeper, StartsOverWithTheFirstOne) {
+TEST_F(KvMemoryManagerTest, StartsOverWithTheFirstOne) {
   start();
   kv_->drop({.streams = 0, .cells = 400});
   ASSERT_TRUE(kv_->ensure());

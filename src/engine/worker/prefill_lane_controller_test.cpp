@@ -13,10 +13,10 @@ TEST(ThreadsBesideTheLane, AreHalfOfThemAndAtLeastOne) {
   EXPECT_EQ(threads_of_lane({1, 1}, false), 1);
 }
 
-class Desk : public test::Parts {
+class PrefillLaneControllerTest : public test::Parts {
  protected:
   // Two streams, and it is known that a pass has little room for prompts beside them.
-  Desk() {
+  PrefillLaneControllerTest() {
     for (int i = 0; i < 2; ++i) stream(waiting(10));
     costs->observe({.rows = 2, .decoding = 2, .ms = 10});
     costs->observe({.rows = 2, .decoding = 2, .ms = 10});
@@ -29,7 +29,7 @@ class Desk : public test::Parts {
   }
 };
 
-TEST_F(Desk, TheOldestGoesAsideAndTheOthersWaitForIt) {
+TEST_F(PrefillLaneControllerTest, TheOldestGoesAsideAndTheOthersWaitForIt) {
   Session& first = with_prompt(30, 8);
   Session& second = with_prompt(25);
   Session& little = with_prompt(15);
@@ -48,7 +48,7 @@ TEST_F(Desk, TheOldestGoesAsideAndTheOthersWaitForIt) {
   EXPECT_EQ(kv.threads(), (SetThreads{2, 3}));
 }
 
-TEST_F(Desk, WhoComesHomeWaitsForItsPlaceWithWhatWasComputed) {
+TEST_F(PrefillLaneControllerTest, WhoComesHomeWaitsForItsPlaceWithWhatWasComputed) {
   Session& session = with_prompt(30);
   lane.move_aside();
   const auto home = lane.take({.tokens = 29, .computed = 29, .bytes = std::vector<std::uint8_t>(29), .ms = 5});
@@ -63,7 +63,7 @@ TEST_F(Desk, WhoComesHomeWaitsForItsPlaceWithWhatWasComputed) {
   EXPECT_FALSE(lane.wants(session)) << "once is enough";
 }
 
-TEST_F(Desk, WhereNothingWasWonItHasWhatItBrought) {
+TEST_F(PrefillLaneControllerTest, WhereNothingWasWonItHasWhatItBrought) {
   with_prompt(30, 8);
   lane.move_aside();
   const auto home = lane.take({});
@@ -72,7 +72,7 @@ TEST_F(Desk, WhereNothingWasWonItHasWhatItBrought) {
   EXPECT_EQ(home->bytes.size(), 8u);
 }
 
-TEST_F(Desk, TheResultOfOneThatHasEndedIsForNobody) {
+TEST_F(PrefillLaneControllerTest, TheResultOfOneThatHasEndedIsForNobody) {
   Session& session = with_prompt(30);
   lane.move_aside();
   finisher.finish(session, FinishReason::cancelled);
@@ -83,7 +83,7 @@ TEST_F(Desk, TheResultOfOneThatHasEndedIsForNobody) {
   EXPECT_FALSE(lane.busy());
 }
 
-TEST_F(Desk, NobodyIsWorthItWithoutStreamsOrWithOneThread) {
+TEST_F(PrefillLaneControllerTest, NobodyIsWorthItWithoutStreamsOrWithOneThread) {
   Session& session = with_prompt(30);
   EXPECT_TRUE(lane.wants(session));
   lane.set_threads({1, 1});

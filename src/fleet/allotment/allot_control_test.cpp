@@ -18,7 +18,7 @@ AllotAsk split() {
   return ask;
 }
 
-TEST(AllotWords, ComeBackAsTheyWereSaid) {
+TEST(AllotMessages, ComeBackAsTheyWereSaid) {
   AllotAsk assign{.command = AllotCommand::assign, .name = "m", .content = mesh::ContentKey{sha256({"x"}), true}};
   for (const auto& ask :
        {split(), assign, AllotAsk{.command = AllotCommand::nothing}, AllotAsk{.command = AllotCommand::release}}) {
@@ -40,7 +40,7 @@ TEST(AllotWords, ComeBackAsTheyWereSaid) {
 }
 
 // What a peer may send.
-TEST(AllotWords, NonsenseIsNothing) {
+TEST(AllotMessages, NonsenseIsNothing) {
   const auto asked = to_frame(7, split()).payload;
   const auto without_stamp = asked.size() - 8;  // as versions before it say it
   for (std::size_t size = 0; size < asked.size(); ++size)

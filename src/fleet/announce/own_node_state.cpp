@@ -165,8 +165,8 @@ std::uint64_t idle_steps(Millis idle) {
   return std::bit_floor(count / 60'000) * 60'000;
 }
 
-mesh::NodeState make_statement(const NodeOptions& options, const MachineFacts& facts,
-                               const std::vector<mesh::Address>& addresses) {
+mesh::NodeState make_node_state(const NodeOptions& options, const MachineFacts& facts,
+                                const std::vector<mesh::Address>& addresses) {
   mesh::NodeState statement;
   statement.name = options.name;
   statement.role = options.role;

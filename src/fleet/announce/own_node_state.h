@@ -38,7 +38,7 @@ struct MachineFacts {
 std::uint64_t idle_steps(Millis idle);
 
 // Without links, which gossip adds. Facts without a catalog make a state without models.
-mesh::NodeState make_statement(const NodeOptions& options, const MachineFacts& facts,
-                               const std::vector<mesh::Address>& addresses);
+mesh::NodeState make_node_state(const NodeOptions& options, const MachineFacts& facts,
+                                const std::vector<mesh::Address>& addresses);
 
 }  // namespace corral::fleet

@@ -10,9 +10,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAreArray;
 
-class OwnStatementTest : public testing::Test {
+class OwnNodeStateTest : public testing::Test {
  protected:
-  OwnStatementTest() {
+  OwnNodeStateTest() {
     options.name = "box";
     models::ModelInfo info;
     info.name = ModelName("m");
@@ -34,13 +34,13 @@ class OwnStatementTest : public testing::Test {
     instance.facts.memory_bytes = 1ull << 30;
     facts.report.instances = {instance};
   }
-  mesh::NodeState said() const { return make_statement(options, facts, {{"10.0.0.1", 8100}}); }
+  mesh::NodeState said() const { return make_node_state(options, facts, {{"10.0.0.1", 8100}}); }
 
   NodeOptions options;
   MachineFacts facts;
 };
 
-TEST_F(OwnStatementTest, TellsModelsMemoryAndWhere) {
+TEST_F(OwnNodeStateTest, TellsModelsMemoryAndWhere) {
   const auto statement = said();
   EXPECT_EQ(statement.name, "box");
   ASSERT_THAT(statement.models, SizeIs(1));
@@ -54,7 +54,7 @@ TEST_F(OwnStatementTest, TellsModelsMemoryAndWhere) {
   EXPECT_THAT(statement.addresses, SizeIs(1));
 }
 
-TEST_F(OwnStatementTest, WhatMovesAllTheTimeIsNoNews) {
+TEST_F(OwnNodeStateTest, WhatMovesAllTheTimeIsNoNews) {
   serve(residency::InstanceState::ready, Millis(61'000));
   const auto before = said();
   facts.memory[0].available += 4096;
@@ -64,7 +64,7 @@ TEST_F(OwnStatementTest, WhatMovesAllTheTimeIsNoNews) {
   EXPECT_NE(said(), before);
 }
 
-TEST_F(OwnStatementTest, WhatIsServedHasAStateAndWhatMayGoIsCounted) {
+TEST_F(OwnNodeStateTest, WhatIsServedHasAStateAndWhatMayGoIsCounted) {
   serve(residency::InstanceState::ready, Millis(61'000));
   EXPECT_EQ(said().serving.at(0).state, mesh::ServingState::ready);
   EXPECT_EQ(said().memory[0].evictable, 1ull << 30);
@@ -78,7 +78,7 @@ TEST_F(OwnStatementTest, WhatIsServedHasAStateAndWhatMayGoIsCounted) {
   EXPECT_THAT(said().serving, IsEmpty());
 }
 
-TEST_F(OwnStatementTest, AClientLendsNothingAndTellsNoModels) {
+TEST_F(OwnNodeStateTest, AClientLendsNothingAndTellsNoModels) {
   options.role = mesh::Role::client;
   EXPECT_THAT(said().models, IsEmpty());
   EXPECT_EQ(said().memory[0].lent, 0u);
@@ -89,7 +89,7 @@ TEST_F(OwnStatementTest, AClientLendsNothingAndTellsNoModels) {
   EXPECT_FALSE(said().models[0].may_copy);
 }
 
-TEST_F(OwnStatementTest, BeforeTheFirstLookItTellsAName) {
+TEST_F(OwnNodeStateTest, BeforeTheFirstLookItTellsAName) {
   EXPECT_FALSE(said().looking);
   facts = {};
   EXPECT_EQ(said().name, "box");
@@ -97,7 +97,7 @@ TEST_F(OwnStatementTest, BeforeTheFirstLookItTellsAName) {
   EXPECT_TRUE(said().looking);
 }
 
-TEST_F(OwnStatementTest, TellsWhatItsOwnerAndItsClientsWant) {
+TEST_F(OwnNodeStateTest, TellsWhatItsOwnerAndItsClientsWant) {
   options.wants = parse_wants("org/repo:Q4_K_M  other m other");
   facts.demand = {{"m", 8}};
   const auto statement = said();
@@ -111,7 +111,7 @@ TEST_F(OwnStatementTest, TellsWhatItsOwnerAndItsClientsWant) {
   EXPECT_EQ(said().wants, statement.wants);
 }
 
-TEST_F(OwnStatementTest, AStarWantsAllThatIsHere) {
+TEST_F(OwnNodeStateTest, AStarWantsAllThatIsHere) {
   options.wants = parse_wants("* other");
   std::vector<std::string> names{"other"};
   for (const auto& model : said().models) names.push_back(model.name);
@@ -124,14 +124,14 @@ TEST_F(OwnStatementTest, AStarWantsAllThatIsHere) {
   EXPECT_THAT(said().wants, SizeIs(1));
 }
 
-TEST_F(OwnStatementTest, TellsTheMemoryThatAModelTakesInSteps) {
+TEST_F(OwnNodeStateTest, TellsTheMemoryThatAModelTakesInSteps) {
   facts.contexts[ModelName("m")] = {.usable = 4096, .memory = (3ull << 30) - 5};
   EXPECT_EQ(said().models[0].predicted, 3ull << 30);
   facts.contexts.clear();
   EXPECT_EQ(said().models[0].predicted, 0u);
 }
 
-TEST_F(OwnStatementTest, TellsHowItsModelsCouldBeSplit) {
+TEST_F(OwnNodeStateTest, TellsHowItsModelsCouldBeSplit) {
   models::ModelInfo info = *facts.catalog->models().front();
   info.traits.layers = 4;
   info.traits.weights = models::WeightBytes{800, 200};
@@ -149,7 +149,7 @@ TEST_F(OwnStatementTest, TellsHowItsModelsCouldBeSplit) {
   EXPECT_EQ(told.max_context, 8192u);
 }
 
-TEST_F(OwnStatementTest, AWorkerTakesCopiesAndAClientNever) {
+TEST_F(OwnNodeStateTest, AWorkerTakesCopiesAndAClientNever) {
   EXPECT_FALSE(said().takes_copies);
   options.auto_copy = true;
   EXPECT_TRUE(said().takes_copies);

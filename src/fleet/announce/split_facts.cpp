@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "base/context_size.h"
+#include "mesh/allocation/split_plan.h"
 
 namespace corral::fleet {
 namespace {
-
-constexpr std::uint64_t kMaxLayers = 4096;
 
 std::uint64_t shared_out(std::uint64_t bytes, std::uint64_t layers) { return (bytes + layers - 1) / layers; }
 
@@ -16,7 +15,7 @@ std::uint64_t shared_out(std::uint64_t bytes, std::uint64_t layers) { return (by
 mesh::SplitModel split_facts(const models::ModelInfo& model, const router::ModelContext& context) {
   const auto& traits = model.traits;
   const bool known = traits.weights && traits.weights->layers > 0;
-  if (!known || traits.layers < 2 || traits.layers > kMaxLayers) return {};
+  if (!known || traits.layers < 2 || traits.layers > mesh::kMaxSplitLayers) return {};
   mesh::SplitModel split;
   split.layers = static_cast<std::uint32_t>(traits.layers);
   split.layer_bytes = shared_out(traits.weights->layers, traits.layers);

@@ -21,7 +21,7 @@ class NoPeers : public mesh::Peers {
     co_return fail(mesh::errc::link_closed, "it has just gone");
   }
   void on_stream(mesh::Purpose, StreamHandler) override {}
-  std::vector<mesh::InFlightId> held_by(const mesh::NodeId&) const override { return {}; }
+  std::vector<mesh::InFlightId> listed_by(const mesh::NodeId&) const override { return {}; }
   std::optional<MonoTime> last_heartbeat(const mesh::NodeId&) const override { return std::nullopt; }
   void hold(const mesh::NodeId&, mesh::InFlightId) override {}
   void release(const mesh::NodeId&, mesh::InFlightId) override {}

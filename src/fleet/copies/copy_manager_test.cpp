@@ -7,8 +7,8 @@
 #include "async/loop.h"
 #include "async/settle_for_tests.h"
 #include "fleet/base/errors.h"
-#include "fleet/copies/copy_marks.h"
 #include "fleet/base/no_peers_for_tests.h"
+#include "fleet/copies/copy_marks.h"
 #include "mesh/copy/partial_model.h"
 #include "mesh/identity/errors.h"
 #include "mesh/net/memory_network_for_tests.h"
@@ -35,9 +35,9 @@ class GivingPeers final : public NoPeers {
   mesh::Network* network = nullptr;
 };
 
-class CopyDeskTest : public testing::Test {
+class CopyManagerTest : public testing::Test {
  protected:
-  CopyDeskTest() {
+  CopyManagerTest() {
     locked_in();
     std::string name = testing::TempDir() + "desk-XXXXXX";
     folder_ = ::mkdtemp(name.data());
@@ -60,7 +60,7 @@ class CopyDeskTest : public testing::Test {
                                                            .catalog = [this] { return catalog_; },
                                                            .on_change = [] {}});
   }
-  ~CopyDeskTest() override {
+  ~CopyManagerTest() override {
     if (desk_) async::run_blocking(loop_, desk_->stop());
     for (auto* threads : {&writes_, &reads_, &lists_}) threads->finish();
     fs::remove_all(folder_);
@@ -116,7 +116,7 @@ class CopyDeskTest : public testing::Test {
   std::unique_ptr<CopyManager> desk_;
 };
 
-TEST_F(CopyDeskTest, WhatARestartLeftWaitsForANodeThatHasIt) {
+TEST_F(CopyManagerTest, WhatARestartLeftWaitsForANodeThatHasIt) {
   ASSERT_TRUE(mesh::PartialModel::open(folder_, mesh::sign_manifest(key_, manifest_), [] { return true; }));
   desk_->start();
   ASSERT_TRUE(until([&] { return desk_->list().size() == 1; }));
@@ -128,7 +128,7 @@ TEST_F(CopyDeskTest, WhatARestartLeftWaitsForANodeThatHasIt) {
   EXPECT_TRUE(until([&] { return peers_.opened > 0; }));
 }
 
-TEST_F(CopyDeskTest, WhoseNodesGoWaitsForThem) {
+TEST_F(CopyManagerTest, WhoseNodesGoWaitsForThem) {
   somebody_has_it();
   ASSERT_TRUE(desk_->order(catalog_->models()[0]));
   ASSERT_TRUE(until([&] { return peers_.opened > 0; }));
@@ -140,7 +140,7 @@ TEST_F(CopyDeskTest, WhoseNodesGoWaitsForThem) {
   EXPECT_EQ(desk_->list()[0].problem, "");
 }
 
-TEST_F(CopyDeskTest, WhatIsGivenUpLeavesNothingAndCanBeOrderedAgain) {
+TEST_F(CopyManagerTest, WhatIsGivenUpLeavesNothingAndCanBeOrderedAgain) {
   ASSERT_TRUE(mesh::PartialModel::open(folder_, mesh::sign_manifest(key_, manifest_), [] { return true; }));
   somebody_has_it();
   ASSERT_TRUE(desk_->order(catalog_->models()[0]));
@@ -150,7 +150,7 @@ TEST_F(CopyDeskTest, WhatIsGivenUpLeavesNothingAndCanBeOrderedAgain) {
   EXPECT_TRUE(desk_->order(catalog_->models()[0]));
 }
 
-TEST_F(CopyDeskTest, WhatNobodyHasIsRefused) {
+TEST_F(CopyManagerTest, WhatNobodyHasIsRefused) {
   somebody_has_it();
   const auto there = catalog_->models()[0];
   now_is(mesh::make_catalog({}));
@@ -161,7 +161,7 @@ TEST_F(CopyDeskTest, WhatNobodyHasIsRefused) {
 
 constexpr std::uint64_t kDisk = 1ull << 40;
 
-TEST_F(CopyDeskTest, TheAllocationOrdersOnceAndTakesItsShareOfTheDisk) {
+TEST_F(CopyManagerTest, TheAllocationOrdersOnceAndTakesItsShareOfTheDisk) {
   somebody_has_it();
   const auto& model = catalog_->models()[0];
   const auto full = desk_->order_for_allocation(model, 5);
@@ -176,7 +176,7 @@ TEST_F(CopyDeskTest, TheAllocationOrdersOnceAndTakesItsShareOfTheDisk) {
   EXPECT_FALSE(desk_->order(model)->by_allocation);
 }
 
-TEST_F(CopyDeskTest, OneThatFailedIsntBegunAgainByTheAllocation) {
+TEST_F(CopyManagerTest, OneThatFailedIsntBegunAgainByTheAllocation) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
   ASSERT_TRUE(desk_->order_for_allocation(model, kDisk));
@@ -190,7 +190,7 @@ TEST_F(CopyDeskTest, OneThatFailedIsntBegunAgainByTheAllocation) {
   EXPECT_TRUE(desk_->order_for_allocation(model, kDisk));
 }
 
-TEST_F(CopyDeskTest, OfTwoNodesThatCopyForTheAllocationOneGivesUp) {
+TEST_F(CopyManagerTest, OfTwoNodesThatCopyForTheAllocationOneGivesUp) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
   const auto holder = catalog_->nodes().begin()->node_state;
@@ -225,7 +225,7 @@ TEST_F(CopyDeskTest, OfTwoNodesThatCopyForTheAllocationOneGivesUp) {
   EXPECT_TRUE(desk_->list().empty());
 }
 
-TEST_F(CopyDeskTest, WhatTheAllocationOrderedIsStillItsOwnAfterARestart) {
+TEST_F(CopyManagerTest, WhatTheAllocationOrderedIsStillItsOwnAfterARestart) {
   ASSERT_TRUE(mesh::PartialModel::open(folder_, mesh::sign_manifest(key_, manifest_), [] { return true; }));
   write_copy_marks(folder_, {manifest_.content});
   desk_->start();
@@ -240,7 +240,7 @@ TEST_F(CopyDeskTest, WhatTheAllocationOrderedIsStillItsOwnAfterARestart) {
   EXPECT_TRUE(until([&] { return read_copy_marks(folder_).contains(manifest_.content); }));
 }
 
-TEST_F(CopyDeskTest, WhatTheAllocationOrderedEndsWhenItMayNot) {
+TEST_F(CopyManagerTest, WhatTheAllocationOrderedEndsWhenItMayNot) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
   ASSERT_TRUE(desk_->order_for_allocation(model, kDisk));
@@ -253,7 +253,7 @@ TEST_F(CopyDeskTest, WhatTheAllocationOrderedEndsWhenItMayNot) {
   EXPECT_EQ(desk_->list().size(), 1u);
 }
 
-TEST_F(CopyDeskTest, WhatWasGivenUpIsntOrderedAgainByTheAllocation) {
+TEST_F(CopyManagerTest, WhatWasGivenUpIsntOrderedAgainByTheAllocation) {
   somebody_has_it();
   const auto model = catalog_->models()[0];
   ASSERT_TRUE(desk_->order_for_allocation(model, kDisk));
@@ -269,7 +269,7 @@ TEST_F(CopyDeskTest, WhatWasGivenUpIsntOrderedAgainByTheAllocation) {
 }
 
 // Where nobody can be locked in the refusal came when the whole model was there.
-TEST_F(CopyDeskTest, WhereNobodyCanLookAtFilesNothingIsCopied) {
+TEST_F(CopyManagerTest, WhereNobodyCanLookAtFilesNothingIsCopied) {
   spawner_.script = [](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
     process->print("trouble seccomp: Operation not permitted");
     process->exit(kCantInspect);
@@ -294,7 +294,7 @@ TEST_F(CopyDeskTest, WhereNobodyCanLookAtFilesNothingIsCopied) {
 }
 
 // Copies that come to an end: node 2 gives the files.
-class WholeCopyTest : public CopyDeskTest, private mesh::CopyProvider {
+class WholeCopyTest : public CopyManagerTest, private mesh::CopyProvider {
  protected:
   WholeCopyTest() {
     const std::vector<fs::path> paths = {folder_ / "there" / "m.gguf"};
@@ -370,7 +370,7 @@ TEST_F(WholeCopyTest, WhatIsRefusedIsntCopiedAgainByTheAllocation) {
 }
 
 // Each copy alone would take half of what is left.
-TEST_F(CopyDeskTest, AllCopiesForTheAllocationShareOneHalfOfTheDisk) {
+TEST_F(CopyManagerTest, AllCopiesForTheAllocationShareOneHalfOfTheDisk) {
   auto said = std::make_shared<mesh::NodeState>();
   for (const auto number : {1, 2, 3}) {
     auto& model = said->models.emplace_back();

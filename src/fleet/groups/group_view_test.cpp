@@ -9,7 +9,7 @@ namespace {
 
 using State = SplitNews::State;
 
-class NewsOfAllotmentTest : public mesh::CatalogFixture {
+class AllotmentNewsTest : public mesh::CatalogFixture {
  protected:
   std::vector<SplitNews> news() {
     const auto known = catalog();
@@ -28,7 +28,7 @@ class NewsOfAllotmentTest : public mesh::CatalogFixture {
   }
 };
 
-TEST_F(NewsOfAllotmentTest, ASplitIsComing) {
+TEST_F(AllotmentNewsTest, ASplitIsComing) {
   disk(worker(1, 20), "big", "x", 30);
   worker(2, 20);
   const auto all = news();
@@ -36,7 +36,7 @@ TEST_F(NewsOfAllotmentTest, ASplitIsComing) {
   EXPECT_EQ(all[0].state, State::coming);
 }
 
-TEST_F(NewsOfAllotmentTest, WhatIsShortIsToldOfWhatNeedsSeveralOnly) {
+TEST_F(AllotmentNewsTest, WhatIsShortIsToldOfWhatNeedsSeveralOnly) {
   disk(worker(1, 20), "big", "x", 60);
   disk(nodes[1], "small", "y", 4);
   worker(2, 20);
@@ -47,7 +47,7 @@ TEST_F(NewsOfAllotmentTest, WhatIsShortIsToldOfWhatNeedsSeveralOnly) {
   EXPECT_FALSE(all[0].why.empty());
 }
 
-TEST_F(NewsOfAllotmentTest, MembersWaitForARequest) {
+TEST_F(AllotmentNewsTest, MembersWaitForARequest) {
   disk(worker(1, 20), "big", "x", 30);
   worker(2, 20);
   for (const unsigned number : {1U, 2U}) nodes[number].node_state.role = mesh::Role::member;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "fleet/base/errors.h"
 #include "fleet/hosting/router_group_parts.h"
+#include "mesh/allocation/split_plan.h"
 #include "residency/errors.h"
 #include "router/base/failure.h"
 
@@ -18,7 +19,6 @@ namespace {
 
 constexpr Millis kOthersLoad{60'000};  // time to wait for another peer load
 constexpr Millis kProgress{500};
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 
 // Rejects orders that this node can't carry out.
 Result<> check(const EngineOrder& order, const std::string& llama) {
@@ -28,7 +28,7 @@ Result<> check(const EngineOrder& order, const std::string& llama) {
                 fmt::format("'{}' has llama.cpp {}, this node {}: a split needs the same version on all nodes",
                             part.remote.name, part.llama, llama));
   }
-  if (order.parts.empty() || order.own_share <= 0 || order.own_bytes > kMaxBytes)
+  if (order.parts.empty() || order.own_share <= 0 || order.own_bytes > mesh::kMaxPlannedBytes)
     return fail(errc::split_failed, "invalid plan");
   return {};
 }

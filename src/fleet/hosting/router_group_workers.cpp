@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "fleet/base/errors.h"
 #include "fleet/hosting/router_group_parts.h"
+#include "mesh/allocation/split_plan.h"
 #include "router/base/failure.h"
 
 namespace corral::fleet {
@@ -21,8 +22,6 @@ constexpr Millis kFolder{2'000};      // on a slower disk weights aren't cached
 constexpr Millis kLookAfter{3'000};   // interval for trimming its folder of weights
 // A node grants its memory to one host at a time; the others are ending.
 constexpr std::size_t kMaxWorkers = 4;
-// Avoids overflow in sums of memory.
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 
 }  // namespace
 
@@ -66,7 +65,7 @@ Task<void> RouterGroupProcesses::live(WorkerPtr worker) {
 Task<Result<router::Lease>> RouterGroupProcesses::begin(WorkerPtr worker) {
   const WorkerOrder& order = worker->order;
   const auto until = parts_.timers.now() + kOthersLoad;
-  if (order.bytes == 0 || order.bytes > kMaxBytes)
+  if (order.bytes == 0 || order.bytes > mesh::kMaxPlannedBytes)
     co_return fail(errc::split_failed, fmt::format("invalid share of {} bytes", order.bytes));
   if (!order.llama.empty() && order.llama != parts_.llama) {
     co_return fail(errc::split_failed,

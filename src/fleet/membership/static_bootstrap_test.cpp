@@ -56,9 +56,9 @@ TEST(Founding, IsTheSameEachTime) {
             mesh::mesh_id(configured_founding(mesh::test_key(2).public_key())));
 }
 
-class MeetingTest : public NodesFixture {
+class StaticBootstrapTest : public NodesFixture {
  protected:
-  MeetingTest() {
+  StaticBootstrapTest() {
     for (unsigned i = 0; i < 4; ++i) keys_.push_back(mesh::test_key(i));
     std::ranges::sort(keys_, {}, [](const auto& key) { return key.id(); });
     for (unsigned i = 0; i < keys_.size(); ++i) {
@@ -115,7 +115,7 @@ class MeetingTest : public NodesFixture {
   std::vector<UniqueFd> reserved_;
 };
 
-TEST_F(MeetingTest, ThoseWhoNameEachOtherComeTogetherInAnyOrder) {
+TEST_F(StaticBootstrapTest, ThoseWhoNameEachOtherComeTogetherInAnyOrder) {
   const std::vector<unsigned> all = {0, 1, 2};  // itself, too: the same list everywhere
   auto& third = start(2, all);
   auto& second = start(1, all);
@@ -131,7 +131,7 @@ TEST_F(MeetingTest, ThoseWhoNameEachOtherComeTogetherInAnyOrder) {
 }
 
 // Services whose disk doesn't last: the key is all that stays.
-TEST_F(MeetingTest, WhoLostItsDiskIsTheSameNodeOfTheSameMesh) {
+TEST_F(StaticBootstrapTest, WhoLostItsDiskIsTheSameNodeOfTheSameMesh) {
   auto* first = &start(0, {1});
   auto* second = &start(1, {0});
   ASSERT_TRUE(until([&] { return linked(*first, 1) && linked(*second, 1); }));
@@ -154,7 +154,7 @@ TEST_F(MeetingTest, WhoLostItsDiskIsTheSameNodeOfTheSameMesh) {
   EXPECT_EQ(first->view()->mesh, mesh);
 }
 
-TEST_F(MeetingTest, WhomNobodyNamesIsRefusedWithTheReason) {
+TEST_F(StaticBootstrapTest, WhomNobodyNamesIsRefusedWithTheReason) {
   auto& first = start(0, {1});
   auto& second = start(1, {0});
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
@@ -168,7 +168,7 @@ TEST_F(MeetingTest, WhomNobodyNamesIsRefusedWithTheReason) {
 }
 
 // The key that is named isn't the one that answers at that address.
-TEST_F(MeetingTest, AWrongKeyIsRefusedAndChangesNothing) {
+TEST_F(StaticBootstrapTest, AWrongKeyIsRefusedAndChangesNothing) {
   auto& first = start(0, {1});
   ASSERT_TRUE(until([&] { return linked(first, 0); }));
   ASSERT_TRUE(until([&] { return first.view()->listening.has_value(); }));
@@ -184,7 +184,7 @@ TEST_F(MeetingTest, AWrongKeyIsRefusedAndChangesNothing) {
 }
 
 // Thrown out is thrown out, whatever settings say.
-TEST_F(MeetingTest, ARevokedNodeDoesNotComeBackByItsName) {
+TEST_F(StaticBootstrapTest, ARevokedNodeDoesNotComeBackByItsName) {
   auto& first = start(0, {1});
   auto& second = start(1, {0});
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
@@ -199,7 +199,7 @@ TEST_F(MeetingTest, ARevokedNodeDoesNotComeBackByItsName) {
 }
 
 // The key of its settings stays, and is worth nothing there any more.
-TEST_F(MeetingTest, WhoLeavesWithAKeyOfItsSettingsIsToldThatItNeedsANewOne) {
+TEST_F(StaticBootstrapTest, WhoLeavesWithAKeyOfItsSettingsIsToldThatItNeedsANewOne) {
   auto& first = start(0, {1});
   auto& second = start(1, {0});
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
@@ -215,7 +215,7 @@ TEST_F(MeetingTest, WhoLeavesWithAKeyOfItsSettingsIsToldThatItNeedsANewOne) {
 }
 
 // What a person asks for doesn't wait for the looking.
-TEST_F(MeetingTest, FoundingByHandEndsTheLooking) {
+TEST_F(StaticBootstrapTest, FoundingByHandEndsTheLooking) {
   auto& node = start(1, {0});
   ASSERT_TRUE(until([&] { return node.view()->phase == MeshPhase::joining; }));
   ASSERT_TRUE(wait(node.create()));
@@ -225,7 +225,7 @@ TEST_F(MeetingTest, FoundingByHandEndsTheLooking) {
 }
 
 // Whoever let it in then would list it as away for ever.
-TEST_F(MeetingTest, WhoHasFoundedByHandAsksNobodyAnyMore) {
+TEST_F(StaticBootstrapTest, WhoHasFoundedByHandAsksNobodyAnyMore) {
   auto& node = start(1, {0});
   ASSERT_TRUE(until([&] { return node.view()->unmet.size() == 1; }));
   ASSERT_TRUE(wait(node.create()));

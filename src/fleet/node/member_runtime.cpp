@@ -189,7 +189,7 @@ void MemberRuntime::tell_of_copies() {
 
 void MemberRuntime::announce() {
   if (!facts_ && !speaks_) return;  // see say_name()
-  auto statement = make_statement(options_, facts_.value_or(MachineFacts()), addresses());
+  auto statement = make_node_state(options_, facts_.value_or(MachineFacts()), addresses());
   statement.works = works_ && desk_ && options_.role != mesh::Role::client;
   if (copies_) statement.copying = told_copies(copies_->list());
   // Without inspection the allocation must not order copies here.

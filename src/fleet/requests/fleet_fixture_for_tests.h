@@ -100,7 +100,7 @@ class TestPeers final : public mesh::Peers {
     co_return track(std::move(*stream));
   }
   void on_stream(mesh::Purpose, StreamHandler handler) override { arrived = std::move(handler); }
-  std::vector<mesh::InFlightId> held_by(const mesh::NodeId& peer) const override {
+  std::vector<mesh::InFlightId> listed_by(const mesh::NodeId& peer) const override {
     const auto found = heard.find(peer);
     return found == heard.end() ? std::vector<mesh::InFlightId>() : found->second;
   }

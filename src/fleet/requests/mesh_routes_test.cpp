@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class RoutesTest : public testing::Test {
+class MeshRoutesTest : public testing::Test {
  protected:
   static mesh::NodeId id(unsigned number) { return mesh::test_key(number).id(); }
   static Sha256 hash(unsigned char fill) {
@@ -82,7 +82,7 @@ class RoutesTest : public testing::Test {
   std::map<unsigned, mesh::NodeState> said_;
 };
 
-TEST_F(RoutesTest, InNoMeshThereIsNothing) {
+TEST_F(MeshRoutesTest, InNoMeshThereIsNothing) {
   const auto found = routes.find("m");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, models::errc::model_not_found);
@@ -91,7 +91,7 @@ TEST_F(RoutesTest, InNoMeshThereIsNothing) {
   EXPECT_EQ(choose(wanted).error().code, errc::nowhere);
 }
 
-TEST_F(RoutesTest, AModelOfOthersIsFoundWithWhatTheySayOfIt) {
+TEST_F(MeshRoutesTest, AModelOfOthersIsFoundWithWhatTheySayOfIt) {
   at(0);
   at(1).models = {model("m", 7)};
   publish();
@@ -115,7 +115,7 @@ TEST_F(RoutesTest, AModelOfOthersIsFoundWithWhatTheySayOfIt) {
   EXPECT_EQ(routes.find("other").error().code, models::errc::model_not_found);
 }
 
-TEST_F(RoutesTest, ANameThatMeansTwoThingsListsThem) {
+TEST_F(MeshRoutesTest, ANameThatMeansTwoThingsListsThem) {
   at(0);
   at(1).models = {model("m", 7)};
   at(2).models = {model("m", 8)};
@@ -134,7 +134,7 @@ TEST_F(RoutesTest, ANameThatMeansTwoThingsListsThem) {
   EXPECT_EQ(chosen->model, "m");
 }
 
-TEST_F(RoutesTest, WhatANodeHasThatIsAwayComesBack) {
+TEST_F(MeshRoutesTest, WhatANodeHasThatIsAwayComesBack) {
   at(0);
   at(1).models = {model("m", 7)};
   away.insert(1);
@@ -153,7 +153,7 @@ TEST_F(RoutesTest, WhatANodeHasThatIsAwayComesBack) {
 }
 
 // It said in its life before that it has it, and in this one not yet what it has.
-TEST_F(RoutesTest, WhatANodeHadThatJustStartsIsKnown) {
+TEST_F(MeshRoutesTest, WhatANodeHadThatJustStartsIsKnown) {
   at(0);
   at(1).models = {model("m", 7)};
   starting.insert(1);
@@ -174,7 +174,7 @@ TEST_F(RoutesTest, WhatANodeHadThatJustStartsIsKnown) {
 }
 
 // A wish for what only a node has that is away.
-TEST_F(RoutesTest, AWishHidesNobodyThatIsAway) {
+TEST_F(MeshRoutesTest, AWishHidesNobodyThatIsAway) {
   at(0).wants = {{"m", "org/m:Q4"}};
   at(1).models = {model("m", 7)};
   away.insert(1);
@@ -185,7 +185,7 @@ TEST_F(RoutesTest, AWishHidesNobodyThatIsAway) {
   EXPECT_EQ(routes.find("m").error().code, models::errc::model_not_found);
 }
 
-TEST_F(RoutesTest, ANodeThatKnowsNobodyYetDoesNotSayThatThereIsNothing) {
+TEST_F(MeshRoutesTest, ANodeThatKnowsNobodyYetDoesNotSayThatThereIsNothing) {
   at(0);
   at(1);
   silent.insert(1);
@@ -200,7 +200,7 @@ TEST_F(RoutesTest, ANodeThatKnowsNobodyYetDoesNotSayThatThereIsNothing) {
 }
 
 // A request that was begun for one content is never answered by another one of that name.
-TEST_F(RoutesTest, ARequestStaysWithItsContent) {
+TEST_F(MeshRoutesTest, ARequestStaysWithItsContent) {
   at(0);
   at(1).models = {model("m", 7)};
   publish();
@@ -220,7 +220,7 @@ TEST_F(RoutesTest, ARequestStaysWithItsContent) {
   EXPECT_TRUE(chosen.error().retry_after);
 }
 
-TEST_F(RoutesTest, AConversationStaysAtItsHostUntilThatFails) {
+TEST_F(MeshRoutesTest, AConversationStaysAtItsHostUntilThatFails) {
   at(0);
   for (const unsigned node : {1, 2, 3}) {
     at(node).models = {model("m", 7)};
@@ -247,7 +247,7 @@ TEST_F(RoutesTest, AConversationStaysAtItsHostUntilThatFails) {
   EXPECT_EQ(nobody.error().code, errc::nowhere);
 }
 
-TEST_F(RoutesTest, OwnModelsThatHaveNoRoomGoToOthersOfTheSameContent) {
+TEST_F(MeshRoutesTest, OwnModelsThatHaveNoRoomGoToOthersOfTheSameContent) {
   at(0).models = {model("m", 7)};
   at(1).models = {model("m", 7)};
   publish();
@@ -261,7 +261,7 @@ TEST_F(RoutesTest, OwnModelsThatHaveNoRoomGoToOthersOfTheSameContent) {
 }
 
 // Copies are made for people and for the allocation, never for a request.
-TEST_F(RoutesTest, WhatFitsNowhereThatHasItIsRefusedThoughAnotherNodeTakesCopies) {
+TEST_F(MeshRoutesTest, WhatFitsNowhereThatHasItIsRefusedThoughAnotherNodeTakesCopies) {
   at(0);
   at(1).models = {model("m", 1)};
   at(1).models[0].may_copy = true;

@@ -113,7 +113,7 @@ async::Task<void> PeerCalls::watch() {
       if (!call || peers == nullptr) continue;
       const auto heard = peers->last_heartbeat(entry.node);
       const auto [list, first] = lists.try_emplace(entry.node);
-      if (first) list->second = peers->held_by(entry.node);
+      if (first) list->second = peers->listed_by(entry.node);
       const bool listed = std::ranges::find(list->second, held) != list->second.end();
       const bool waits = call->waits_.load(std::memory_order_relaxed) && ways_[entry.node].opening->load() == 0;
       if (!entry.rule.lost(now, heard, listed, waits, call->pieces_.load(std::memory_order_relaxed))) continue;

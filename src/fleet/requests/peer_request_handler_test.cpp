@@ -6,7 +6,7 @@
 namespace corral::fleet {
 namespace {
 
-class DoorTest : public FleetTest {
+class PeerRequestHandlerTest : public FleetTest {
  protected:
   void SetUp() override {
     FleetTest::SetUp();
@@ -37,7 +37,7 @@ class DoorTest : public FleetTest {
   Node* b = nullptr;
 };
 
-TEST_F(DoorTest, OpensForInferenceAlone) {
+TEST_F(PeerRequestHandlerTest, OpensForInferenceAlone) {
   EXPECT_EQ(status("/v1/chat/completions", info), 200u);
   EXPECT_EQ(status("/v1/tokenize", info), 200u);
   for (const auto* path : {"/v1/load", "/api/v1/load", "/v1/unload", "/internal/shutdown", "/v1/models", "/v1/mesh",
@@ -47,7 +47,7 @@ TEST_F(DoorTest, OpensForInferenceAlone) {
   EXPECT_EQ(status("/v1/chat/completions", info, "GET"), 405u);
 }
 
-TEST_F(DoorTest, WantsAnErrandThatMakesSense) {
+TEST_F(PeerRequestHandlerTest, WantsAnErrandThatMakesSense) {
   using Fields = std::vector<http::Headers::Field>;
   EXPECT_EQ(status("/v1/chat/completions", {}), 400u);
   EXPECT_EQ(status("/v1/chat/completions", Fields{{"X-Corral-Held", "7"}}), 400u);
@@ -62,7 +62,7 @@ TEST_F(DoorTest, WantsAnErrandThatMakesSense) {
   EXPECT_EQ(status("/v1/embeddings", info), 421u);  // another type of model
 }
 
-TEST_F(DoorTest, OnlyWhatIsCanonicalReachesTheBackend) {
+TEST_F(PeerRequestHandlerTest, OnlyWhatIsCanonicalReachesTheBackend) {
   b->backend.reply = {};
   auto answer = ask("/v1/chat/completions", {info[0],
                                              info[1],
@@ -79,7 +79,7 @@ TEST_F(DoorTest, OnlyWhatIsCanonicalReachesTheBackend) {
   settle();
 }
 
-TEST_F(DoorTest, APeerNeverDecidesHowAModelIsLoaded) {
+TEST_F(PeerRequestHandlerTest, APeerNeverDecidesHowAModelIsLoaded) {
   auto fields = info;
   fields.push_back({"X-Corral-Context", "1000000"});
   auto answer = ask("/v1/chat/completions", fields);
@@ -89,7 +89,7 @@ TEST_F(DoorTest, APeerNeverDecidesHowAModelIsLoaded) {
   EXPECT_EQ(b->backend.loads("m"), 1u);
 }
 
-TEST_F(DoorTest, ANodeHasSoManyRequestsAtATime) {
+TEST_F(PeerRequestHandlerTest, ANodeHasSoManyRequestsAtATime) {
   b->backend.reply = {};
   std::vector<Pending<http::Response>> running;
   for (int i = 0; i < 32; ++i) running.push_back(ask("/v1/chat/completions", info));
@@ -104,7 +104,7 @@ TEST_F(DoorTest, ANodeHasSoManyRequestsAtATime) {
   EXPECT_EQ(status("/v1/chat/completions", info), 200u);
 }
 
-TEST_F(DoorTest, ANodeHasSoManyModelsLoadedInAMinute) {
+TEST_F(PeerRequestHandlerTest, ANodeHasSoManyModelsLoadedInAMinute) {
   b->backend.load_at_once = true;
   for (int i = 0; i < 6; ++i) {
     const auto name = fmt::format("model {}", i);
@@ -121,7 +121,7 @@ TEST_F(DoorTest, ANodeHasSoManyModelsLoadedInAMinute) {
   EXPECT_EQ(status("/v1/chat/completions", info), 200u);
 }
 
-TEST_F(DoorTest, ManyWhoWaitForOneLoadAreOneLoad) {
+TEST_F(PeerRequestHandlerTest, ManyWhoWaitForOneLoadAreOneLoad) {
   b->own("big");
   std::vector<Pending<http::Response>> waiting;
   for (int i = 0; i < 10; ++i)
@@ -135,7 +135,7 @@ TEST_F(DoorTest, ManyWhoWaitForOneLoadAreOneLoad) {
   }
 }
 
-TEST_F(DoorTest, TwoAtOnceForOneModelAreNoWayAroundTheAllowance) {
+TEST_F(PeerRequestHandlerTest, TwoAtOnceForOneModelAreNoWayAroundTheAllowance) {
   b->own("big");
   b->peers.loads[a->id()] = 4;
   auto one = ask("/v1/chat/completions", {{"X-Corral-Held", "1"}, {"X-Corral-Model", "big"}});
@@ -146,7 +146,7 @@ TEST_F(DoorTest, TwoAtOnceForOneModelAreNoWayAroundTheAllowance) {
   EXPECT_EQ(b->backend.loads("big"), 0u);
 }
 
-TEST_F(DoorTest, ABodyThatIsTooLargeLoadsNothing) {
+TEST_F(PeerRequestHandlerTest, ABodyThatIsTooLargeLoadsNothing) {
   b->own("cold");
   auto answer = ask("/v1/chat/completions", {{"X-Corral-Held", "1"}, {"X-Corral-Model", "cold"}}, "POST",
                     std::string((32 << 20) + 1, ' '));
@@ -155,7 +155,7 @@ TEST_F(DoorTest, ABodyThatIsTooLargeLoadsNothing) {
   EXPECT_EQ(b->backend.loads("cold"), 0u);
 }
 
-TEST_F(DoorTest, AStrangerIsNobody) {
+TEST_F(PeerRequestHandlerTest, AStrangerIsNobody) {
   http::Request request;
   request.head = {"POST", "/v1/chat/completions", {}};
   request.peer = "unix";

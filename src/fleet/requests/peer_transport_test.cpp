@@ -19,13 +19,13 @@ class CountingPeers final : public NoPeers {
   int held = 0, released = 0;
 };
 
-struct CrossingTest : testing::Test {
+struct PeerTransportTest : testing::Test {
   async::Loop mesh;
   CountingPeers peers;
   std::optional<PeerTransport> transport{std::in_place, mesh.executor(), [](UniqueFd, std::string) {}};
 };
 
-TEST_F(CrossingTest, TellsPeersWhatIsHeld) {
+TEST_F(PeerTransportTest, TellsPeersWhatIsHeld) {
   transport->attach(peers);
   transport->hold({}, 1);
   transport->release({}, 1);
@@ -36,7 +36,7 @@ TEST_F(CrossingTest, TellsPeersWhatIsHeld) {
 }
 
 // At the end of the server the loop of the mesh runs once more, when the crossing is gone.
-TEST_F(CrossingTest, WhatTheMeshRunsAfterTheEndOfTheCrossingTouchesNothing) {
+TEST_F(PeerTransportTest, WhatTheMeshRunsAfterTheEndOfTheCrossingTouchesNothing) {
   transport->attach(peers);
   transport->hold({}, 1);
   transport->release({}, 1);

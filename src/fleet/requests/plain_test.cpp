@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(PeerWords, AnErrandArrivesAsItWasSent) {
+TEST(PeerHeaders, AnErrandArrivesAsItWasSent) {
   const PeerRequestInfo errands[] = {
       {.held = 1, .model = "m"},
       {.held = ~0ull,
@@ -32,7 +32,7 @@ TEST(PeerWords, AnErrandArrivesAsItWasSent) {
   }
 }
 
-TEST(PeerWords, AMishapArrivesAsItWasSent) {
+TEST(PeerHeaders, AMishapArrivesAsItWasSent) {
   for (const auto& failure : {PeerFailure{.unbegun = true}, PeerFailure{.process = 12, .requests = 3}}) {
     http::Headers headers;
     write(headers, failure);

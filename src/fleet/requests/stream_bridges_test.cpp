@@ -13,12 +13,12 @@
 namespace corral::fleet {
 namespace {
 
-class BridgeTest : public testing::Test {
+class StreamBridgesTest : public testing::Test {
  protected:
   void SetUp() override {
     near_net = air.add(near.public_key(), {"near", 1}, {});
     far_net = air.add(far.public_key(), {"far", 1}, [](const auto&, auto) { return Result<>(); });
-    group.spawn("dial", [](BridgeTest& self) -> async::Task<void> {
+    group.spawn("dial", [](StreamBridgesTest& self) -> async::Task<void> {
       mesh::Address address{"far", 1};
       std::vector<mesh::NodeId> pins{self.far.id()};
       auto dialling = self.near_net->dial(address, pins, mesh::Purpose::http);
@@ -82,7 +82,7 @@ class BridgeTest : public testing::Test {
   UniqueFd near_end, far_end;
 };
 
-TEST_F(BridgeTest, CarriesBytesBothWays) {
+TEST_F(StreamBridgesTest, CarriesBytesBothWays) {
   bridge_both();
   EXPECT_EQ(put(near_end, "question"), 8u);
   settle();
@@ -92,7 +92,7 @@ TEST_F(BridgeTest, CarriesBytesBothWays) {
   EXPECT_EQ(got(near_end), "answer");
 }
 
-TEST_F(BridgeTest, TheEndOfOneDirectionLeavesTheOther) {
+TEST_F(StreamBridgesTest, TheEndOfOneDirectionLeavesTheOther) {
   bridge_both();
   put(near_end, "question");
   ::shutdown(near_end.get(), SHUT_WR);
@@ -106,7 +106,7 @@ TEST_F(BridgeTest, TheEndOfOneDirectionLeavesTheOther) {
   EXPECT_EQ(got(near_end), "END");
 }
 
-TEST_F(BridgeTest, WhoAnswersAndLeavesHasSaidAll) {
+TEST_F(StreamBridgesTest, WhoAnswersAndLeavesHasSaidAll) {
   bridge_both();
   const std::string answer(150'000, 'x');
   EXPECT_EQ(put(far_end, answer), answer.size());
@@ -115,7 +115,7 @@ TEST_F(BridgeTest, WhoAnswersAndLeavesHasSaidAll) {
   EXPECT_EQ(got(near_end), answer + "END");
 }
 
-TEST_F(BridgeTest, WhoAsksAndLeavesIsNoticedAtOnce) {
+TEST_F(StreamBridgesTest, WhoAsksAndLeavesIsNoticedAtOnce) {
   bridge_both();
   near_end.reset();
   settle();
@@ -126,7 +126,7 @@ TEST_F(BridgeTest, WhoAsksAndLeavesIsNoticedAtOnce) {
 }
 
 // Also while the far side takes nothing, and a write waits.
-TEST_F(BridgeTest, WhoAsksAndLeavesIsNoticedBehindAFullStream) {
+TEST_F(StreamBridgesTest, WhoAsksAndLeavesIsNoticedBehindAFullStream) {
   bridge_both();
   const std::string much(1 << 20, 'x');
   for (int i = 0; i < 20; ++i) {
@@ -145,7 +145,7 @@ TEST_F(BridgeTest, WhoAsksAndLeavesIsNoticedBehindAFullStream) {
   EXPECT_EQ(bridges.pumps(), 0u);
 }
 
-TEST_F(BridgeTest, HoldsLittle) {
+TEST_F(StreamBridgesTest, HoldsLittle) {
   bridge_both();
   const std::string much(1 << 20, 'x');
   std::size_t taken = 0;
@@ -162,7 +162,7 @@ TEST_F(BridgeTest, HoldsLittle) {
   EXPECT_EQ(arrived, taken);
 }
 
-TEST_F(BridgeTest, AStreamThatBreaksBreaksBothSockets) {
+TEST_F(StreamBridgesTest, AStreamThatBreaksBreaksBothSockets) {
   bridge_both();
   far_net.reset();  // as a process that ends
   settle();
@@ -170,7 +170,7 @@ TEST_F(BridgeTest, AStreamThatBreaksBreaksBothSockets) {
   EXPECT_THAT(got(far_end), testing::AnyOf("END", "BROKEN"));
 }
 
-TEST_F(BridgeTest, StopEndsWhateverIsOnItsWay) {
+TEST_F(StreamBridgesTest, StopEndsWhateverIsOnItsWay) {
   bridge_both();
   put(near_end, std::string(100'000, 'x'));
   group.spawn("stop", bridges.stop());

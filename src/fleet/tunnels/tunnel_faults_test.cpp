@@ -12,7 +12,7 @@ using mesh::Kind;
 using mesh::kind_name;
 using mesh::Purpose;
 
-TEST(TunnelWords, AreReadAsTheyWereWritten) {
+TEST(TunnelMessages, AreReadAsTheyWereWritten) {
   TunnelAsk ask;
   ask.model.bytes[5] = 7;
   ask.model.pending = true;

@@ -7,7 +7,7 @@
 namespace corral::mesh {
 namespace {
 
-class SituationTest : public CatalogFixture {
+class AllocationInputTest : public CatalogFixture {
  protected:
   AllocationInput situation() { return make_situation(*(kept = catalog()), now); }
   const AllocationNode& at(unsigned number) {
@@ -23,7 +23,7 @@ class SituationTest : public CatalogFixture {
   std::shared_ptr<const Catalog> kept;
 };
 
-TEST_F(SituationTest, MemoryIsWhatIsLentAlsoOfThisNode) {
+TEST_F(AllocationInputTest, MemoryIsWhatIsLentAlsoOfThisNode) {
   add(1, Reach::own).node_state.memory = {{"cpu", false, 64 * kGB, 32 * kGB, 4 * kGB, 40 * kGB},
                                           {"cuda0", true, 24 * kGB, 24 * kGB, 0, 20 * kGB}};
   EXPECT_EQ(at(1).cpu.most, 40 * kGB);
@@ -33,7 +33,7 @@ TEST_F(SituationTest, MemoryIsWhatIsLentAlsoOfThisNode) {
   EXPECT_EQ(at(2).gpu.most, 8 * kGB);  // it has no other
 }
 
-TEST_F(SituationTest, WhatNodesHaveInMemory) {
+TEST_F(AllocationInputTest, WhatNodesHaveInMemory) {
   auto& node = add(2, Reach::linked);
   disk(node, "m", "x");
   auto& served = serve(node, "m");
@@ -50,7 +50,7 @@ TEST_F(SituationTest, WhatNodesHaveInMemory) {
   EXPECT_EQ(std::ranges::find(holds, HeldModel::Use::hosted, &HeldModel::use)->idle_ms, 0u);
 }
 
-TEST_F(SituationTest, ModelsBringWhatIsKnownOfThemAnywhere) {
+TEST_F(AllocationInputTest, ModelsBringWhatIsKnownOfThemAnywhere) {
   disk(add(1, Reach::own), "m", "x").may_copy = false;
   auto& there = disk(add(2, Reach::linked), "other-name", "x");
   there.predicted = 5 * kGB;
@@ -63,7 +63,7 @@ TEST_F(SituationTest, ModelsBringWhatIsKnownOfThemAnywhere) {
 }
 
 // It would be too large for everybody, or cut into layers that it hasn't got.
-TEST_F(SituationTest, WhatOneNodeSaysOfAModelDoesntStopTheOthers) {
+TEST_F(AllocationInputTest, WhatOneNodeSaysOfAModelDoesntStopTheOthers) {
   auto& liar = disk(add(1, Reach::linked), "a", "x");
   liar.bytes = liar.predicted = liar.ends_bytes = std::uint64_t{1} << 56;
   liar.layers = 4096;
@@ -81,7 +81,7 @@ TEST_F(SituationTest, WhatOneNodeSaysOfAModelDoesntStopTheOthers) {
 }
 
 // Its load goes by its own settings, whatever others believe.
-TEST_F(SituationTest, ANodeGoesByItsOwnSettings) {
+TEST_F(AllocationInputTest, ANodeGoesByItsOwnSettings) {
   const auto say = [&](unsigned number, Reach reach, std::uint64_t gb) {
     auto& file = disk(add(number, reach), "m", "x");
     file.predicted = gb * kGB;
@@ -109,7 +109,7 @@ TEST_F(SituationTest, ANodeGoesByItsOwnSettings) {
   EXPECT_TRUE(at(2).own.empty());
 }
 
-TEST_F(SituationTest, NamesAreTheSameAtEachNode) {
+TEST_F(AllocationInputTest, NamesAreTheSameAtEachNode) {
   disk(add(1, Reach::linked), "b", "x");
   disk(add(2, Reach::linked), "a", "x");
   std::set<std::string> names;
@@ -121,7 +121,7 @@ TEST_F(SituationTest, NamesAreTheSameAtEachNode) {
   EXPECT_EQ(names, std::set<std::string>{"a"});
 }
 
-TEST_F(SituationTest, DemandIsSummedOverEntriesAndMeansTheirOwnModels) {
+TEST_F(AllocationInputTest, DemandIsSummedOverEntriesAndMeansTheirOwnModels) {
   auto& one = add(1, Reach::own);
   auto& other = add(2, Reach::linked);
   disk(one, "m", "x");
@@ -133,7 +133,7 @@ TEST_F(SituationTest, DemandIsSummedOverEntriesAndMeansTheirOwnModels) {
   EXPECT_DOUBLE_EQ(of("y").per_hour, 11);  // what somebody else calls m could be either
 }
 
-TEST_F(SituationTest, WishesCountForFilesAndForWhatNobodyHas) {
+TEST_F(AllocationInputTest, WishesCountForFilesAndForWhatNobodyHas) {
   add(1, Reach::own).node_state.wants = {{"m", "org/m"}, {"nowhere", "org/repo"}};
   disk(add(2, Reach::linked), "m", "x");
   EXPECT_TRUE(of("x").wished);
@@ -142,7 +142,7 @@ TEST_F(SituationTest, WishesCountForFilesAndForWhatNobodyHas) {
   EXPECT_EQ(wish.need, 0u);
 }
 
-TEST_F(SituationTest, AGroupIsHeldByAllItsNodes) {
+TEST_F(AllocationInputTest, AGroupIsHeldByAllItsNodes) {
   disk(add(1, Reach::own), "m", "x");
   serve(nodes[1], "m").lent = true;
   add(2, Reach::linked);
@@ -168,7 +168,7 @@ TEST_F(SituationTest, AGroupIsHeldByAllItsNodes) {
   EXPECT_TRUE(at(2).holds.front().draining);
 }
 
-TEST_F(SituationTest, WhatAHostLeftBehindIsOnItsWayOut) {
+TEST_F(AllocationInputTest, WhatAHostLeftBehindIsOnItsWayOut) {
   disk(add(1, Reach::own), "m", "x");
   add(2, Reach::linked).node_state.shares = {{id(1), {sha256({"x"}), false}, 3 * kGB, true}};
   ASSERT_EQ(at(2).holds.size(), 1u);
@@ -176,7 +176,7 @@ TEST_F(SituationTest, WhatAHostLeftBehindIsOnItsWayOut) {
   EXPECT_TRUE(at(2).holds.front().draining);
 }
 
-TEST_F(SituationTest, WhoIsGoneIsThereForAMoment) {
+TEST_F(AllocationInputTest, WhoIsGoneIsThereForAMoment) {
   auto& node = add(2, Reach::away);
   disk(node, "m", "x");
   serve(node, "m").lent = true;
@@ -187,7 +187,7 @@ TEST_F(SituationTest, WhoIsGoneIsThereForAMoment) {
   EXPECT_EQ(at(2).holds.size(), 1u);
 }
 
-TEST_F(SituationTest, WhoIsLostIsntWaitedFor) {
+TEST_F(AllocationInputTest, WhoIsLostIsntWaitedFor) {
   auto& node = add(2, Reach::away);
   disk(node, "m", "x");
   serve(node, "m").lent = true;
@@ -205,7 +205,7 @@ TEST_F(SituationTest, WhoIsLostIsntWaitedFor) {
   EXPECT_EQ(make_situation(*kept, now, lost).nodes.size(), 2u);
 }
 
-TEST_F(SituationTest, SpeedsAreThoseOfTheMostAlikeWeights) {
+TEST_F(AllocationInputTest, SpeedsAreThoseOfTheMostAlikeWeights) {
   auto& node = add(1, Reach::own);
   auto& model = disk(node, "experts", "experts", 18);
   model.quantisation = "Q8_0";
@@ -225,7 +225,7 @@ TEST_F(SituationTest, SpeedsAreThoseOfTheMostAlikeWeights) {
   EXPECT_EQ(speed("Q8_0"), 0u) << "nobody has measured it";
 }
 
-TEST_F(SituationTest, LinksAreWhatWasMeasured) {
+TEST_F(AllocationInputTest, LinksAreWhatWasMeasured) {
   auto& node = add(1, Reach::own);
   node.node_state.links = {{id(2), 300, 117'000'000}};
   add(2, Reach::linked);
@@ -233,7 +233,7 @@ TEST_F(SituationTest, LinksAreWhatWasMeasured) {
   EXPECT_EQ(seen.links.find(id(2), id(1))->round_trip_us, 300u);
 }
 
-TEST_F(SituationTest, WhatNodesWereToldIsTakenOver) {
+TEST_F(AllocationInputTest, WhatNodesWereToldIsTakenOver) {
   auto& one = add(1, Reach::own);
   disk(one, "m", "x");
   const ContentKey model{sha256({"x"}), false};
@@ -254,7 +254,7 @@ TEST_F(SituationTest, WhatNodesWereToldIsTakenOver) {
 }
 
 // Its host was cut off when the newer one was given, and is back with the one that it knows.
-TEST_F(SituationTest, AnOlderOrderReplacesNoNewerOne) {
+TEST_F(AllocationInputTest, AnOlderOrderReplacesNoNewerOne) {
   disk(add(1, Reach::own), "m", "x");
   add(2, Reach::linked);
   const ContentKey model{sha256({"x"}), false};
@@ -274,7 +274,7 @@ TEST_F(SituationTest, AnOlderOrderReplacesNoNewerOne) {
 }
 
 // A group, its share and its order keep the key that they began with.
-TEST_F(SituationTest, WhatIsHashedLaterStaysTheSameModel) {
+TEST_F(AllocationInputTest, WhatIsHashedLaterStaysTheSameModel) {
   auto& one = add(1, Reach::own);
   auto& file = disk(one, "m", "x", 8);
   auto unhashed = file;
@@ -298,7 +298,7 @@ TEST_F(SituationTest, WhatIsHashedLaterStaysTheSameModel) {
   EXPECT_TRUE(of("x").split_host);
 }
 
-TEST_F(SituationTest, LayersAreAsWhoHasTheFileSays) {
+TEST_F(AllocationInputTest, LayersAreAsWhoHasTheFileSays) {
   disk(add(1, Reach::own), "m", "x", 33);
   EXPECT_EQ(split_model_of(of("x")).layers, 32u);  // roughly
   auto& there = disk(add(2, Reach::linked), "m", "x", 33);

@@ -311,9 +311,9 @@ TEST_F(RolesTest, AWorkerThatItsOwnClientsUseIsNotDisturbed) {
   EXPECT_THAT(decided(), ElementsAre("- a taken"));
 }
 
-class StandingTest : public AllocationFixture {};
+class AllocationStandingTest : public AllocationFixture {};
 
-TEST_F(StandingTest, AWorkingGroupIsNotDisturbedByAJoin) {
+TEST_F(AllocationStandingTest, AWorkingGroupIsNotDisturbedByAJoin) {
   model("big", 30);
   node(1, 20, {"big"});
   node(2, 20);
@@ -328,7 +328,7 @@ TEST_F(StandingTest, AWorkingGroupIsNotDisturbedByAJoin) {
   }
 }
 
-TEST_F(StandingTest, ABlipChangesNothing) {
+TEST_F(AllocationStandingTest, ABlipChangesNothing) {
   model("big", 30);
   node(1, 20, {"big"});
   node(2, 20);
@@ -338,7 +338,7 @@ TEST_F(StandingTest, ABlipChangesNothing) {
   EXPECT_THAT(decided(), ElementsAre("n1 big share keeps", "n2 big share keeps", "n3 big standby biggest"));
 }
 
-TEST_F(StandingTest, AShareWithoutItsHostIsPlannedAnew) {
+TEST_F(AllocationStandingTest, AShareWithoutItsHostIsPlannedAnew) {
   model("big", 30);
   node(2, 20, {"big"});
   node(3, 20);
@@ -346,7 +346,7 @@ TEST_F(StandingTest, AShareWithoutItsHostIsPlannedAnew) {
   EXPECT_THAT(decided(), ElementsAre("n2 big share completes waits", "n3 big share completes waits"));
 }
 
-TEST_F(StandingTest, WhatIsIdleForLongIsGivenBackAndRests) {
+TEST_F(AllocationStandingTest, WhatIsIdleForLongIsGivenBackAndRests) {
   model("a", 4);
   node(1, 16, {"a"});
   hold(1, "a", 30 * 60 - 1);
@@ -358,7 +358,7 @@ TEST_F(StandingTest, WhatIsIdleForLongIsGivenBackAndRests) {
   EXPECT_THAT(decided(), ElementsAre("- a resting"));
 }
 
-TEST_F(StandingTest, ASplitIsGivenBackByAllItsNodes) {
+TEST_F(AllocationStandingTest, ASplitIsGivenBackByAllItsNodes) {
   model("big", 30);
   node(1, 20, {"big"});
   node(2, 20);
@@ -366,7 +366,7 @@ TEST_F(StandingTest, ASplitIsGivenBackByAllItsNodes) {
   EXPECT_THAT(decided(), ElementsAre("- big resting", "n1 big goes: idle", "n2 big goes: idle"));
 }
 
-TEST_F(StandingTest, MemoryGoesToWhatIsAskedForMore) {
+TEST_F(AllocationStandingTest, MemoryGoesToWhatIsAskedForMore) {
   model("a", 4).per_hour = 1;
   model("b", 4).per_hour = 3;
   node(1, 6, {"a", "b"});
@@ -386,7 +386,7 @@ TEST_F(StandingTest, MemoryGoesToWhatIsAskedForMore) {
   EXPECT_THAT(decided(), testing::Contains("n1 b alone unserved"));
 }
 
-TEST_F(StandingTest, NotToWhatIsAskedForAboutAsMuch) {
+TEST_F(AllocationStandingTest, NotToWhatIsAskedForAboutAsMuch) {
   model("a", 4).per_hour = 2;
   model("b", 4).per_hour = 3;
   node(1, 6, {"a", "b"});
@@ -394,7 +394,7 @@ TEST_F(StandingTest, NotToWhatIsAskedForAboutAsMuch) {
   EXPECT_THAT(decided(), ElementsAre("- b taken", "n1 a alone keeps"));
 }
 
-TEST_F(StandingTest, OfSeveralTheOneThatIsMissedLeastGoes) {
+TEST_F(AllocationStandingTest, OfSeveralTheOneThatIsMissedLeastGoes) {
   model("a", 4).per_hour = 1;
   model("b", 4).per_hour = 0.5;
   model("c", 4).per_hour = 9;
@@ -409,7 +409,7 @@ TEST_F(StandingTest, OfSeveralTheOneThatIsMissedLeastGoes) {
   EXPECT_THAT(found, testing::Contains("n2 b alone keeps"));
 }
 
-TEST_F(StandingTest, ASplitThatIsAskedForGetsWhatOthersLeaveIdle) {
+TEST_F(AllocationStandingTest, ASplitThatIsAskedForGetsWhatOthersLeaveIdle) {
   model("big", 30).per_hour = 4;
   model("a", 4);
   model("b", 4).per_hour = 1;
@@ -429,7 +429,7 @@ TEST_F(StandingTest, ASplitThatIsAskedForGetsWhatOthersLeaveIdle) {
               ElementsAre("- a taken", "- b taken", "n1 big share completes waits", "n2 big share completes waits"));
 }
 
-TEST_F(StandingTest, TwoModelsThatNeedTwoNodesEachOnThreeNodes) {
+TEST_F(AllocationStandingTest, TwoModelsThatNeedTwoNodesEachOnThreeNodes) {
   model("a", 30).per_hour = 3;
   model("b", 30).per_hour = 2;
   for (unsigned number = 1; number <= 3; ++number) node(number, 20, {"a", "b"}, Role::member);
@@ -450,7 +450,7 @@ TEST_F(StandingTest, TwoModelsThatNeedTwoNodesEachOnThreeNodes) {
   EXPECT_EQ(second.splits.front().model, key("b"));
 }
 
-TEST_F(StandingTest, NobodyWhoWorksGoes) {
+TEST_F(AllocationStandingTest, NobodyWhoWorksGoes) {
   model("big", 30).per_hour = 400;
   model("a", 4);
   node(1, 20, {"big", "a"});

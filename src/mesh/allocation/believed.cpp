@@ -5,10 +5,10 @@
 #include <tuple>
 #include <vector>
 
+#include "mesh/allocation/split_plan.h"
+
 namespace corral::mesh {
 namespace {
-
-constexpr std::uint32_t kMaxLayers = 4096;
 
 SplitModel shape_of(const ModelOnDisk& node_state) {
   return {.layers = node_state.layers,
@@ -30,7 +30,7 @@ bool has_likely_need(const ModelOnDisk& node_state) {
 }
 
 bool has_likely_shape(const ModelOnDisk& node_state) {
-  if (node_state.layers > kMaxLayers) return false;
+  if (node_state.layers > kMaxSplitLayers) return false;
   const auto layers = static_cast<double>(node_state.layers);
   const double weights =
       layers * static_cast<double>(node_state.layer_bytes) + static_cast<double>(node_state.ends_bytes);

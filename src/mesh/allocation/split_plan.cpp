@@ -13,14 +13,12 @@
 namespace corral::mesh {
 namespace {
 
-constexpr std::uint32_t kMaxLayers = 4096;
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;  // larger numbers become this
-constexpr std::size_t kMaxHosts = 32;                        // the nodes with the most memory are tried
-constexpr double kUnknownSpeed = 40e9;                       // bytes per second: the memory of a desktop
-constexpr double kUnknownLink = 100e6;                       // bytes per second: most of 1 Gbit/s
-constexpr std::uint64_t kUnknownRoundTrip = 1000;            // µs
-constexpr std::uint64_t kBuffersPerToken = 1024;             // bytes in each share: the mask of a pass of 512 tokens
-constexpr std::array<std::uint64_t, 9> kNearness = {         // µs; farther nodes are tried if nearer ones are too few
+constexpr std::size_t kMaxHosts = 32;                 // the nodes with the most memory are tried
+constexpr double kUnknownSpeed = 40e9;                // bytes per second: the memory of a desktop
+constexpr double kUnknownLink = 100e6;                // bytes per second: most of 1 Gbit/s
+constexpr std::uint64_t kUnknownRoundTrip = 1000;     // µs
+constexpr std::uint64_t kBuffersPerToken = 1024;      // bytes in each share: the mask of a pass of 512 tokens
+constexpr std::array<std::uint64_t, 9> kNearness = {  // µs; farther nodes are tried if nearer ones are too few
     250, 500, 1000, 2000, 5000, 10'000, 20'000, 50'000, ~std::uint64_t{0}};
 
 std::uint64_t round_trip_of(const LinkQuality& link) {
@@ -35,7 +33,7 @@ class Planner {
   explicit Planner(const SplitQuery& query) : query_(query), model_(query.model), nodes_(query.nodes) {
     bound(model_);
     for (auto& node : nodes_) {
-      node.memory = std::min(node.memory, kMaxBytes);
+      node.memory = std::min(node.memory, kMaxPlannedBytes);
       if (!node.as_host) continue;
       bound(*node.as_host);
       node.as_host->layers = model_.layers;
@@ -83,9 +81,9 @@ class Planner {
 
  private:
   static void bound(SplitModel& model) {
-    model.layers = std::clamp(model.layers, 1U, kMaxLayers);
+    model.layers = std::clamp(model.layers, 1U, kMaxSplitLayers);
     for (auto* bytes : {&model.layer_bytes, &model.cache_bytes, &model.ends_bytes, &model.compute_bytes})
-      *bytes = std::min(*bytes, kMaxBytes);
+      *bytes = std::min(*bytes, kMaxPlannedBytes);
   }
 
   // With this node as host.
@@ -102,7 +100,7 @@ class Planner {
     if (!own && !node.works) return 0;
     const auto& model = model_at(host);
     const auto taken = beside_layers(model, own);
-    return node.memory < taken ? 0 : std::min<std::uint64_t>((node.memory - taken) / per_layer(model), kMaxLayers);
+    return node.memory < taken ? 0 : std::min<std::uint64_t>((node.memory - taken) / per_layer(model), kMaxSplitLayers);
   }
   std::uint64_t have() const {
     return std::accumulate(nodes_.begin(), nodes_.end(), std::uint64_t{0},

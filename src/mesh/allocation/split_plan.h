@@ -19,7 +19,10 @@
 
 namespace corral::mesh {
 
-inline constexpr double kTurnMillis = 2.5;               // a worker's turn besides its layers and the network
+inline constexpr double kTurnMillis = 2.5;  // a worker's turn besides its layers and the network
+inline constexpr std::uint32_t kMaxSplitLayers = 4096;
+// Larger sizes of memory count as this, so that sums don't overflow; orders with larger ones are refused.
+inline constexpr std::uint64_t kMaxPlannedBytes = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kHostBytes = 40'000'000;  // an engine's libraries and heaps, at the host
 
 // The sizes of a model that a split needs.

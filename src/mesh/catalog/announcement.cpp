@@ -60,9 +60,9 @@ Result<Head> decode_head(ByteReader& in) {
     auto& page = head.pages.emplace_back();
     page.bytes = in.number<std::uint32_t>();
     page.hash = in.fixed<32>();
-    if (page.bytes > kLargestStatementPage)
+    if (page.bytes > kLargestNodeStatePage)
       return fail(errc::malformed,
-                  fmt::format("a page of an announcement has {} bytes (max {})", page.bytes, kLargestStatementPage));
+                  fmt::format("a page of an announcement has {} bytes (max {})", page.bytes, kLargestNodeStatePage));
   }
   head.more = std::string(in.sized<std::uint16_t>());
   head.signature.bytes = in.fixed<64>();

@@ -10,7 +10,7 @@ namespace {
 
 using Verdict = AnnouncementStore::Verdict;
 
-class AnnouncementBookTest : public testing::Test {
+class AnnouncementStoreTest : public testing::Test {
  protected:
   struct Said {
     Head head;
@@ -50,7 +50,7 @@ class AnnouncementBookTest : public testing::Test {
   std::optional<NodeId> own;
 };
 
-TEST_F(AnnouncementBookTest, OnlyMovesForward) {
+TEST_F(AnnouncementStoreTest, OnlyMovesForward) {
   auto book = make();
   EXPECT_TRUE(take(book, say(a, 2, 5)));
   EXPECT_EQ(book.judge(say(a, 2, 5).head), Verdict::known);
@@ -62,7 +62,7 @@ TEST_F(AnnouncementBookTest, OnlyMovesForward) {
   EXPECT_EQ(book.find(a.id())->head.seq, 5u);
 }
 
-TEST_F(AnnouncementBookTest, AFullOneTakesTheOwnAnnouncementAndSaysWhatHasNoRoom) {
+TEST_F(AnnouncementStoreTest, AFullOneTakesTheOwnAnnouncementAndSaysWhatHasNoRoom) {
   own = b.id();
   auto book = make(10);
   const auto node_state = say(a, 1, 1);
@@ -72,7 +72,7 @@ TEST_F(AnnouncementBookTest, AFullOneTakesTheOwnAnnouncementAndSaysWhatHasNoRoom
   EXPECT_TRUE(take(book, say(b, 1, 1)));
 }
 
-TEST_F(AnnouncementBookTest, OfTwoHeadsWithOneNumberAllKeepTheSame) {
+TEST_F(AnnouncementStoreTest, OfTwoHeadsWithOneNumberAllKeepTheSame) {
   const auto one = say(a, 1, 1, "one"), two = say(a, 1, 1, "two");
   auto first = make(), second = make();
   take(first, one);
@@ -82,7 +82,7 @@ TEST_F(AnnouncementBookTest, OfTwoHeadsWithOneNumberAllKeepTheSame) {
   EXPECT_EQ(first.find(a.id())->statement->name, second.find(a.id())->statement->name);
 }
 
-TEST_F(AnnouncementBookTest, ForgedOnesAndThoseOfStrangersAreNone) {
+TEST_F(AnnouncementStoreTest, ForgedOnesAndThoseOfStrangersAreNone) {
   auto book = make();
   auto forged = say(a, 1, 1);
   forged.head.seq = 2;
@@ -93,7 +93,7 @@ TEST_F(AnnouncementBookTest, ForgedOnesAndThoseOfStrangersAreNone) {
   EXPECT_EQ(book.judge(say(a, 1, 1).head), Verdict::nobody);
 }
 
-TEST_F(AnnouncementBookTest, WhoIsThrownOutIsForgotten) {
+TEST_F(AnnouncementStoreTest, WhoIsThrownOutIsForgotten) {
   auto book = make();
   take(book, say(a, 1, 1));
   take(book, say(b, 1, 1));
@@ -108,7 +108,7 @@ TEST_F(AnnouncementBookTest, WhoIsThrownOutIsForgotten) {
   EXPECT_EQ(book.bytes(), 0u);
 }
 
-TEST_F(AnnouncementBookTest, MissesOnlyWhatChangedAndGivesOutTheOwnOnesBefore) {
+TEST_F(AnnouncementStoreTest, MissesOnlyWhatChangedAndGivesOutTheOwnOnesBefore) {
   own = a.id();
   auto book = make();
   const auto one = say(a, 1, 1, "one"), two = say(a, 1, 2, "two");
@@ -130,7 +130,7 @@ TEST_F(AnnouncementBookTest, MissesOnlyWhatChangedAndGivesOutTheOwnOnesBefore) {
   EXPECT_FALSE(book.missing(before.head).empty());
 }
 
-TEST_F(AnnouncementBookTest, HasBounds) {
+TEST_F(AnnouncementStoreTest, HasBounds) {
   auto book = make(400);
   EXPECT_TRUE(take(book, say(a, 1, 1)));
   const auto large = say(a, 1, 2, std::string(250, 'x'));
@@ -140,7 +140,7 @@ TEST_F(AnnouncementBookTest, HasBounds) {
   EXPECT_EQ(book.find(a.id())->head.seq, 1u);
 }
 
-TEST_F(AnnouncementBookTest, PagesThatAreNoStatementAreRefused) {
+TEST_F(AnnouncementStoreTest, PagesThatAreNoStatementAreRefused) {
   auto book = make();
   Head head;
   head.boot = {1, {}};

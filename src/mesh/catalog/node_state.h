@@ -193,10 +193,10 @@ inline constexpr NodeStateLimits kNodeStateLimits;
 // Free memory is rounded down, to 32 MiB.
 NodeState rounded(NodeState node_state);
 
-// Pages of a node state: each at most kLargestStatementPage bytes, at most kMaxPages of them. Fields that change
+// Pages of a node state: each at most kLargestNodeStatePage bytes, at most kMaxPages of them. Fields that change
 // together share a page, so that a change of one model or of the load costs a page or two. Equal states give equal
 // pages. Models beyond the bounds are left out (served models come first) and counted in more_models.
-inline constexpr std::size_t kLargestStatementPage = 48 * 1024;
+inline constexpr std::size_t kLargestNodeStatePage = 48 * 1024;
 inline constexpr std::size_t kMaxPages = 256;
 inline constexpr std::size_t kMaxStatementBytes = 1024 * 1024;
 std::vector<std::string> encode_pages(NodeState statement);

@@ -140,7 +140,7 @@ TEST(NodeState, GroupsBeyondTheBoundsAreCutAndFitTheirPage) {
     for (unsigned n = 0; n < 200; ++n) split.nodes.push_back({sha256({std::to_string(n)})});
   }
   const auto pages = encode_pages(node_state);
-  for (const auto& page : pages) EXPECT_LE(page.size(), kLargestStatementPage);
+  for (const auto& page : pages) EXPECT_LE(page.size(), kLargestNodeStatePage);
   const auto read = *decode_pages(views(pages));
   EXPECT_THAT(read.groups, SizeIs(kNodeStateLimits.groups));
   EXPECT_THAT(read.groups.front().shares, SizeIs(kNodeStateLimits.shares_of_group));
@@ -219,7 +219,7 @@ TEST(NodeState, TenThousandModelsAreCutToWhatFitsServedOnesFirst) {
   for (const auto& page : pages) head.pages.push_back(ref_of(page));
   EXPECT_LE(head.page_bytes(), kMaxStatementBytes);
   EXPECT_LE(pages.size(), kMaxPages);
-  for (const auto& page : pages) EXPECT_LE(page.size(), kLargestStatementPage);
+  for (const auto& page : pages) EXPECT_LE(page.size(), kLargestNodeStatePage);
   const auto read = *decode_pages(views(pages));
   EXPECT_EQ(read.models.size() + read.more_models, 10'000u);
   EXPECT_TRUE(
@@ -347,9 +347,9 @@ TEST(Head, OverItsBoundsIsRefused) {
   EXPECT_FALSE(refused());
   head.pages.assign(kMaxPages + 1, {});
   EXPECT_TRUE(refused());
-  head.pages.assign(1, {kLargestStatementPage + 1, {}});
+  head.pages.assign(1, {kLargestNodeStatePage + 1, {}});
   EXPECT_TRUE(refused());
-  head.pages.assign(kMaxPages, {kLargestStatementPage, {}});
+  head.pages.assign(kMaxPages, {kLargestNodeStatePage, {}});
   EXPECT_TRUE(refused());
   head.pages.clear();
   head.boot.epoch = kMaxEpoch;

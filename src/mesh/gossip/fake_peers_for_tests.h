@@ -70,7 +70,7 @@ class FakePeers final : public Peers {
   }
   async::Task<Result<std::unique_ptr<Stream>>> open(NodeId, Purpose) override { co_return fail(errc::unreachable, ""); }
   void on_stream(Purpose, StreamHandler) override {}
-  std::vector<InFlightId> held_by(const NodeId&) const override { return {}; }
+  std::vector<InFlightId> listed_by(const NodeId&) const override { return {}; }
   std::optional<MonoTime> last_heartbeat(const NodeId&) const override { return {}; }
   void hold(const NodeId&, InFlightId) override {}
   void release(const NodeId&, InFlightId) override {}

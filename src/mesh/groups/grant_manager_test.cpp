@@ -7,9 +7,9 @@
 namespace corral::mesh {
 namespace {
 
-class GranterTest : public testing::Test {
+class GrantManagerTest : public testing::Test {
  protected:
-  GranterTest() { granter.lend(100); }
+  GrantManagerTest() { granter.lend(100); }
   static NodeId id(unsigned number) { return test_key(number).id(); }
   static GrantRequest ask(PlanTerm of, std::uint64_t stamp, const std::string& model = "m") {
     return {{sha256({model}), false}, of, stamp, sha256({"plan"}), 50};
@@ -53,7 +53,7 @@ class GranterTest : public testing::Test {
   GroupEffects out;
 };
 
-TEST_F(GranterTest, OneHostAtATime) {
+TEST_F(GrantManagerTest, OneHostAtATime) {
   EXPECT_EQ(verdict(1, ask({1, 1}, 1)), GrantDecision::granted);
   EXPECT_EQ(count<OpenWorker>(), 1u);
   EXPECT_EQ(count<RememberHolder>(), 1u);
@@ -63,7 +63,7 @@ TEST_F(GranterTest, OneHostAtATime) {
   EXPECT_EQ(granter.grant()->host, id(1));
 }
 
-TEST_F(GranterTest, AskingAgainRenews) {
+TEST_F(GrantManagerTest, AskingAgainRenews) {
   (void)asks(1, ask({1, 1}, 1));
   for (std::uint64_t stamp = 2; stamp < 10; ++stamp) {
     pass(Millis(9999));
@@ -76,7 +76,7 @@ TEST_F(GranterTest, AskingAgainRenews) {
   EXPECT_EQ(count<ReapWorker>(), 1u);
 }
 
-TEST_F(GranterTest, NothingIsGrantedBeforeTheLastOneIsReaped) {
+TEST_F(GrantManagerTest, NothingIsGrantedBeforeTheLastOneIsReaped) {
   (void)asks(1, ask({1, 1}, 1));
   pass(Millis(10'000));
   EXPECT_EQ(verdict(2, ask({1, 1}, 1)), GrantDecision::reaping);
@@ -87,13 +87,13 @@ TEST_F(GranterTest, NothingIsGrantedBeforeTheLastOneIsReaped) {
   EXPECT_EQ(verdict(2, ask({1, 1}, 3)), GrantDecision::granted);
 }
 
-TEST_F(GranterTest, AnAskThatComesAfterTheEndOfTheLeaseFindsItEnded) {
+TEST_F(GrantManagerTest, AnAskThatComesAfterTheEndOfTheLeaseFindsItEnded) {
   (void)asks(1, ask({1, 1}, 1));
   now += Millis(10'000);
   EXPECT_EQ(verdict(1, ask({1, 1}, 2)), GrantDecision::reaping);
 }
 
-TEST_F(GranterTest, WhatComesLateOrTwiceSaysNothing) {
+TEST_F(GrantManagerTest, WhatComesLateOrTwiceSaysNothing) {
   (void)asks(1, ask({1, 1}, 5));
   pass(Millis(5000));
   EXPECT_FALSE(asks(1, ask({1, 1}, 5)));
@@ -103,13 +103,13 @@ TEST_F(GranterTest, WhatComesLateOrTwiceSaysNothing) {
   EXPECT_EQ(granter.state(), GrantManager::State::reaping);
 }
 
-TEST_F(GranterTest, AnAskThatWasOvertakenByItsReturnIsNotGranted) {
+TEST_F(GrantManagerTest, AnAskThatWasOvertakenByItsReturnIsNotGranted) {
   granter.given_back(id(1), {ask({1, 1}, 0).model, {1, 1}, 2}, out);
   EXPECT_FALSE(asks(1, ask({1, 1}, 1)));
   EXPECT_EQ(granter.state(), GrantManager::State::free);
 }
 
-TEST_F(GranterTest, AReturnEndsItAndAnOldOneDoesNot) {
+TEST_F(GrantManagerTest, AReturnEndsItAndAnOldOneDoesNot) {
   (void)asks(1, ask({1, 2}, 1));
   granter.given_back(id(1), {ask({1, 1}, 0).model, {1, 1}, 9}, out);
   granter.given_back(id(2), {ask({1, 1}, 0).model, {9, 9}, 9}, out);
@@ -118,7 +118,7 @@ TEST_F(GranterTest, AReturnEndsItAndAnOldOneDoesNot) {
   EXPECT_EQ(granter.state(), GrantManager::State::reaping);
 }
 
-TEST_F(GranterTest, ALaterPlanOrLifeOfTheHostEndsWhatItHad) {
+TEST_F(GrantManagerTest, ALaterPlanOrLifeOfTheHostEndsWhatItHad) {
   (void)asks(1, ask({1, 1}, 1));
   EXPECT_EQ(verdict(1, ask({1, 2}, 1)), GrantDecision::reaping);
   reap();
@@ -126,7 +126,7 @@ TEST_F(GranterTest, ALaterPlanOrLifeOfTheHostEndsWhatItHad) {
   EXPECT_EQ(verdict(1, ask({2, 1}, 1, "other")), GrantDecision::reaping);
 }
 
-TEST_F(GranterTest, TheEndOfTheHostsProcessEndsIt) {
+TEST_F(GrantManagerTest, TheEndOfTheHostsProcessEndsIt) {
   (void)asks(1, ask({1, 1}, 1));
   granter.host_ended(id(2), out);
   EXPECT_EQ(granter.state(), GrantManager::State::granted);
@@ -134,7 +134,7 @@ TEST_F(GranterTest, TheEndOfTheHostsProcessEndsIt) {
   EXPECT_EQ(granter.state(), GrantManager::State::reaping);
 }
 
-TEST_F(GranterTest, AfterARestartOthersWaitForALease) {
+TEST_F(GrantManagerTest, AfterARestartOthersWaitForALease) {
   granter = GrantManager({}, id(1), now);
   granter.lend(100);
   EXPECT_EQ(verdict(2, ask({1, 1}, 1)), GrantDecision::settling);
@@ -144,7 +144,7 @@ TEST_F(GranterTest, AfterARestartOthersWaitForALease) {
   EXPECT_EQ(verdict(2, ask({1, 1}, 3)), GrantDecision::granted);
 }
 
-TEST_F(GranterTest, AfterARestartItsHostHasItAtOnce) {
+TEST_F(GrantManagerTest, AfterARestartItsHostHasItAtOnce) {
   granter = GrantManager({}, id(1), now);
   granter.lend(100);
   EXPECT_EQ(verdict(1, ask({1, 1}, 1)), GrantDecision::granted);
@@ -155,7 +155,7 @@ TEST_F(GranterTest, AfterARestartItsHostHasItAtOnce) {
   EXPECT_EQ(verdict(2, ask({1, 1}, 1)), GrantDecision::granted);
 }
 
-TEST_F(GranterTest, ARecallIsToldAndEndsInTime) {
+TEST_F(GrantManagerTest, ARecallIsToldAndEndsInTime) {
   (void)asks(1, ask({1, 1}, 1));
   out.clear();
   granter.recall(now, out);
@@ -174,7 +174,7 @@ TEST_F(GranterTest, ARecallIsToldAndEndsInTime) {
   EXPECT_EQ(verdict(1, ask({1, 1}, 7)), GrantDecision::granted);
 }
 
-TEST_F(GranterTest, WhatCantBeKeptToEndsAtOnce) {
+TEST_F(GrantManagerTest, WhatCantBeKeptToEndsAtOnce) {
   (void)asks(1, ask({1, 1}, 1));
   out.clear();
   granter.give_up(out);
@@ -187,14 +187,14 @@ TEST_F(GranterTest, WhatCantBeKeptToEndsAtOnce) {
   EXPECT_EQ(verdict(2, ask({1, 1}, 1)), GrantDecision::granted);
 }
 
-TEST_F(GranterTest, NoMoreIsGrantedThanIsLent) {
+TEST_F(GrantManagerTest, NoMoreIsGrantedThanIsLent) {
   granter.lend(49);
   EXPECT_EQ(verdict(1, ask({1, 1}, 1)), GrantDecision::too_little);
   granter.lend(50);
   EXPECT_EQ(verdict(1, ask({1, 1}, 2)), GrantDecision::granted);
 }
 
-TEST_F(GranterTest, ARenewalAsksForAsMuchAsBefore) {
+TEST_F(GrantManagerTest, ARenewalAsksForAsMuchAsBefore) {
   auto more = ask({1, 1}, 2);
   more.bytes = 1000;
   (void)asks(1, ask({1, 1}, 1));
@@ -203,7 +203,7 @@ TEST_F(GranterTest, ARenewalAsksForAsMuchAsBefore) {
   EXPECT_EQ(verdict(1, ask({1, 1}, 3)), GrantDecision::granted);
 }
 
-TEST_F(GranterTest, AHostThatAsksAndReturnsCostsLittle) {
+TEST_F(GrantManagerTest, AHostThatAsksAndReturnsCostsLittle) {
   std::size_t opened = 0, refused = 0;
   std::uint64_t stamp = 0;
   const auto round = [&] {
@@ -231,7 +231,7 @@ TEST_F(GranterTest, AHostThatAsksAndReturnsCostsLittle) {
   EXPECT_EQ(opened, before + 1);
 }
 
-TEST_F(GranterTest, AHostThatAsksForManyModelsIsForgottenInPart) {
+TEST_F(GrantManagerTest, AHostThatAsksForManyModelsIsForgottenInPart) {
   (void)asks(1, ask({1, 1}, 1));
   for (std::uint64_t number = 2; number < 1000; ++number)
     EXPECT_EQ(verdict(1, ask({1, number}, 1, "model " + std::to_string(number))), GrantDecision::taken);

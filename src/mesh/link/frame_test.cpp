@@ -136,19 +136,19 @@ TEST(Pages, AreBoundedInBytesBeforeAnythingIsVerified) {
   EXPECT_EQ(last.error().code, errc::too_many);
 }
 
-struct PulseTest : testing::Test {
+struct HeartbeatTest : testing::Test {
   MonoTime start{std::chrono::hours(1)};
   LinkFailureDetector a{{}, start}, b{{}, start};
   MonoTime at(int ms) const { return start + Millis(ms); }
 };
 
-TEST_F(PulseTest, StampsThatComeBackMeasureTheWayWithoutTheWaiting) {
+TEST_F(HeartbeatTest, StampsThatComeBackMeasureTheWayWithoutTheWaiting) {
   b.take(a.beat(at(0), {}), at(30));
   a.take(b.beat(at(400), {}), at(450));
   EXPECT_EQ(a.round_trip(), Millis(80));
 }
 
-TEST_F(PulseTest, SilenceAndDeafnessAreToldApart) {
+TEST_F(HeartbeatTest, SilenceAndDeafnessAreToldApart) {
   EXPECT_EQ(a.state(at(1499)), LinkFailureDetector::State::alive);
   EXPECT_EQ(a.state(at(1500)), LinkFailureDetector::State::silent);
   for (int ms = 0; ms <= 2000; ms += 500) {
@@ -159,14 +159,14 @@ TEST_F(PulseTest, SilenceAndDeafnessAreToldApart) {
   EXPECT_EQ(a.state(at(2000)), LinkFailureDetector::State::deaf);
 }
 
-TEST_F(PulseTest, AnEchoThatWasNeverSentIsNotBelieved) {
+TEST_F(HeartbeatTest, AnEchoThatWasNeverSentIsNotBelieved) {
   a.take({1, 1'000'000, 0, {}}, at(100));
   EXPECT_FALSE(a.round_trip());
   a.take({2, 50, 4'000'000'000, {}}, at(100));  // a delay that is longer than the way
   EXPECT_EQ(a.round_trip(), Millis(0));
 }
 
-TEST_F(PulseTest, TimeInWhichThisProcessStoodStillDoesntCount) {
+TEST_F(HeartbeatTest, TimeInWhichThisProcessStoodStillDoesntCount) {
   a.tick(at(0));
   a.tick(at(500));
   a.tick(at(9500));
@@ -176,7 +176,7 @@ TEST_F(PulseTest, TimeInWhichThisProcessStoodStillDoesntCount) {
   EXPECT_EQ(a.state(at(11'000)), LinkFailureDetector::State::silent);
 }
 
-TEST_F(PulseTest, AHeartbeatHoldsNoMoreThanItMay) {
+TEST_F(HeartbeatTest, AHeartbeatHoldsNoMoreThanItMay) {
   const Heartbeat many{1, 1, 1, std::vector<InFlightId>(1000, 3)};
   EXPECT_LE(encode(many).size(), max_bytes(FrameKind::heartbeat));
   EXPECT_EQ(decode_heartbeat(encode(many))->held.size(), kMaxHeld);

@@ -194,12 +194,12 @@ TEST_F(MemberSetTest, ABookThatTellsOfMoreThanItHoldsAllocatesNothingForIt) {
   EXPECT_EQ(decode_members(bytes).error().code, errc::too_many);
 }
 
-struct MemberBookTest : MemberSetTest {
+struct MemberSetStoreTest : MemberSetTest {
   TestFolder folder;
   MemberStore book() { return *MemberStore::begin(folder.path(), set); }
 };
 
-TEST_F(MemberBookTest, KeepsWhatItSigns) {
+TEST_F(MemberSetStoreTest, KeepsWhatItSigns) {
   EXPECT_FALSE(MemberStore::open(folder.path())->has_value());
   auto kept = book();
   ASSERT_TRUE(at_once(kept.admit(a, b.public_key())));
@@ -211,7 +211,7 @@ TEST_F(MemberBookTest, KeepsWhatItSigns) {
   EXPECT_EQ((*again)->set().standing(c.public_key()), MembershipStatus::member);
 }
 
-TEST_F(MemberBookTest, OnlyMembersSignAndNobodyComesBack) {
+TEST_F(MemberSetStoreTest, OnlyMembersSignAndNobodyComesBack) {
   auto kept = book();
   EXPECT_EQ(at_once(kept.admit(b, c.public_key())).error().code, errc::not_a_member);
   EXPECT_EQ(at_once(kept.revoke(a, b.public_key(), {})).error().code, errc::not_a_member);
@@ -224,7 +224,7 @@ TEST_F(MemberBookTest, OnlyMembersSignAndNobodyComesBack) {
   EXPECT_EQ(at_once(kept.admit(a, c.public_key())).error().code, errc::revoked);
 }
 
-TEST_F(MemberBookTest, AnAdmitThatCantBeWrittenIsNoneButARevocationThatWasToldHolds) {
+TEST_F(MemberSetStoreTest, AnAdmitThatCantBeWrittenIsNoneButARevocationThatWasToldHolds) {
   auto kept = book();
   ASSERT_TRUE(at_once(kept.admit(a, b.public_key())));
   // Nothing can be written where a folder stands in the way.
@@ -240,7 +240,7 @@ TEST_F(MemberBookTest, AnAdmitThatCantBeWrittenIsNoneButARevocationThatWasToldHo
   EXPECT_EQ((*MemberStore::open(folder.path()))->set().standing(b.public_key()), MembershipStatus::revoked);
 }
 
-TEST_F(MemberBookTest, ADamagedFileIsToldAndLeftAlone) {
+TEST_F(MemberSetStoreTest, ADamagedFileIsToldAndLeftAlone) {
   (void)book();
   std::ofstream(folder / kMembersFile, std::ios::app) << "x";
   const auto opened = MemberStore::open(folder.path());

@@ -157,7 +157,7 @@ void PeerManager::on_stream(Purpose purpose, StreamHandler handler) {
   parts_->streams.set_handler(purpose, std::move(handler));
 }
 
-std::vector<InFlightId> PeerManager::held_by(const NodeId& peer) const {
+std::vector<InFlightId> PeerManager::listed_by(const NodeId& peer) const {
   const auto found = parts_->peers.find(peer);
   return found && found->link.is_up() ? found->link.get()->peer_holds() : std::vector<InFlightId>();
 }

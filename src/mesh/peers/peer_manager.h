@@ -76,7 +76,7 @@ class PeerManager final : public Peers {
   void send(const NodeId& peer, Frame frame) override;
   async::Task<Result<std::unique_ptr<Stream>>> open(NodeId peer, Purpose purpose) override;
   void on_stream(Purpose purpose, StreamHandler handler) override;
-  std::vector<InFlightId> held_by(const NodeId& peer) const override;
+  std::vector<InFlightId> listed_by(const NodeId& peer) const override;
   std::optional<MonoTime> last_heartbeat(const NodeId& peer) const override;
   void hold(const NodeId& for_peer, InFlightId id) override;
   void release(const NodeId& for_peer, InFlightId id) override;

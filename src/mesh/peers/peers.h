@@ -93,7 +93,7 @@ class Peers {
   virtual void on_stream(Purpose purpose, StreamHandler handler) = 0;
 
   // In-flight requests in the peer's last heartbeat, and when it came; nothing without a link.
-  virtual std::vector<InFlightId> held_by(const NodeId& peer) const = 0;
+  virtual std::vector<InFlightId> listed_by(const NodeId& peer) const = 0;
   virtual std::optional<MonoTime> last_heartbeat(const NodeId& peer) const = 0;
   // Lists an in-flight request of that peer in each heartbeat, 256 at most.
   virtual void hold(const NodeId& for_peer, InFlightId id) = 0;

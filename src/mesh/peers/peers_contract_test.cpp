@@ -187,7 +187,7 @@ TEST_P(PeersContract, HeldRequestsAreToldWithTheHeartbeat) {
   b().peers->hold(id(a()), 9);
   b().peers->release(id(a()), 7);
   pass(Millis(600));
-  EXPECT_THAT(a().peers->held_by(id(b())), ElementsAre(9));
+  EXPECT_THAT(a().peers->listed_by(id(b())), ElementsAre(9));
   EXPECT_EQ(a().peers->last_heartbeat(id(b())).has_value(), true);
 }
 

@@ -37,7 +37,7 @@ ActiveRequest::~ActiveRequest() {
   }
   if (about_.kind != RequestKind::inference) return;
   const auto started = started_.load();
-  RequestEnd end{about_.model, type_, outcome_, {}, kept_off_};
+  RequestEnd end{about_.model, type_, outcome_, {}, quarantined_};
   if (started != MonoTime::max()) end.waited = started - since_;
   table_.ended_(std::move(end));
 }

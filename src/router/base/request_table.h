@@ -78,7 +78,7 @@ class ActiveRequest {
   void on_start(std::function<void(const NodeRef& node)> call) { placed_ = std::move(call); }
   // The outcome; `cancelled` until this call.
   void end(Outcome outcome) { outcome_ = outcome; }
-  void keep_off() { kept_off_ = true; }
+  void note_quarantine() { quarantined_ = true; }
   // Released at the end of the request.
   void hold(std::shared_ptr<const void> what) { held_ = std::move(what); }
 
@@ -114,7 +114,7 @@ class ActiveRequest {
   NodeRef node_;  // changed under the table's lock
   std::function<void(const NodeRef&)> placed_;
   Outcome outcome_ = Outcome::cancelled;
-  bool kept_off_ = false;
+  bool quarantined_ = false;
   std::shared_ptr<const void> held_;
   // Shared with a posted order to stop.
   struct Orders {

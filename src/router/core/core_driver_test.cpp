@@ -38,7 +38,7 @@ class FailingActions final : public ActionExecutor {
   residency::InstanceId last{0};
 };
 
-class HouseTest : public testing::Test {
+class CoreDriverTest : public testing::Test {
  protected:
   void SetUp() override { log::set_level(log::Level::none); }
   void TearDown() override {
@@ -87,7 +87,7 @@ class HouseTest : public testing::Test {
 };
 
 // It went quiet for ever: the flag that keeps steps apart stayed set.
-TEST_F(HouseTest, AStartThatThrowsIsAFailedLoadAndTheNextOneGoesWell) {
+TEST_F(CoreDriverTest, AStartThatThrowsIsAFailedLoadAndTheNextOneGoesWell) {
   executor.throws = "start";
   auto a = acquire(spec("a"));
   EXPECT_EQ(error(a), "internal_error");
@@ -98,7 +98,7 @@ TEST_F(HouseTest, AStartThatThrowsIsAFailedLoadAndTheNextOneGoesWell) {
   EXPECT_TRUE(granted(b));
 }
 
-TEST_F(HouseTest, ACheckThatThrowsIsAFailedCheck) {
+TEST_F(CoreDriverTest, ACheckThatThrowsIsAFailedCheck) {
   executor.throws = "check";
   residency::ModelSpec unknown;
   unknown.to_check = true;
@@ -107,7 +107,7 @@ TEST_F(HouseTest, ACheckThatThrowsIsAFailedCheck) {
   EXPECT_THAT(driver.core().state().queue, IsEmpty());
 }
 
-TEST_F(HouseTest, AStopThatThrowsFreesItsSlot) {
+TEST_F(CoreDriverTest, AStopThatThrowsFreesItsSlot) {
   auto a = acquire(spec("a"));
   driver.dispatch(residency::LoadSucceeded{executor.last});
   settle();
@@ -118,7 +118,7 @@ TEST_F(HouseTest, AStopThatThrowsFreesItsSlot) {
   EXPECT_THAT(executor.done, ElementsAre("start", "stop", "start"));
 }
 
-TEST_F(HouseTest, ASampleThatThrowsIsNone) {
+TEST_F(CoreDriverTest, ASampleThatThrowsIsNone) {
   executor.throws = "sample";
   residency::ModelSpec large;
   large.memory = {{residency::PoolId("ram"), 10, 0}};
@@ -126,7 +126,7 @@ TEST_F(HouseTest, ASampleThatThrowsIsNone) {
   EXPECT_THAT(executor.done, ElementsAre("sample", "start"));
 }
 
-TEST_F(HouseTest, ADecisionThatThrowsIsAnsweredAndTheNextOneIsMade) {
+TEST_F(CoreDriverTest, ADecisionThatThrowsIsAnsweredAndTheNextOneIsMade) {
   driver.fails = true;
   auto none = acquire(spec("a"));
   EXPECT_EQ(error(none), "internal_error");
@@ -136,7 +136,7 @@ TEST_F(HouseTest, ADecisionThatThrowsIsAnsweredAndTheNextOneIsMade) {
   EXPECT_TRUE(granted(a));
 }
 
-TEST_F(HouseTest, ATellingThatThrowsHidesNothing) {
+TEST_F(CoreDriverTest, ATellingThatThrowsHidesNothing) {
   executor.throws = "telling";
   auto a = acquire(spec("a"));
   driver.dispatch(residency::LoadSucceeded{executor.last});
@@ -144,7 +144,7 @@ TEST_F(HouseTest, ATellingThatThrowsHidesNothing) {
   EXPECT_TRUE(granted(a));
 }
 
-TEST_F(HouseTest, ALeaseForWhoeverHasGoneUnnoticedIsGivenBack) {
+TEST_F(CoreDriverTest, ALeaseForWhoeverHasGoneUnnoticedIsGivenBack) {
   driver.dispatch(residency::Acquire{residency::TicketId(99), spec("a")});
   driver.dispatch(residency::LoadSucceeded{executor.last});
   EXPECT_EQ(driver.core().state().leases.size(), 0u);

@@ -79,7 +79,7 @@ bool RequestAttempts::Repeats::take(const Death& death) {
 
 std::optional<Error> RequestAttempts::quarantined() {
   auto off = suspicion_.quarantined();
-  if (off) active_->keep_off();
+  if (off) active_->note_quarantine();
   return off;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class SuspectsTest : public testing::Test {
+class RequestQuarantineTest : public testing::Test {
  protected:
   async::Loop loop;
   async::ManualTimers timers{loop.executor()};
@@ -18,7 +18,7 @@ class SuspectsTest : public testing::Test {
   static UpstreamExit end(std::uint64_t process, std::size_t requests = 1) { return {"it ended", process, requests}; }
 };
 
-TEST_F(SuspectsTest, OneEndIsForgivenASecondOneIsNot) {
+TEST_F(RequestQuarantineTest, OneEndIsForgivenASecondOneIsNot) {
   EXPECT_FALSE(quarantine.any());
   EXPECT_TRUE(quarantine.note(7, end(1)));
   EXPECT_EQ(quarantine.quarantined(7), std::nullopt);
@@ -31,32 +31,32 @@ TEST_F(SuspectsTest, OneEndIsForgivenASecondOneIsNot) {
   EXPECT_EQ(quarantine.quarantined(7), 120s);
 }
 
-TEST_F(SuspectsTest, OneThatWasAnsweredIsSuspectedNoMore) {
+TEST_F(RequestQuarantineTest, OneThatWasAnsweredIsSuspectedNoMore) {
   EXPECT_TRUE(quarantine.note(7, end(1)));
   quarantine.forget(7);
   EXPECT_TRUE(quarantine.note(7, end(2)));
 }
 
-TEST_F(SuspectsTest, CopiesOfARequestAreOneRequest) {
+TEST_F(RequestQuarantineTest, CopiesOfARequestAreOneRequest) {
   for (int copy = 0; copy < 10; ++copy) EXPECT_TRUE(quarantine.note(7, end(1, 10)));
   for (int copy = 0; copy < 10; ++copy) EXPECT_FALSE(quarantine.note(7, end(2, 10)));
   EXPECT_TRUE(quarantine.quarantined(7));
 }
 
-TEST_F(SuspectsTest, WhoOnlyStoodByIsNotKeptOff) {
+TEST_F(RequestQuarantineTest, WhoOnlyStoodByIsNotKeptOff) {
   quarantine.note(7, end(1, 32));
   EXPECT_FALSE(quarantine.note(7, end(2, 32)));
   EXPECT_EQ(quarantine.quarantined(7), std::nullopt);
 }
 
-TEST_F(SuspectsTest, OldOnesAreForgottenAndTheListHasAnEnd) {
+TEST_F(RequestQuarantineTest, OldOnesAreForgottenAndTheListHasAnEnd) {
   quarantine.note(7, end(1));
   timers.advance(2h);
   for (std::uint64_t key = 100; key < 3000; ++key) quarantine.note(key, end(key));
   EXPECT_TRUE(quarantine.note(7, end(2))) << "its first end is forgotten";
 }
 
-TEST_F(SuspectsTest, AKeyIsOfModelPathAndBody) {
+TEST_F(RequestQuarantineTest, AKeyIsOfModelPathAndBody) {
   const auto key = RequestQuarantine::key_of(ModelName("a"), "/v1/completions", "{}");
   EXPECT_EQ(key, RequestQuarantine::key_of(ModelName("a"), "/v1/completions", "{}"));
   EXPECT_NE(key, RequestQuarantine::key_of(ModelName("b"), "/v1/completions", "{}"));
