@@ -23,7 +23,7 @@ for (const [how, hang] of [
     again.ready();
     (await again.request()).answer();
     assert.equal((await asking).body.pid, again.pid);
-    assert.ok(server.lines.some((line) => /\[router\] a didn't answer for 2 s and was killed/.test(line)), server.lines.join("\n"));
+    assert.ok(server.lines.some((line) => /\[router\] a did not respond for 2 s and was killed/.test(line)), server.lines.join("\n"));
   });
 }
 
@@ -62,7 +62,7 @@ stage("a load that works without a word is left alone for longer than others may
   // Each of these lasts until the watchdog has found it.
   for (const [other, events] of others) {
     process.kill(other.pid, "SIGSTOP");
-    assert.match(JSON.parse((await events.next()).value).error.message, /didn't answer for 2 s and was killed/);
+    assert.match(JSON.parse((await events.next()).value).error.message, /did not respond for 2 s and was killed/);
   }
   a.ready();
   (await a.request()).answer();
@@ -81,5 +81,5 @@ stage("a victim that hangs doesn't keep the next model waiting", ["a", "b"], slo
   (await b.request()).answer();
   assert.equal((await second).body.pid, b.pid);
   const { value } = await first.next();
-  assert.match(JSON.parse(value).error.message, /didn't answer for 2 s and was killed/);
+  assert.match(JSON.parse(value).error.message, /did not respond for 2 s and was killed/);
 });

@@ -86,7 +86,7 @@ std::optional<Result<bool>> SplitLoad::look(const fleet::Node::Split& split) {
   const auto* host = view->catalog->node(split.host);
   const mesh::GroupReport* group = nullptr;
   if (host == nullptr || !host->node_state || !mesh::is_routable(host->reach)) {
-    trouble = "the host of the split is not reachable";
+    trouble = "the host of the split can't be reached";
   } else {
     const auto at = std::ranges::find(host->node_state->groups, split.model, &mesh::GroupReport::model);
     // A group over other nodes has yet to be replaced.

@@ -62,7 +62,7 @@ Result<> check(const std::vector<const AllocationNode*>& nodes, const Allocation
   for (const auto* node : nodes) {
     if (node->role == mesh::Role::client)
       return bad_split(fmt::format("'{}' lends nothing (its mesh_role is client)", node->name));
-    if (node->just_gone) return bad_split(fmt::format("'{}' is unreachable", node->name));
+    if (node->just_gone) return bad_split(fmt::format("'{}' can't be reached", node->name));
     if (node->engine != nodes.front()->engine)
       return bad_split(fmt::format("'{}' has llama.cpp {}, '{}' has {}: a split needs the same version on all nodes",
                                    nodes.front()->name, nodes.front()->engine, node->name, node->engine));
@@ -130,7 +130,7 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
   std::vector<const AllocationNode*> nodes;
   for (const auto& id : ids) {
     const auto* node = find_node(situation, id);
-    if (node == nullptr) return bad_split(fmt::format("'{}' is unreachable", short_text(id)));
+    if (node == nullptr) return bad_split(fmt::format("'{}' can't be reached", short_text(id)));
     if (std::ranges::find(nodes, node) != nodes.end()) return bad_split(fmt::format("'{}' is named twice", node->name));
     nodes.push_back(node);
   }

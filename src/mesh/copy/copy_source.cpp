@@ -124,7 +124,7 @@ class Source {
     auto next = read_piece(executor, path, begin, count);
     for (std::uint64_t done = 0; done < count;) {
       const bool read = co_await next->wait(timers_, options_.stall);
-      if (!read) co_return fail(errc::timed_out, "the disk doesn't respond");
+      if (!read) co_return fail(errc::timed_out, "the disk does not respond");
       const auto piece = next->take();
       if (!piece) {
         // After the head only the end of the stream can report the error.

@@ -67,7 +67,7 @@ struct SerfRpc::Connection {
   async::Task<Result<std::string>> ask(std::string command, BodyOf body, Millis limit) {
     auto exchanging = exchange(std::move(command), last_number, body);
     auto answer = co_await async::with_timeout(timers, limit, std::move(exchanging));
-    if (!answer) co_return fail(errc::timed_out, "the Serf agent doesn't respond");
+    if (!answer) co_return fail(errc::timed_out, "the Serf agent does not respond");
     co_return std::move(*answer);
   }
 

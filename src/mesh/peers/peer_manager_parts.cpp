@@ -72,7 +72,7 @@ Task<void> PeerManagerParts::until_unwound(std::shared_ptr<PeerManagerParts> par
   bool written = co_await parts->book.finish(timers, left());
   written = co_await parts->tokens.finish(timers, left()) && written;
   written = co_await parts->file.finish(left()) && written;
-  if (!written) log::error("mesh", "the disk doesn't respond: the last changes of the mesh may be lost");
+  if (!written) log::error("mesh", "the disk does not respond: the last changes of the mesh may be lost");
 }
 
 }  // namespace corral::mesh

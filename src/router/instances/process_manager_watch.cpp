@@ -47,7 +47,7 @@ async::Task<void> ProcessManager::watch(std::weak_ptr<RunningInstance> watched) 
 }
 
 async::Task<void> ProcessManager::end_hung(std::shared_ptr<RunningInstance> running) {
-  running->hung = fmt::format("{} for {} s and was killed", running->loading ? "made no progress" : "didn't answer",
+  running->hung = fmt::format("{} for {} s and was killed", running->loading ? "made no progress" : "did not respond",
                               std::chrono::duration<double>(running->watchdog->timeout()).count());
   log::warning("router", "{} {}", running->spec->name.value(), running->hung);
   running->watchdog->alive();  // for a fresh process of the same load

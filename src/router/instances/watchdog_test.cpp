@@ -154,7 +154,7 @@ TEST_F(WatchdogRouterTest, ErrorAfterTheFirstByteTellsTheCause) {
   pass(5'000ms);
   EXPECT_TRUE(client.ended());
   EXPECT_THAT(client.text(), HasSubstr("backend_died"));
-  EXPECT_THAT(client.text(), HasSubstr("didn't answer"));
+  EXPECT_THAT(client.text(), HasSubstr("did not respond"));
   EXPECT_THAT(resident(), IsEmpty());
 }
 

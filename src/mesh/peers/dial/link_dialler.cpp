@@ -121,7 +121,7 @@ Task<void> LinkDialler::dial(PeerPtr peer, Address address, Millis limit) {
   auto stream = co_await std::move(dialling);
   if (!stream || !*stream) {
     peer->link.failed(stream ? stream->error().message
-                             : fmt::format("{} didn't answer within {} ms", to_text(address), limit.count()));
+                             : fmt::format("{} did not respond within {} ms", to_text(address), limit.count()));
     co_return;
   }
   // Only one of overlapping dials sends a hello, so the other side never sees two.
