@@ -248,7 +248,6 @@ TEST(Load, TheFileStaysInThePageCacheWhenTheModelHasGone) {
 TEST(Load, BackendsSayWhatTheyAre) {
   ASSERT_TRUE(load_backends());
   EXPECT_EQ(built_for_llama_version(), running_llama_version());
-  EXPECT_FALSE(compute_devices().empty());
 }
 
 }  // namespace

@@ -55,8 +55,6 @@ constexpr std::int64_t kLatest = 2;
 
 }  // namespace
 
-std::int64_t latest_version() { return kLatest; }
-
 void migrate(Database& database) {
   const auto found = database.number("PRAGMA user_version");
   if (found > kLatest) {

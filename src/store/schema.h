@@ -1,8 +1,6 @@
 // The tables of the file, by version. Internal to store/.
 #pragma once
 
-#include <cstdint>
-
 #include "store/database.h"
 
 namespace corral::store {
@@ -10,6 +8,5 @@ namespace corral::store {
 // Migrates an older file to the latest version, step by step, in one transaction. Throws Failure; also if a newer
 // program made the file.
 void migrate(Database& database);
-std::int64_t latest_version();
 
 }  // namespace corral::store

@@ -117,10 +117,4 @@ ComputeDevice describe(ggml_backend_dev_t device) {
           .memory_free = props.memory_free};
 }
 
-std::vector<ComputeDevice> compute_devices() {
-  std::vector<ComputeDevice> devices;
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) devices.push_back(describe(ggml_backend_dev_get(i)));
-  return devices;
-}
-
 }  // namespace corral::engine

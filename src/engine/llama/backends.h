@@ -2,15 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <ggml-backend.h>
 
 #include "base/error.h"
-#include "base/log.h"
 
 namespace corral::engine {
 
@@ -33,11 +30,6 @@ std::string cpu_backend_file();
 // False: there is none.
 bool load_some_cpu();
 
-// Additional sink of libllama's log lines, which also go to corral::log (at level debug, errors as they are). For
-// progress displays.
-using LlamaLog = std::function<void(log::Level level, std::string_view line)>;
-void set_llama_log(LlamaLog sink);
-
 // A compute device as libllama sees it.
 struct ComputeDevice {
   std::string name;         // "CPU", "CUDA0", ...
@@ -46,7 +38,5 @@ struct ComputeDevice {
   std::uint64_t memory_total = 0, memory_free = 0;  // bytes
 };
 ComputeDevice describe(ggml_backend_dev_t device);
-// Needs load_backends(). May create a context on a GPU: for engine processes only.
-std::vector<ComputeDevice> compute_devices();
 
 }  // namespace corral::engine

@@ -15,7 +15,6 @@ struct LogRouter {
   std::string partial;
   log::Level partial_level = log::Level::debug;
   bool partial_bad = false;
-  LlamaLog sink;
   std::vector<LogCapture*> captures;
 };
 
@@ -31,7 +30,6 @@ void route_line(LogRouter& r, std::string line) {
   if (line.empty()) return;
   if (const auto at = line.find(kBytesFollow); at != std::string::npos) line.resize(at + kBytesFollow.size());
   log::write(r.partial_level, "llama", line);
-  if (r.sink) r.sink(r.partial_level, line);
   if (r.partial_bad) {
     for (LogCapture* capture : r.captures) capture->add(line, r.partial_level == log::Level::info);
   }
@@ -45,7 +43,7 @@ void on_log(ggml_log_level level, const char* text, void*) {
     r.partial_bad = level == GGML_LOG_LEVEL_ERROR || level == GGML_LOG_LEVEL_WARN;
     r.partial_level = level == GGML_LOG_LEVEL_ERROR ? log::Level::info : log::Level::debug;
   }
-  if (!r.partial_bad && !r.sink && !log::enabled(r.partial_level)) return;
+  if (!r.partial_bad && !log::enabled(r.partial_level)) return;
   r.partial += text;
   for (std::size_t end; (end = r.partial.find('\n')) != std::string::npos;) {
     route_line(r, r.partial.substr(0, end));
@@ -56,11 +54,6 @@ void on_log(ggml_log_level level, const char* text, void*) {
 }  // namespace
 
 void install_llama_log() { llama_log_set(on_log, nullptr); }
-
-void set_llama_log(LlamaLog sink) {
-  const std::scoped_lock lock(router().mutex);
-  router().sink = std::move(sink);
-}
 
 LogCapture::LogCapture() {
   const std::scoped_lock lock(router().mutex);

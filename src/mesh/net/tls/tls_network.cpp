@@ -197,7 +197,8 @@ Task<Result<std::unique_ptr<Stream>>> TlsNetwork::Impl::dial(std::shared_ptr<Imp
   auto connecting = connect(std::move(place), self->options.look_up);
   auto socket = co_await async::with_timeout(self->timers, self->options.dial, std::move(connecting));
   if (!socket) {
-    co_return fail(errc::unreachable, fmt::format("{} did not respond within {} ms", shown, self->options.dial.count()));
+    co_return fail(errc::unreachable,
+                   fmt::format("{} did not respond within {} ms", shown, self->options.dial.count()));
   }
   if (!*socket) co_return std::unexpected(socket->error());
   auto judge = [pins = std::move(pins), shown](const PublicKey& key, std::optional<Purpose>) -> Result<> {
