@@ -74,7 +74,8 @@ def goals_in(document):
 def summary():
     """How many goals the rows in the document meet, and which they don't: whenever each was measured."""
     document = report.DOCUMENT.read_text()
-    rows = list(goals_in("".join(report.section(f"engine-{name}", document) for name in ROWS)))
+    rows = list(goals_in("".join(report.section(f"engine-{name}", document) for name in ROWS if name not in ON_EVERY_MODEL)
+                         + "".join(report.sections(f"engine-{name}", document) for name in ON_EVERY_MODEL)))
     missed = [row for row in rows if not row.endswith("| yes |")]
     return "\n".join([f"### Goals\n\n{len(rows) - len(missed)} of {len(rows)} goals in the tables below are met. Not met:\n", verdict_table([]), *missed])
 
@@ -101,7 +102,8 @@ def main():
     settings = [Setting(model, 1 if options.quick else options.rounds, options.quick, options.tokens, options.streams, options.peers)
                 for model in models(options)]
     gpus = servers.gpus()
-    kind = "-gpu" if gpus else ""  # a table of its own
+    # Throughput has a table for each kind of processor, and one for GPUs.
+    processor = "gpu" if gpus else report.processor_key()
     machine = ", ".join([*gpus, report.machine()])
     verdicts, failed = [], []
     for name in options.only:
@@ -111,7 +113,7 @@ def main():
         except programs.GaveUp:  # it has said why; the other rows are worth having
             failed.append(name)
             continue
-        report.publish(f"engine-{name}{kind}", text, options.write)
+        report.publish(f"engine-{name}", text, options.write, processor if gpus or name in ON_EVERY_MODEL else None)
         verdicts += of_row
     if len(options.only) > 1:
         print(f"### Goals\n\n{verdict_table(verdicts)}\n", flush=True)

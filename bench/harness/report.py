@@ -34,12 +34,21 @@ def table(head, rows):
     return "\n".join(lines)
 
 
+def processor():
+    cpu = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return cpu.group(1) if cpu else platform.machine()
+
+
+def processor_key():
+    """The kind of processor in the name of a section: "amd-epyc", "intel-xeon"."""
+    name = re.sub(r"\((R|TM)\)|\bCPU\b|\bProcessor\b|@.*", " ", processor(), flags=re.IGNORECASE)
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
 def machine():
     """What numbers depend on, in one line."""
-    info = pathlib.Path("/proc/cpuinfo").read_text()
-    cpu = re.search(r"model name\s*:\s*(.*)", info)
     memory = re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text())
-    return (f"{len(os.sched_getaffinity(0))} cores of {cpu.group(1) if cpu else platform.machine()}, "
+    return (f"{len(os.sched_getaffinity(0))} cores of {processor()}, "
             f"{round(int(memory.group(1)) / 2**20)} GiB, Linux {platform.release().split('-')[0]}; "
             f"load average at the start {os.getloadavg()[0]:.1f}")
 
@@ -54,6 +63,12 @@ def section(name, document):
     return document.partition(begin)[2].partition(end)[0]
 
 
+def sections(family, document):
+    """The texts of the section `family` and of those called `family`-KEY."""
+    keys = re.findall(rf"<!-- bench:({re.escape(family)}(?:-[a-z0-9-]+)?) -->", document)
+    return "".join(section(name, document) for name in keys)
+
+
 def wrapped(text):
     """Long lines cut as in the other pages; tables stay whole."""
     def cut(line):
@@ -62,15 +77,19 @@ def wrapped(text):
     return "\n".join(cut(line) if len(line) > 140 else line for line in text.split("\n"))
 
 
-def publish(name, text, write):
-    """Prints the section; with `write` it also replaces what stands between the markers of `name` in the document."""
+def publish(name, text, write, key=None):
+    """Prints the section; with `write` it also replaces what stands between the markers of `name` in the document.
+
+    `key`: of one section of several called `name`-KEY, such as one for each kind of processor; the others stay."""
     print(f"{text}\n", flush=True)
     if not write:
         return
-    begin, end = _markers(name)
+    begin, end = _markers(f"{name}-{key}" if key else name)
     document = DOCUMENT.read_text()
     if begin not in document:
-        document += f"\n{begin}\n{end}\n"
+        others = list(re.finditer(rf"<!-- /bench:{re.escape(name)}-[a-z0-9-]+ -->\n", document)) if key else []
+        at = others[0].end() if others else len(document)
+        document = f"{document[:at]}\n{begin}\n{end}\n{document[at:]}"
     before, _, rest = document.partition(begin)
     after = rest.partition(end)[2]
     DOCUMENT.write_text(f"{before}{begin}\n{wrapped(text)}\n{end}{after}")
