@@ -58,7 +58,7 @@ std::unexpected<Error> no_form(std::string_view why) {
 }
 
 // The parts of a form for sending: texts, and files between them.
-class FormBody final : public http::KeptBody {
+class FormBody final : public http::ReplayableBody {
  public:
   explicit FormBody(std::string key) : key_(std::move(key)) {}
   void add(std::string text) { pieces_.push_back({std::move(text), nullptr}); }
@@ -92,7 +92,7 @@ class FormBody final : public http::KeptBody {
  private:
   struct Piece {
     std::string text;
-    std::unique_ptr<http::KeptBody> file;
+    std::unique_ptr<http::ReplayableBody> file;
   };
   const std::string key_;
   std::vector<Piece> pieces_;

@@ -77,7 +77,7 @@ async::Task<Result<Form>> read_form(std::string content_type, std::unique_ptr<ht
 
 struct WrittenForm {
   std::string content_type;
-  std::unique_ptr<http::KeptBody> body;  // its length is known
+  std::unique_ptr<http::ReplayableBody> body;  // its length is known
 };
 // Writes the form again, for the upstream. Names and file names must be plain words.
 WrittenForm write_form(const Form& form);

@@ -7,7 +7,7 @@
 namespace corral::engine_server {
 namespace {
 
-// Marks a ping as due whenever
+// Marks a ping as due whenever nothing was sent for `after`.
 async::Task<void> ping(async::Timers& timers, std::shared_ptr<Signal> signal, MonoClock::duration after) {
   while (true) {
     co_await timers.sleep_until(signal->last_sent + after);

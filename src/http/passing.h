@@ -19,7 +19,7 @@ class PassingBody : public BodySource {
 };
 
 // A stored body, which can be sent again.
-class KeptBody : public BodySource {
+class ReplayableBody : public BodySource {
  public:
   // Restarts at its first byte. Not during a read().
   virtual void rewind() = 0;

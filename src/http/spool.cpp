@@ -156,7 +156,7 @@ Result<std::shared_ptr<const UniqueFd>> Spool::file() const {
   return std::make_shared<const UniqueFd>(std::move(memory));
 }
 
-class SpoolReader final : public KeptBody {
+class SpoolReader final : public ReplayableBody {
  public:
   explicit SpoolReader(std::shared_ptr<const Spool> spool)
       : spool_(std::move(spool)), key_(fmt::format("{:016x}", spool_->hash())) {}
@@ -187,7 +187,7 @@ class SpoolReader final : public KeptBody {
   std::uint64_t at_ = 0;
 };
 
-std::unique_ptr<KeptBody> Spool::reader(std::shared_ptr<const Spool> spool) {
+std::unique_ptr<ReplayableBody> Spool::reader(std::shared_ptr<const Spool> spool) {
   return std::make_unique<SpoolReader>(std::move(spool));
 }
 

@@ -62,7 +62,7 @@ class Spool {
   // The first bytes, up to a block.
   std::string_view head() const { return head_; }
   // Reads all bytes; keeps `spool` alive.
-  static std::unique_ptr<KeptBody> reader(std::shared_ptr<const Spool> spool);
+  static std::unique_ptr<ReplayableBody> reader(std::shared_ptr<const Spool> spool);
   // A descriptor of a file with all bytes, for another process.
   Result<std::shared_ptr<const UniqueFd>> file() const;
 

@@ -36,7 +36,7 @@ struct EvictionPlan {
 // load, busy.
 EvictionPlan plan_eviction(State& state, const Instance& load, MonoTime now);
 
-// The memory part of plan_eviction: adds to the plan `room`. Takes as few victims as possible, in this order: already
+// The memory part of plan_eviction: adds to `plan`. Takes as few victims as possible, in this order: already
 // stopping, idle by eviction score, finishing for an unload, draining, busy. Lent instances with only peer requests
 // come first; then there is no local victim if downsizing idle instances suffices.
 void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& plan);

@@ -12,11 +12,11 @@
 namespace corral::api {
 namespace {
 
-constexpr std::uint32_t kNobody = 0, kEither = kInference | kAdmin;
+constexpr std::uint32_t kPublic = 0, kEither = kInference | kAdmin;
 
 // Without the core prefix; the same path at the root is the same route.
 constexpr auto kRights = std::to_array<RouteRights>({
-    {"GET", "live", kNobody},
+    {"GET", "live", kPublic},
 
     {"POST", "chat/completions", kInference},
     {"POST", "completions", kInference},
@@ -173,7 +173,7 @@ void protect(std::vector<http::Route>& routes) {
 
 http::Response refuse_caller(const http::Request& request) {
   if (request.caller.rights != 0) {
-    // An unknown path needs no right; only admins learn that it is unknown.
+    // Unknown paths don't come here: they need no right and get 404.
     const auto lacks = request.caller.lacks;
     const auto scope = config::name_of(lacks == kInference ? config::Scope::inference : config::Scope::admin);
     const Error error(

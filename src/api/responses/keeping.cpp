@@ -43,9 +43,9 @@ Error about_field(Error error, std::string_view field) {
 bool is_under_way(std::string_view status) { return status == store::kQueued || status == store::kInProgress; }
 
 // Forwards a stream, and stores the answer at its last event.
-class KeptBody final : public http::BodySource {
+class StoringBody final : public http::BodySource {
  public:
-  KeptBody(std::unique_ptr<http::BodySource> body, std::shared_ptr<Keeping> keeping)
+  StoringBody(std::unique_ptr<http::BodySource> body, std::shared_ptr<Keeping> keeping)
       : body_(std::move(body)), keeping_(std::move(keeping)) {}
   async::Task<Result<std::string_view>> read() override {
     const auto piece = co_await body_->read();
@@ -230,7 +230,7 @@ void Keeping::finish(std::string_view status, std::string doc) {
 http::Response kept(http::Response answer, std::shared_ptr<Keeping> keeping) {
   if (answer.head.status >= 400) return answer;
   if (answer.body.streaming()) {
-    answer.body = http::Body(std::make_unique<KeptBody>(answer.body.take_source(), std::move(keeping)));
+    answer.body = http::Body(std::make_unique<StoringBody>(answer.body.take_source(), std::move(keeping)));
     return answer;
   }
   keeping->finish(responses::status_in(answer.body.text()), answer.body.text());

@@ -72,7 +72,7 @@ bool wants_even_steps(std::span<const RunnableView> sessions, std::uint32_t long
 
 void PrefillPacer::observe(const Pass& pass) {
   const auto learn = [](double& known, double sample) { known = known == 0 ? sample : 0.8 * known + 0.2 * sample; };
-  // A few tokens give little information: the pass
+  // A few tokens give little information: the pass reads all weights anyway.
   if (pass.prefill < kFloor) return;
   const double alone = std::min(pass.decode_ms, pass.ms);
   const double each = (pass.ms - alone) / pass.prefill;

@@ -46,7 +46,7 @@ class StreamExchange final : public Exchange {
 class UploadExchange final : public Exchange {
  public:
   explicit UploadExchange(const ForwardRequest& request)
-      : request_(request), kept_(dynamic_cast<http::KeptBody*>(request.upload.get())) {}
+      : request_(request), kept_(dynamic_cast<http::ReplayableBody*>(request.upload.get())) {}
   async::Task<Result<http::Response>> run(http::Target& target, const http::RequestHead& head) override {
     auto& body = body_.emplace(*request_.upload);
     auto answer = co_await target.upload(head, body);
@@ -61,7 +61,7 @@ class UploadExchange final : public Exchange {
 
  private:
   const ForwardRequest& request_;
-  http::KeptBody* const kept_;
+  http::ReplayableBody* const kept_;
   std::optional<WatchedUpload> body_;  // of the last run
 };
 

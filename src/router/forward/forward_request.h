@@ -30,7 +30,8 @@ struct ForwardRequest {
   bool background = false;                // requests of other clients go first
   std::shared_ptr<const void> held = {};  // until the end of the response: the request's share of its key's limit
   std::string content_type = "application/json";
-  // Instead of `body`; then `stream` is false. Pulled once, after the model is ready, and never stored as a whole.
+  // Instead of `body`; then `stream` is false. Pulled after the model is ready and not stored as a whole. Only an
+  // http::ReplayableBody can be sent again.
   std::unique_ptr<http::BodySource> upload = {};
   // Called at each attempt with its node (empty: this machine). On the forwarder's loop.
   std::function<void(const NodeRef& node)> placed = {};

@@ -9,7 +9,7 @@ namespace corral::router {
 
 std::string_view Suspicion::words() const {
   if (!request_.upload) return request_.body;
-  const auto* const kept = dynamic_cast<const http::KeptBody*>(request_.upload.get());
+  const auto* const kept = dynamic_cast<const http::ReplayableBody*>(request_.upload.get());
   return kept != nullptr ? kept->key() : std::string_view();
 }
 

@@ -140,7 +140,7 @@ TEST_F(UploadTest, IsNeverSentTwice) {
 }
 
 // An upload that is kept.
-class KeptSender final : public http::KeptBody {
+class KeptSender final : public http::ReplayableBody {
  public:
   explicit KeptSender(std::string key) : key_(std::move(key)) {}
   async::Task<Result<std::string_view>> read() override { co_return at_ < 2 ? kPieces[at_++] : std::string_view(); }
