@@ -38,4 +38,6 @@ std::string printable(std::string_view text, std::size_t limit) {
   return out;
 }
 
+std::string printable_path(const std::filesystem::path& path) { return printable(path.native(), 4096); }
+
 }  // namespace corral::models

@@ -2,6 +2,7 @@
 // folds in one locale must fold in all. Safe on every thread.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,8 @@ bool equal_folded(std::string_view a, std::string_view b);
 // The text with control characters and bytes that aren't UTF-8 replaced by '?', so that it can stand in a log line or
 // in JSON; cut to `limit` bytes at a character's boundary.
 std::string printable(std::string_view text, std::size_t limit = 256);
+
+// A path in a message or a name.
+std::string printable_path(const std::filesystem::path& path);
 
 }  // namespace corral::models

@@ -130,7 +130,7 @@ void read_page(std::string_view bytes) {
     must(choice.node.has_value() != choice.shortage.has_value());
   }
   const auto pages = encode_pages(*one);
-  for (const auto& page : pages) must(page.size() <= kLargestStatementPage);
+  for (const auto& page : pages) must(page.size() <= kLargestNodeStatePage);
   must(decode_pages({pages.begin(), pages.end()}).has_value());
 }
 

@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 #include <llama.h>
 
+#include "base/log.h"
+
 namespace corral::engine {
 namespace {
 

@@ -33,8 +33,6 @@ struct Draft {
   const GgufFacts& facts() const { return **first().facts; }
 };
 
-std::string shown(const fs::path& path) { return printable(path.native(), 4096); }
-
 std::string stem_of(const FoundFile& file) { return file.path.stem().native(); }
 
 // Where a projector is looked for: the repository, or the directory.
@@ -171,13 +169,13 @@ class Assembler {
     if (facts.kind != FileKind::model) {
       not_models_.push_back({ModelName(printable(stem)), file.path,
                              Error(make_error_code(errc::not_a_model),
-                                   fmt::format("'{}' is {}, not a model", shown(file.path), facts.what))});
+                                   fmt::format("'{}' is {}, not a model", printable_path(file.path), facts.what))});
       if (facts.kind == FileKind::projector) projectors_[scope_of(file)].push_back(&known);
     } else if (facts.shards == 1) {
       drafts_.push_back({{&known}, file.given.empty() ? stem : file.given, {}});
     } else if (!is_named_part(known) && !in_sets_.contains(inode_of(known))) {
       add_problem(set_stem(file), file.path, errc::malformed,
-                  fmt::format("'{}' is shard {} of {}: its name must end in '{}.gguf'", shown(file.path),
+                  fmt::format("'{}' is shard {} of {}: its name must end in '{}.gguf'", printable_path(file.path),
                               facts.shard + 1, facts.shards, shard_stem("", facts.shard + 1, facts.shards)));
     }
   }
@@ -274,7 +272,7 @@ class Assembler {
     }
     model.traits.parameters = parameters;
     model.traits.weights = weights;
-    model.checkpoint = shown(model.paths.front());
+    model.checkpoint = printable_path(model.paths.front());
     model.size = Bytes(size);
     if (const BesideModel* const beside = draft.first().beside) {
       model.parameters = beside->parameters;

@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::string_view kOllamaLibrary = "library/";
 
-std::string shown(const fs::path& path) { return printable(path.native(), 4096); }
-
 std::string upper(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
@@ -54,7 +52,7 @@ std::string set_stem(const FoundFile& file) {
 
 WantedNames wanted_names(const FoundFile& file, const std::string& stem, const ModelTraits& traits) {
   if (!file.given.empty()) return {file.given, file.given, file.given};
-  const std::string place = shown(file.relative.parent_path() / stem);
+  const std::string place = printable_path(file.relative.parent_path() / stem);
   if (file.repo.starts_with(kOllamaRepos)) return ollama_names(file, stem, place);
   if (const auto host = address_host_of(file.repo)) {
     const std::string with_host = fmt::format("{}/{}", printable(*host), printable(stem));
@@ -65,7 +63,7 @@ WantedNames wanted_names(const FoundFile& file, const std::string& stem, const M
     return {repo + hub_variant(file, stem, traits), repo + printable(stem), repo + place};
   }
   const fs::path root = file.root.has_filename() ? file.root.filename() : file.root.parent_path().filename();
-  return {printable(stem), place, shown(root) + "/" + place};
+  return {printable(stem), place, printable_path(root) + "/" + place};
 }
 
 }  // namespace corral::models

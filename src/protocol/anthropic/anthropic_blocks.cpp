@@ -138,10 +138,10 @@ std::string known_at(Place place) {
 }
 
 Result<> check_block(View block, const Path& path, Place place) {
-  static constexpr Field kType{.name = "type", .kinds = kString};
+  static constexpr Field kTypeField{.name = "type", .kinds = kString};
   const auto type = block.find("type");
   if (type.is_null()) return refuse(errc::missing_field, path, "type", "is required: " + known_at(place));
-  if (auto fine = check_value(type, kType, {&path, "type"}); !fine) return fine;
+  if (auto fine = check_value(type, kTypeField, {&path, "type"}); !fine) return fine;
   const auto* row = row_of(type.as_string());
   if (row == nullptr || (row->places & place) == 0) {
     return refuse(errc::bad_value, path, "type",

@@ -37,7 +37,11 @@ async::Task<Result<http::Response>> Forwarder::forward(ForwardRequest request) {
   active->on_start(std::move(request.placed));
   active->hold(std::move(request.held));
   const bool stream = request.stream;
-  auto head = backend_head(request);
+  http::RequestHead head{"POST", std::string(request.path()), {}};
+  head.headers.add("Content-Type", request.content_type);
+  head.headers.add("X-Request-Id", request.id.value());
+  head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.client));
+  if (request.background) head.headers.add(protocol::kPriority, protocol::kBackground);
   auto attempts = std::make_unique<RequestAttempts>(RequestAttempts::Parts{provider_, timers_, quarantine_}, executor,
                                                     std::move(request), std::move(head), active);
   auto answering = stream ? streamed(std::move(attempts), active) : passed(std::move(attempts), active);
@@ -48,15 +52,6 @@ async::Task<Result<http::Response>> Forwarder::forward(ForwardRequest request) {
   if (!answer || !answer->body.streaming())
     active->end(outcome_of(answer ? answer->head.status : protocol::http_status(answer.error())));
   co_return std::move(answer);
-}
-
-http::RequestHead Forwarder::backend_head(const ForwardRequest& request) const {
-  http::RequestHead head{"POST", std::string(request.path()), {}};
-  head.headers.add("Content-Type", request.content_type);
-  head.headers.add("X-Request-Id", request.id.value());
-  head.headers.add(protocol::kClientTag, tags_.of(request.owner, request.client));
-  if (request.background) head.headers.add(protocol::kPriority, protocol::kBackground);
-  return head;
 }
 
 async::Task<Result<http::Response>> Forwarder::passed(AttemptsPtr attempts, ActivePtr active) {

@@ -40,7 +40,6 @@ class Forwarder {
 
   static async::Task<Result<http::Response>> passed(AttemptsPtr attempts, ActivePtr active);
   static async::Task<Result<http::Response>> streamed(AttemptsPtr attempts, ActivePtr active);
-  http::RequestHead backend_head(const ForwardRequest& request) const;
 
   LeaseProvider& provider_;
   async::Timers& timers_;

@@ -27,7 +27,6 @@ RequestAttempts::RequestAttempts(Parts parts, async::Executor executor, ForwardR
       request_(std::move(request)),
       head_(std::move(head)),
       active_(std::move(active)),
-      exchange_(make_exchange(request_)),
       suspicion_(parts.quarantine, request_) {}
 
 async::Task<RequestAttempts::Answer> RequestAttempts::next(std::optional<Millis> patience) {
@@ -48,6 +47,7 @@ async::Task<RequestAttempts::Answer> RequestAttempts::next(std::optional<Millis>
     if (streams_) lease_.mark_streaming();
     if (auto off = quarantined()) co_return std::unexpected(std::move(*off));
     active_->start(lease_.node());
+    if (!exchange_) exchange_ = make_exchange(request_);
     auto answer = co_await exchange_->run(lease_.target(executor_), head_);
     if (answer && exchange_->settles(*answer)) settle();
     if (answer) co_return answer;
@@ -65,11 +65,6 @@ async::Task<std::optional<Error>> RequestAttempts::broke(Error cause, bool begun
   const auto death = co_await std::move(ending);
   if (death && repeats_.take(*death)) co_return std::nullopt;
   co_return broken(death, cause);
-}
-
-void RequestAttempts::mark_streaming() {
-  streams_ = true;
-  lease_.mark_streaming();
 }
 
 bool RequestAttempts::Repeats::take(const Death& death) {

@@ -52,7 +52,10 @@ class RequestAttempts {
 
   const ForwardRequest& request() const { return request_; }
   // Leases are shown as streaming, from now on.
-  void mark_streaming();
+  void mark_streaming() {
+    streams_ = true;
+    lease_.mark_streaming();
+  }
   // The answer has come to a good end.
   void settle() { suspicion_.clear(); }
   Lease take_lease() { return std::move(lease_); }
@@ -91,7 +94,7 @@ class RequestAttempts {
   ForwardRequest request_;
   const http::RequestHead head_;
   const std::shared_ptr<ActiveRequest> active_;
-  const std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<Exchange> exchange_;  // made by the first next()
   Suspicion suspicion_;
   std::unique_ptr<async::SpawnedTask<Result<Lease>>> acquisition_;  // while waiting
   Lease lease_;

@@ -64,7 +64,7 @@ void World::lie(unsigned number, unsigned about, std::uint8_t choice) {
       if (choice % 3 == 0) {
         auto head = own->head;
         head.seq += 2;
-        head.pages.assign(21, {kLargestStatementPage, sha256({node.tag})});
+        head.pages.assign(21, {kLargestNodeStatePage, sha256({node.tag})});
         send_from(number, say_for_itself(head));
       }
       break;

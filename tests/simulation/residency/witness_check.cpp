@@ -43,7 +43,8 @@ bool Witness::is_unknown(const Instance& load) const { return load.spec->to_chec
 // Its files are looked at once more, and that hasn't taken long.
 bool Witness::keeps_turn(const Instance& load) const {
   const auto look = looks_.find(load.id);
-  return look != looks_.end() && looked_.contains(load.id) && now_.mono < look->second.asked + settings_.stop_grace;
+  return look != looks_.end() && looked_.contains(load.id) &&
+         now_.mono < look->second.asked + settings_.slow_stop_after;
 }
 
 bool Witness::is_fresh(const Instance& load) const {
