@@ -476,7 +476,7 @@ TEST_F(AllotterTest, ASplitThatCantBeSaysWhy) {
     return split ? std::string() : split.error().message;
   };
   EXPECT_THAT(why("a", {one.id}), HasSubstr("name two nodes"));
-  EXPECT_THAT(why("a", {one.id, mesh::test_key(9).id()}), HasSubstr("unreachable"));
+  EXPECT_THAT(why("a", {one.id, mesh::test_key(9).id()}), HasSubstr("can't be reached"));
   EXPECT_THAT(why("a", {one.id, one.id}), HasSubstr("named twice"));
   EXPECT_THAT(why("a", {one.id, two.id}), HasSubstr("no worker can run at 'n2'"));
   EXPECT_THAT(why("a", {one.id, three.id}), HasSubstr("0.4.0"));
