@@ -63,12 +63,6 @@ def section(name, document):
     return document.partition(begin)[2].partition(end)[0]
 
 
-def sections(family, document):
-    """The texts of the section `family` and of those called `family`-KEY."""
-    keys = re.findall(rf"<!-- bench:({re.escape(family)}(?:-[a-z0-9-]+)?) -->", document)
-    return "".join(section(name, document) for name in keys)
-
-
 def wrapped(text):
     """Long lines cut as in the other pages; tables stay whole."""
     def cut(line):

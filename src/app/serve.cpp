@@ -45,7 +45,6 @@
 #include "models/registry.h"
 #include "proc/exec_mode.h"
 #include "proc/posix_spawner.h"
-#include "residency/limits.h"
 #include "router/forward/forwarder.h"
 #include "router/instances/memory_sampler.h"
 #include "router/model_router.h"

@@ -20,7 +20,7 @@ std::string sse_event(std::string_view name, std::string_view payload);
 // The same with "id: <number>", appended to `out`.
 void append_sse_event(std::string& out, std::uint64_t number, std::string_view name, std::string_view payload);
 inline constexpr std::string_view kSseDone = "data: [DONE]\n\n";
-// A comment that shows that the server still works; router::ForwardedStream writes it.
+// A comment that shows that the server still works, while a stream waits.
 inline constexpr std::string_view kSsePing = ": ping\n\n";
 
 // Whether whole events have more than comments, such as pings.

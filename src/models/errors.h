@@ -15,7 +15,7 @@ enum class errc {
   missing_shard,        // a split set without all of its files
   not_a_model,          // a sound GGUF that can't be loaded on its own: adapter, projector, draft model, vocabulary
   limit_reached,        // a directory tree too deep or too full to be scanned to its end
-  model_not_found,      // no model of that name; the message names close ones (made by Catalog::find)
+  model_not_found,      // no model of that name; the message names close ones
   name_in_use,          // by another file
 };
 

@@ -37,7 +37,7 @@ Result<Size> size_of(const fs::path& file) {
   struct stat status{};
   if (::stat(file.c_str(), &status) != 0) {
     if (errno == ENOENT)
-      return fail(errc::file_not_found, fmt::format("there is no file '{}'", printable(file.native(), 4096)), "file");
+      return fail(errc::file_not_found, fmt::format("there is no file '{}'", printable_path(file)), "file");
     return failed(errno, "reading", file);
   }
   return Size{static_cast<std::uint64_t>(status.st_size), status.st_dev, status.st_ino};

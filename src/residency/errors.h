@@ -9,7 +9,7 @@
 namespace corral::residency {
 
 enum class errc {
-  slots_pinned = 1,  // pinned models hold every slot of the type, or the NPU (made in eviction_plan.cpp)
+  slots_pinned = 1,  // pinned models hold every slot of the type, or the NPU
   cooling_down,      // the model failed repeatedly; retry_after has the remaining time
   not_loaded,        // no instance of this model is in memory
   load_crashed,      // the instance ended while it was loading

@@ -14,7 +14,7 @@ struct Settings {
   // How long busy victims still accept new requests after a load began to wait for one of them.
   Millis swap_patience{2000};
   // A load whose idle victims are stopping goes before later loads. If one of the victims takes longer than this, later
-  // loads may pass, as if the victim were busy.
+  // loads may pass, as if the victim were busy. The same for a preflight that takes longer.
   Millis slow_stop_after{500};
   // The feature specification taken literally: a failed load evicts all other models, also pinned ones.
   bool nuclear_evicts_pinned = false;

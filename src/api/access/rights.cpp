@@ -173,7 +173,7 @@ void protect(std::vector<http::Route>& routes) {
 
 http::Response refuse_caller(const http::Request& request) {
   if (request.caller.rights != 0) {
-    // Unknown paths don't come here: they need no right and get 404.
+    // For callers with rights unknown paths get 404 and don't come here.
     const auto lacks = request.caller.lacks;
     const auto scope = config::name_of(lacks == kInference ? config::Scope::inference : config::Scope::admin);
     const Error error(

@@ -75,7 +75,7 @@ void write_details(json::Writer& out, const ModelDetails& details, bool paths) {
   for (const auto& alias : details.aliases) out.value(alias.value());
   out.end_array().key("files").begin_array();
   for (const auto& file : details.files) {
-    out.begin_object().field("name", models::printable(file.path.filename().native(), 4096));
+    out.begin_object().field("name", models::printable_path(file.path.filename()));
     if (paths) out.field("path", file.path.native());
     out.field("size_bytes", file.bytes).key("sha256");
     file.sha256.empty() ? out.null() : out.value(file.sha256);

@@ -21,12 +21,12 @@ struct Known : Session {
   }
 };
 
-class ParkedSessions : public ::testing::Test {
+class ParkingTest : public ::testing::Test {
  protected:
   Parking parking_{std::make_shared<ParkedStore>(ParkedStoreOptions{.memory_bytes = 1 << 20})};
 };
 
-TEST_F(ParkedSessions, WhatIsForEverybodyIsFoundByItsBeginning) {
+TEST_F(ParkingTest, WhatIsForEverybodyIsFoundByItsBeginning) {
   const std::vector<Token> tokens = counted(100);
   parking_.put(tokens, bytes(1000));
   EXPECT_TRUE(parking_.covers(tokens));
@@ -41,7 +41,7 @@ TEST_F(ParkedSessions, WhatIsForEverybodyIsFoundByItsBeginning) {
   EXPECT_FALSE(parking_.find(session, session.history, 0, true).hit);
 }
 
-TEST_F(ParkedSessions, MustGiveClearlyMoreThanThereIs) {
+TEST_F(ParkingTest, MustGiveClearlyMoreThanThereIs) {
   parking_.put(counted(100), bytes(1000));
   Known session(1, 90);
   EXPECT_TRUE(parking_.find(session, session.history, 90 - Parking::kLeast, true).hit);
@@ -49,7 +49,7 @@ TEST_F(ParkedSessions, MustGiveClearlyMoreThanThereIs) {
 }
 
 // Of 1000 tokens that are put back 100 would stay.
-TEST_F(ParkedSessions, IsNotPutBackForALittleOfIt) {
+TEST_F(ParkingTest, IsNotPutBackForALittleOfIt) {
   parking_.put(counted(1000), bytes(1000));
   Known session(1, 100);
   EXPECT_FALSE(parking_.find(session, session.history, 0, true).hit);
@@ -57,7 +57,7 @@ TEST_F(ParkedSessions, IsNotPutBackForALittleOfIt) {
   EXPECT_TRUE(parking_.find(session, session.history, 0, true).hit);
 }
 
-TEST_F(ParkedSessions, WhatIsASessionsOwnNobodyElseFinds) {
+TEST_F(ParkingTest, WhatIsASessionsOwnNobodyElseFinds) {
   Known session(1, 100), other(2, 100);
   parking_.put_own(session, 80, bytes(500));
   EXPECT_FALSE(parking_.find(other, other.history, 0, true).hit);

@@ -3,7 +3,7 @@
 // peer_calls.h, peer_upstream.h. A request of a peer: peer_request_handler.h.
 //
 //   MeshGateway gateway(mesh_loop, loops, timers, router, local_models, newest);
-//   router::Forwarder forwarder(gateway.lender(), timers);      // instead of the router itself
+//   router::Forwarder forwarder(gateway.provider(), timers);      // instead of the router itself
 //   context.elsewhere = &gateway.elsewhere();
 //   ... on the mesh's loop, when this node becomes a member, and when it is no longer one:
 //   gateway.transport().attach(peers);    gateway.transport().detach();

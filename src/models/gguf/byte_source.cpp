@@ -75,13 +75,13 @@ Result<std::unique_ptr<ByteSource>> open_file(const std::filesystem::path& path)
     const int error = errno;
     const bool absent = error == ENOENT || error == ENOTDIR;
     return fail(absent ? errc::file_not_found : errc::unreadable,
-                fmt::format("'{}' cannot be opened: {}", printable(path.native(), 4096), system_text(error)));
+                fmt::format("'{}' cannot be opened: {}", printable_path(path), system_text(error)));
   }
   struct stat status{};
   const bool known = ::fstat(fd, &status) == 0;
   auto source = std::make_unique<FileSource>(fd, known ? static_cast<std::uint64_t>(status.st_size) : 0);
   if (!known || !S_ISREG(status.st_mode)) {
-    return fail(errc::unreadable, fmt::format("'{}' is not a regular file", printable(path.native(), 4096)));
+    return fail(errc::unreadable, fmt::format("'{}' is not a regular file", printable_path(path)));
   }
   return source;
 }

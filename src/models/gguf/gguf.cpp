@@ -32,7 +32,7 @@ Result<> check_version(std::uint32_t version) {
 Result<GgufReader> GgufReader::open(const std::filesystem::path& path) {
   Result<std::unique_ptr<ByteSource>> source = open_file(path);
   if (!source) return std::unexpected(std::move(source).error());
-  return from(*std::move(source), printable(path.native(), 4096));
+  return from(*std::move(source), printable_path(path));
 }
 
 Result<GgufReader> GgufReader::from(std::unique_ptr<ByteSource> source, std::string label) {

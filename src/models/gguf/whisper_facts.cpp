@@ -72,7 +72,7 @@ Result<GgufFacts> read_whisper_facts(const std::filesystem::path& path) {
   auto source = open_file(path);
   if (!source) return std::unexpected(std::move(source).error());
   auto facts = read_whisper_facts(**source);
-  if (!facts) facts.error().message = fmt::format("'{}' {}", printable(path.native(), 4096), facts.error().message);
+  if (!facts) facts.error().message = fmt::format("'{}' {}", printable_path(path), facts.error().message);
   return facts;
 }
 

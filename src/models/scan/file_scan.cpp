@@ -77,7 +77,7 @@ class Walk {
 
   // `what` follows the path in the message.
   void problem(const fs::path& path, errc cause, std::string_view what) {
-    Error error(make_error_code(cause), fmt::format("'{}' {}", printable(path.native(), 4096), what));
+    Error error(make_error_code(cause), fmt::format("'{}' {}", printable_path(path), what));
     found_.problems.push_back({ModelName(printable(path.stem().native())), path, std::move(error)});
   }
 

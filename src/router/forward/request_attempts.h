@@ -46,8 +46,8 @@ class RequestAttempts {
   // again. Without patience it waits without limit. Errors: those of the LeaseProvider, quarantined, those of broke().
   using Answer = std::optional<Result<http::Response>>;
   async::Task<Answer> next(std::optional<Millis> patience = std::nullopt);
-  // `cause`: the connection broke. `begun`: bytes of the answer have reached the client. Nothing: there will be another
-  // attempt, call next(). Errors: backend_died, backend_unreachable, those of the client's body.
+  // After next(). `cause`: the connection broke. `begun`: bytes of the answer have reached the client. Nothing: there
+  // will be another attempt, call next(). Errors: backend_died, backend_unreachable, those of the client's body.
   async::Task<std::optional<Error>> broke(Error cause, bool begun);
 
   const ForwardRequest& request() const { return request_; }

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/recipe.h"
-#include "residency/elsewhere.h"
 
 namespace corral::router {
 

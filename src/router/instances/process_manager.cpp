@@ -100,7 +100,7 @@ void ProcessManager::on(const residency::StopInstance& action) {
   if (!running) return;
   log::info("router", "unloading {} ({})", running->spec->name.value(), residency::name_of(action.reason));
   counters_.of(*running->spec).stops[static_cast<std::size_t>(action.reason)] += 1;
-  // Only requests of peers can be running at an ordered stop: their time limit is over.
+  // Requests that still run are of peers whose time limit is over, or of a group's engine that ends (EndInstance).
   const auto instance = driver_.core().state().instances.find(action.instance);
   const bool works = instance != driver_.core().state().instances.end() && instance->second->leases > 0;
   if (works) running->end = "its node needs the memory, and the time limit for peer requests is over";
