@@ -46,9 +46,8 @@ class SseParser {
   bool has_data_ = false;
 };
 
-// Splits a byte stream after whole events (which end with "
-//
-// ", as all here), so that an event of another source can follow.
+// Splits a byte stream after whole events (which end with "\n\n", as all here), so that an event of another source
+// can follow.
 class SseEventCutter {
  public:
   // The complete events that weren't returned yet; valid until the next call.

@@ -55,9 +55,10 @@ bool may_downsize(const State& state, const Instance& instance) {
 }
 
 bool is_evict_due(const State& state, const Instance& instance, MonoTime now, Millis floor) {
-  const EvictionSettings& request = instance.eviction;
-  return is_idle(instance) && !runs_elsewhere(*instance.spec) && request.auto_evict && !state.pinned(instance) &&
-         request.evict_idle_timeout >= Millis{0} && now >= after(instance.last_use, request.evict_idle_timeout, floor);
+  const EvictionSettings& settings = instance.eviction;
+  return is_idle(instance) && !runs_elsewhere(*instance.spec) && settings.auto_evict && !state.pinned(instance) &&
+         settings.evict_idle_timeout >= Millis{0} &&
+         now >= after(instance.last_use, settings.evict_idle_timeout, floor);
 }
 
 bool is_downsize_due(const State& state, const Instance& instance, MonoTime now, Millis floor) {
@@ -66,16 +67,16 @@ bool is_downsize_due(const State& state, const Instance& instance, MonoTime now,
 }
 
 std::optional<MonoTime> idle_due(const State& state, const Instance& instance, MonoTime now) {
-  const EvictionSettings& request = instance.eviction;
-  if (!request.auto_evict || !is_idle(instance)) return std::nullopt;
+  const EvictionSettings& settings = instance.eviction;
+  if (!settings.auto_evict || !is_idle(instance)) return std::nullopt;
   std::optional<MonoTime> due;
   const auto consider = [&](Millis timeout) {
     if (timeout < Millis{0}) return;
     const MonoTime time = after(instance.last_use, timeout, state.settings.idle_floor);
     if (time > now && (!due || time < *due)) due = time;
   };
-  if (may_downsize(state, instance)) consider(request.downsize_idle_timeout);
-  if (!state.pinned(instance)) consider(request.evict_idle_timeout);
+  if (may_downsize(state, instance)) consider(settings.downsize_idle_timeout);
+  if (!state.pinned(instance)) consider(settings.evict_idle_timeout);
   return due;
 }
 

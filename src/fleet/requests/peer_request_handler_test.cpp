@@ -32,19 +32,19 @@ class PeerRequestHandlerTest : public FleetTest {
     EXPECT_TRUE(answer.done());
     return answer.done() ? answer.get().head.status : 0;
   }
-  const std::vector<http::Headers::Field> info{{"X-Corral-Held", "7"}, {"X-Corral-Model", "m"}};
+  const std::vector<http::Headers::Field> peer_fields{{"X-Corral-Held", "7"}, {"X-Corral-Model", "m"}};
   Node* a = nullptr;
   Node* b = nullptr;
 };
 
 TEST_F(PeerRequestHandlerTest, OpensForInferenceAlone) {
-  EXPECT_EQ(status("/v1/chat/completions", info), 200u);
-  EXPECT_EQ(status("/v1/tokenize", info), 200u);
+  EXPECT_EQ(status("/v1/chat/completions", peer_fields), 200u);
+  EXPECT_EQ(status("/v1/tokenize", peer_fields), 200u);
   for (const auto* path : {"/v1/load", "/api/v1/load", "/v1/unload", "/internal/shutdown", "/v1/models", "/v1/mesh",
                            "/", "/v1/keys", "/metrics", "/v1/chat/completions/x", "/api/v1/chat/completions"}) {
-    EXPECT_EQ(status(path, info), 404u) << path;
+    EXPECT_EQ(status(path, peer_fields), 404u) << path;
   }
-  EXPECT_EQ(status("/v1/chat/completions", info, "GET"), 405u);
+  EXPECT_EQ(status("/v1/chat/completions", peer_fields, "GET"), 405u);
 }
 
 TEST_F(PeerRequestHandlerTest, WantsAnErrandThatMakesSense) {
@@ -59,13 +59,13 @@ TEST_F(PeerRequestHandlerTest, WantsAnErrandThatMakesSense) {
                    Fields{{"X-Corral-Held", "7"}, {"X-Corral-Model", "m"}, {"X-Corral-Ping", "99999999999"}}),
             400u);
   EXPECT_EQ(status("/v1/chat/completions", Fields{{"X-Corral-Held", "7"}, {"X-Corral-Model", "/etc/passwd"}}), 421u);
-  EXPECT_EQ(status("/v1/embeddings", info), 421u);  // another type of model
+  EXPECT_EQ(status("/v1/embeddings", peer_fields), 421u);  // another type of model
 }
 
 TEST_F(PeerRequestHandlerTest, OnlyWhatIsCanonicalReachesTheBackend) {
   b->backend.reply = {};
-  auto answer = ask("/v1/chat/completions", {info[0],
-                                             info[1],
+  auto answer = ask("/v1/chat/completions", {peer_fields[0],
+                                             peer_fields[1],
                                              {"Authorization", "Bearer x"},
                                              {"X-Forwarded-For", "1.2.3.4"},
                                              {std::string(protocol::kClientTag), std::string(10'000, 't')}});
@@ -80,7 +80,7 @@ TEST_F(PeerRequestHandlerTest, OnlyWhatIsCanonicalReachesTheBackend) {
 }
 
 TEST_F(PeerRequestHandlerTest, APeerNeverDecidesHowAModelIsLoaded) {
-  auto fields = info;
+  auto fields = peer_fields;
   fields.push_back({"X-Corral-Context", "1000000"});
   auto answer = ask("/v1/chat/completions", fields);
   ASSERT_TRUE(answer.done());
@@ -92,8 +92,8 @@ TEST_F(PeerRequestHandlerTest, APeerNeverDecidesHowAModelIsLoaded) {
 TEST_F(PeerRequestHandlerTest, ANodeHasSoManyRequestsAtATime) {
   b->backend.reply = {};
   std::vector<Pending<http::Response>> running;
-  for (int i = 0; i < 32; ++i) running.push_back(ask("/v1/chat/completions", info));
-  auto refused = ask("/v1/chat/completions", info);
+  for (int i = 0; i < 32; ++i) running.push_back(ask("/v1/chat/completions", peer_fields));
+  auto refused = ask("/v1/chat/completions", peer_fields);
   ASSERT_TRUE(refused.done());
   EXPECT_EQ(refused.get().head.status, 503u);
   EXPECT_EQ(refused.get().head.headers.get("Retry-After"), "1");
@@ -101,7 +101,7 @@ TEST_F(PeerRequestHandlerTest, ANodeHasSoManyRequestsAtATime) {
   running.clear();
   settle();
   b->backend.reply = backends::FakeBackend::echo;
-  EXPECT_EQ(status("/v1/chat/completions", info), 200u);
+  EXPECT_EQ(status("/v1/chat/completions", peer_fields), 200u);
 }
 
 TEST_F(PeerRequestHandlerTest, ANodeHasSoManyModelsLoadedInAMinute) {
@@ -118,7 +118,7 @@ TEST_F(PeerRequestHandlerTest, ANodeHasSoManyModelsLoadedInAMinute) {
     if (i >= 4) EXPECT_EQ(answer.get().head.headers.get("X-Corral-Mishap"), "unbegun");
   }
   // Those that are in memory are asked as before.
-  EXPECT_EQ(status("/v1/chat/completions", info), 200u);
+  EXPECT_EQ(status("/v1/chat/completions", peer_fields), 200u);
 }
 
 TEST_F(PeerRequestHandlerTest, ManyWhoWaitForOneLoadAreOneLoad) {

@@ -105,9 +105,9 @@ class Reader {
     model_places_.emplace(known.content, situation_.models.size());
     auto& model = situation_.models.emplace_back();
     model.content = known.content;
-    std::vector<const ModelOnDisk*> node_state;
-    for (const auto& copy : known.copies) node_state.push_back(copy.model);
-    const auto facts = believed(node_state);
+    std::vector<const ModelOnDisk*> reports;
+    for (const auto& copy : known.copies) reports.push_back(copy.model);
+    const auto facts = believed(reports);
     model.bytes = facts.bytes;
     model.need = facts.need;
     model.shape = facts.shape;

@@ -10,34 +10,32 @@
 namespace corral::mesh {
 namespace {
 
-SplitModel shape_of(const ModelOnDisk& node_state) {
-  return {.layers = node_state.layers,
-          .layer_bytes = node_state.layer_bytes,
-          .cache_bytes = node_state.cache_bytes,
-          .ends_bytes = node_state.ends_bytes,
-          .compute_bytes = node_state.compute_bytes,
-          .context = node_state.split_context,
-          .max_context = node_state.max_context};
+SplitModel shape_of(const ModelOnDisk& report) {
+  return {.layers = report.layers,
+          .layer_bytes = report.layer_bytes,
+          .cache_bytes = report.cache_bytes,
+          .ends_bytes = report.ends_bytes,
+          .compute_bytes = report.compute_bytes,
+          .context = report.split_context,
+          .max_context = report.max_context};
 }
 
 // As doubles: the numbers come from other nodes, and their products can exceed any integer here.
-double most_besides(const ModelOnDisk& node_state) {
-  return static_cast<double>(kOftenFiles) * static_cast<double>(node_state.bytes) + static_cast<double>(kBesides);
+double most_besides(const ModelOnDisk& report) {
+  return static_cast<double>(kOftenFiles) * static_cast<double>(report.bytes) + static_cast<double>(kBesides);
 }
 
-bool has_likely_need(const ModelOnDisk& node_state) {
-  return static_cast<double>(node_state.predicted) <= static_cast<double>(node_state.bytes) + most_besides(node_state);
+bool has_likely_need(const ModelOnDisk& report) {
+  return static_cast<double>(report.predicted) <= static_cast<double>(report.bytes) + most_besides(report);
 }
 
-bool has_likely_shape(const ModelOnDisk& node_state) {
-  if (node_state.layers > kMaxSplitLayers) return false;
-  const auto layers = static_cast<double>(node_state.layers);
-  const double weights =
-      layers * static_cast<double>(node_state.layer_bytes) + static_cast<double>(node_state.ends_bytes);
-  const double besides =
-      layers * static_cast<double>(node_state.cache_bytes) + static_cast<double>(node_state.compute_bytes);
+bool has_likely_shape(const ModelOnDisk& report) {
+  if (report.layers > kMaxSplitLayers) return false;
+  const auto layers = static_cast<double>(report.layers);
+  const double weights = layers * static_cast<double>(report.layer_bytes) + static_cast<double>(report.ends_bytes);
+  const double besides = layers * static_cast<double>(report.cache_bytes) + static_cast<double>(report.compute_bytes);
   // A report has the average of the layers, rounded up.
-  return weights <= static_cast<double>(node_state.bytes) + layers && besides <= most_besides(node_state);
+  return weights <= static_cast<double>(report.bytes) + layers && besides <= most_besides(report);
 }
 
 // The lower of the middle ones; `all` isn't empty.
@@ -55,14 +53,14 @@ auto in_order(const SplitModel& one) {
 
 }  // namespace
 
-Believed believed(std::span<const ModelOnDisk* const> node_state) {
+Believed believed(std::span<const ModelOnDisk* const> reports) {
   Believed made;
-  if (node_state.empty()) return made;
+  if (reports.empty()) return made;
   std::vector<std::uint64_t> sizes, needs;
-  for (const auto* one : node_state) sizes.push_back(one->bytes);
+  for (const auto* one : reports) sizes.push_back(one->bytes);
   made.bytes = made.need = middle_of(std::move(sizes), std::identity());
   std::vector<SplitModel> shapes;
-  for (const auto* one : node_state) {
+  for (const auto* one : reports) {
     if (one->bytes != made.bytes) continue;
     if (one->predicted > 0 && has_likely_need(*one)) needs.push_back(one->predicted);
     if (one->layers > 0 && has_likely_shape(*one)) shapes.push_back(shape_of(*one));
@@ -73,20 +71,19 @@ Believed believed(std::span<const ModelOnDisk* const> node_state) {
 }
 
 // Without a bound: the report concerns its own memory only.
-std::uint64_t own_need(const ModelOnDisk& node_state, const Believed& all) {
-  const bool counts = node_state.bytes == all.bytes && node_state.predicted > 0;
-  return counts ? std::max(node_state.predicted, node_state.bytes) : all.need;
+std::uint64_t own_need(const ModelOnDisk& report, const Believed& all) {
+  const bool counts = report.bytes == all.bytes && report.predicted > 0;
+  return counts ? std::max(report.predicted, report.bytes) : all.need;
 }
 
-SplitModel own_shape(const ModelOnDisk& node_state, const Believed& all) {
+SplitModel own_shape(const ModelOnDisk& report, const Believed& all) {
   auto shape = all.shape;
-  const bool counts =
-      node_state.bytes == all.bytes && node_state.layers == shape.layers && has_likely_shape(node_state);
+  const bool counts = report.bytes == all.bytes && report.layers == shape.layers && has_likely_shape(report);
   if (!counts) return shape;
-  shape.cache_bytes = node_state.cache_bytes;
-  shape.compute_bytes = node_state.compute_bytes;
-  shape.context = node_state.split_context;
-  shape.max_context = node_state.max_context;
+  shape.cache_bytes = report.cache_bytes;
+  shape.compute_bytes = report.compute_bytes;
+  shape.context = report.split_context;
+  shape.max_context = report.max_context;
   return shape;
 }
 

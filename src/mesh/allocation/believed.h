@@ -24,12 +24,12 @@ struct Believed {
   SplitModel shape;         // no layers: no node has reported them
 };
 // Of one content, in any order; none: all zero.
-Believed believed(std::span<const ModelOnDisk* const> node_state);
+Believed believed(std::span<const ModelOnDisk* const> reports);
 
 // The need at one of those nodes alone: its own settings (such as `ctx_size`) decide its loads. The believed need if
 // its files have another size.
-std::uint64_t own_need(const ModelOnDisk& node_state, const Believed& all);
+std::uint64_t own_need(const ModelOnDisk& report, const Believed& all);
 // With that node as host: the believed weights, with its own cells and buffers unless its report is impossible.
-SplitModel own_shape(const ModelOnDisk& node_state, const Believed& all);
+SplitModel own_shape(const ModelOnDisk& report, const Believed& all);
 
 }  // namespace corral::mesh

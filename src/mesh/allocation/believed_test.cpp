@@ -27,11 +27,11 @@ class BelievedTest : public testing::Test {
     return one;
   }
   Believed found() const {
-    std::vector<const ModelOnDisk*> node_state;
-    for (const auto& one : all_) node_state.push_back(&one);
-    const auto result = believed(node_state);
-    std::ranges::reverse(node_state);
-    const auto again = believed(node_state);
+    std::vector<const ModelOnDisk*> reports;
+    for (const auto& one : all_) reports.push_back(&one);
+    const auto result = believed(reports);
+    std::ranges::reverse(reports);
+    const auto again = believed(reports);
     EXPECT_EQ(result.bytes, again.bytes);
     EXPECT_EQ(result.need, again.need);
     EXPECT_EQ(result.shape.cache_bytes, again.shape.cache_bytes);

@@ -43,8 +43,7 @@ SplitModel rough_split_model(std::uint64_t bytes, std::uint64_t need);
 struct SplitNode {
   NodeId id;
   std::uint64_t memory = 0;  // for the split
-  std::uint64_t speed =
-      0;  // bytes of weights that it computes in a second, for one request; 0: the engine's initial context
+  std::uint64_t speed = 0;   // bytes of weights that it computes in a second, for one request; 0: unknown
   bool has_file = false;
   bool works = true;                       // may hold layers for another host
   std::optional<SplitModel> as_host = {};  // the model with its own settings, if it hosts; none: as at all nodes

@@ -19,15 +19,15 @@ class AnnouncementStoreTest : public testing::Test {
   Said say(const SigningKey& key, std::uint64_t epoch, std::uint64_t seq, const std::string& name = "box") {
     NodeState statement;
     statement.name = name;
-    Said node_state;
-    node_state.head.boot = {epoch, {}};
-    node_state.head.seq = seq;
+    Said said;
+    said.head.boot = {epoch, {}};
+    said.head.seq = seq;
     for (auto& text : encode_pages(statement)) {
-      node_state.head.pages.push_back(ref_of(text));
-      node_state.pages.push_back(std::make_shared<const std::string>(std::move(text)));
+      said.head.pages.push_back(ref_of(text));
+      said.pages.push_back(std::make_shared<const std::string>(std::move(text)));
     }
-    sign(node_state.head, key, mesh);
-    return node_state;
+    sign(said.head, key, mesh);
+    return said;
   }
   AnnouncementStore make(std::size_t bytes = 1 << 20) {
     AnnouncementStore::Options options;
@@ -39,8 +39,8 @@ class AnnouncementStoreTest : public testing::Test {
     options.genuine = [this](const Head& head) { return is_genuine(mesh, head); };
     return AnnouncementStore(options);
   }
-  bool take(AnnouncementStore& book, const Said& node_state) {
-    const auto taken = book.take(node_state.head, node_state.pages);
+  bool take(AnnouncementStore& book, const Said& said) {
+    const auto taken = book.take(said.head, said.pages);
     return taken && *taken;
   }
 
@@ -65,9 +65,9 @@ TEST_F(AnnouncementStoreTest, OnlyMovesForward) {
 TEST_F(AnnouncementStoreTest, AFullOneTakesTheOwnAnnouncementAndSaysWhatHasNoRoom) {
   own = b.id();
   auto book = make(10);
-  const auto node_state = say(a, 1, 1);
-  EXPECT_FALSE(book.has_room(a.id(), AnnouncementStore::size_of(node_state.head)));
-  EXPECT_EQ(book.take(node_state.head, node_state.pages).error().code, errc::too_large);
+  const auto said = say(a, 1, 1);
+  EXPECT_FALSE(book.has_room(a.id(), AnnouncementStore::size_of(said.head)));
+  EXPECT_EQ(book.take(said.head, said.pages).error().code, errc::too_large);
   EXPECT_TRUE(book.has_room(b.id(), AnnouncementStore::size_of(say(b, 1, 1).head)));
   EXPECT_TRUE(take(book, say(b, 1, 1)));
 }

@@ -125,8 +125,8 @@ Catalog::Found Catalog::find(std::string_view name) const {
   }
   for (const auto& content : contents) {
     const auto* model = model_of(content);
-    const auto node_state = std::ranges::find(meanings, content, [](const auto* meaning) { return meaning->content; });
-    found.choices.push_back(model ? model->name : (*node_state)->spelling + "@" + hash8(content));
+    const auto meaning = std::ranges::find(meanings, content, [](const auto* one) { return one->content; });
+    found.choices.push_back(model ? model->name : (*meaning)->spelling + "@" + hash8(content));
   }
   std::ranges::sort(found.choices);
   return found;

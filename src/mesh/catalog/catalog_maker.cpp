@@ -71,7 +71,7 @@ void CatalogMaker::join_pending() {
 }
 
 void CatalogMaker::note_meanings() {
-  std::set<std::pair<NodeId, std::string_view>> node_state;  // an alias means one model of a node
+  std::set<std::pair<NodeId, std::string_view>> seen;  // an alias means one model of a node
   std::map<std::pair<NodeId, std::string>, std::size_t> spellings;
   for (const auto& claim : claims_) {
     const bool here = claim.node->reach == Reach::own;
@@ -82,7 +82,7 @@ void CatalogMaker::note_meanings() {
     };
     note(claim.model->name, false);
     for (const auto& alias : claim.model->aliases) {
-      if (node_state.emplace(claim.node->id, alias).second) note(alias, true);
+      if (seen.emplace(claim.node->id, alias).second) note(alias, true);
     }
   }
 }

@@ -207,9 +207,9 @@ TEST_F(GrantManagerTest, AHostThatAsksAndReturnsCostsLittle) {
   std::size_t opened = 0, refused = 0;
   std::uint64_t stamp = 0;
   const auto round = [&] {
-    const auto node_state = verdict(1, ask({1, 1}, ++stamp));
+    const auto decision = verdict(1, ask({1, 1}, ++stamp));
     opened += count<OpenWorker>();
-    refused += node_state == GrantDecision::too_often;
+    refused += decision == GrantDecision::too_often;
     EXPECT_EQ(count<RememberHolder>(), count<OpenWorker>());
     granter.given_back(id(1), {ask({1, 1}, 0).model, {1, 1}, ++stamp}, out);
     reap();

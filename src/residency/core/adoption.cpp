@@ -24,9 +24,9 @@ void Adoption::make_local(Instance& instance) {
   ++state_.revision;
 }
 
-void Adoption::set_eviction(Instance& instance, const EvictionSettings& request) {
-  if (instance.lent) instance.own_eviction = request;
-  instance.eviction = instance.lent ? lent_eviction(request, state_.settings) : request;
+void Adoption::set_eviction(Instance& instance, const EvictionSettings& settings) {
+  if (instance.lent) instance.own_eviction = settings;
+  instance.eviction = instance.lent ? lent_eviction(settings, state_.settings) : settings;
 }
 
 }  // namespace corral::residency

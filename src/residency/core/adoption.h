@@ -17,7 +17,7 @@ class Adoption {
   // The same, even above the limit of slots.
   void make_local(Instance& instance);
   // Sets its eviction settings. While it is lent, the limits of lent models apply too.
-  void set_eviction(Instance& instance, const EvictionSettings& request);
+  void set_eviction(Instance& instance, const EvictionSettings& settings);
 
  private:
   State& state_;

@@ -42,8 +42,8 @@ void Failures::end_lent_load(Instance& load, LoadFault fault, const Error& error
   if (worth_a_retry(fault) && !load.spec->once)
     note_failure(model.lent_failure, state_.settings, *load.spec, error.message, step.time());
   if (!load.waiters.empty()) {
-    const Waiter& request = newest_wish(load);
-    if (model.pending == nullptr) LoadQueue::follow(queue_.enqueue(request.spec, step.now), request);
+    const Waiter& newest = newest_wish(load);
+    if (model.pending == nullptr) LoadQueue::follow(queue_.enqueue(newest.spec, step.now), newest);
     waiters_.move_to_front(load, *model.pending);
   }
   lifecycle_.remove(load, InstanceState::failed, step);
@@ -96,18 +96,18 @@ void Failures::reject_cooling(Instance& load, const Step& step) {
 void Failures::fall_back(Instance& load, const Step& step) {
   preflight_.drop(load, step);
   while (!load.waiters.empty()) {
-    const Waiter request = newest_wish(load);
-    const Model& model = state_.models[request.spec->name];
-    const auto cooling = request.wants_lease ? cooling_down(model, *request.spec, step.time()) : std::nullopt;
+    const Waiter newest = newest_wish(load);
+    const Model& model = state_.models[newest.spec->name];
+    const auto cooling = newest.wants_lease ? cooling_down(model, *newest.spec, step.time()) : std::nullopt;
     if (cooling) {
-      waiters_.reject_askers(load, request.spec->options, *cooling, step);
+      waiters_.reject_askers(load, newest.spec->options, *cooling, step);
       continue;
     }
-    if (load.attempt == 1) return LoadQueue::follow(load, request);
+    if (load.attempt == 1) return LoadQueue::follow(load, newest);
     // The second attempt of the old options was at the front; these haven't been tried.
-    Instance& next = queue_.enqueue(request.spec, step.now);
+    Instance& next = queue_.enqueue(newest.spec, step.now);
     waiters_.move_to_front(load, next);
-    LoadQueue::follow(next, request);
+    LoadQueue::follow(next, newest);
     break;
   }
   lifecycle_.remove(load, InstanceState::gone, step);

@@ -50,11 +50,11 @@ Instance& LoadQueue::enqueue_again(const Instance& failed, Now now) {
   return next;
 }
 
-void LoadQueue::follow(Instance& load, const Waiter& request) {
-  load.spec = request.spec;
-  load.eviction = request.spec->eviction;
-  load.explicit_options = !request.wants_lease;
-  load.pin = request.pin;
+void LoadQueue::follow(Instance& load, const Waiter& waiter) {
+  load.spec = waiter.spec;
+  load.eviction = waiter.spec->eviction;
+  load.explicit_options = !waiter.wants_lease;
+  load.pin = waiter.pin;
   load.promise.reset();
 }
 

@@ -17,7 +17,7 @@ class LoadQueue {
   // Queues the second attempt at a failed load, at the front.
   Instance& enqueue_again(const Instance& failed, Now now);
   // Replaces the options of a queued load by those of this waiter.
-  static void follow(Instance& load, const Waiter& request);
+  static void follow(Instance& load, const Waiter& waiter);
   // A queued load is superfluous because the running one has the requested options: its waiters move there.
   void absorb(Instance& queued, Instance& running, const Step& step);
   // Whether new requests may wait for this load: it runs, or it is aborted for its deadline and will be tried again.

@@ -104,9 +104,9 @@ void Witness::note_end(const Child& child, bool died) {
 }
 
 void Witness::check_cooling(const Ticket& ticket) const {
-  const auto cools = [&](const std::map<std::size_t, Failures>& ledger) {
-    const auto found = ledger.find(ticket.animal);
-    return found != ledger.end() && found->second.options == ticket.options && now_.mono < found->second.cool_until;
+  const auto cools = [&](const std::map<std::size_t, Failures>& failures) {
+    const auto found = failures.find(ticket.animal);
+    return found != failures.end() && found->second.options == ticket.options && now_.mono < found->second.cool_until;
   };
   require(cools(failures_) || cools(crashes_), "only what failed again and again cools down", "{}",
           kZoo[ticket.animal].name);
