@@ -173,11 +173,11 @@ class MemoryRule {
 
   bool take(const ReclaimPlan& found) {
     if (!found.enough) return false;
-    for (const Reclaim& relief : found.reliefs) {
-      if (relief.downsize) {
-        plan_.downsizes.push_back(relief.instance);
+    for (const Reclaim& reclaim : found.reliefs) {
+      if (reclaim.downsize) {
+        plan_.downsizes.push_back(reclaim.instance);
       } else {
-        plan_.victims.push_back({relief.instance, StopReason::memory});
+        plan_.victims.push_back({reclaim.instance, StopReason::memory});
       }
     }
     return true;
@@ -187,7 +187,7 @@ class MemoryRule {
   void refuse(const PoolBytes& missing) {
     if (plan_.stale || state_.loader != nullptr) return;  // refused only when its turn has come, by a fresh sample
     PoolBytes hopeless = missing;
-    for (const Reclaim& relief : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(ledger_, relief));
+    for (const Reclaim& reclaim : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(ledger_, reclaim));
     PoolBytes unpinned = missing;
     std::string pinned;
     for (const auto& [id, instance] : state_.instances) {

@@ -170,8 +170,8 @@ class LentRule {
     }
     const ReclaimPlan found = cover(ledger, missing, choice);
     if (!found.enough) return refuse_for(short_of(need, found.left));
-    for (const Reclaim& relief : found.reliefs) {
-      if (relief.instance->state != InstanceState::evicting) plan_.victims.push_back(relief.instance);
+    for (const Reclaim& reclaim : found.reliefs) {
+      if (reclaim.instance->state != InstanceState::evicting) plan_.victims.push_back(reclaim.instance);
     }
   }
 

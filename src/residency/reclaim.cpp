@@ -34,11 +34,11 @@ PoolBytes given_by_end_of(const MemoryLedger& ledger, const Instance& instance) 
   return instance.spec->memory.empty() ? PoolBytes(ledger.pools().size(), kEnough) : ledger.held(instance);
 }
 
-PoolBytes given_by(const MemoryLedger& ledger, const Reclaim& relief) {
-  const PoolBytes dynamic = ledger.bytes(relief.instance->spec->memory, MemoryPart::dynamic);
-  if (relief.downsize) return dynamic;
-  PoolBytes bytes = given_by_end_of(ledger, *relief.instance);
-  if (relief.instance->state == InstanceState::downsizing) subtract(bytes, dynamic);
+PoolBytes given_by(const MemoryLedger& ledger, const Reclaim& reclaim) {
+  const PoolBytes dynamic = ledger.bytes(reclaim.instance->spec->memory, MemoryPart::dynamic);
+  if (reclaim.downsize) return dynamic;
+  PoolBytes bytes = given_by_end_of(ledger, *reclaim.instance);
+  if (reclaim.instance->state == InstanceState::downsizing) subtract(bytes, dynamic);
   return bytes;
 }
 
@@ -95,12 +95,12 @@ ReclaimPlan cover(const MemoryLedger& ledger, const PoolBytes& short_by, const s
   ReclaimPlan result;
   PoolBytes left = short_by;
   std::vector<PoolBytes> given;
-  for (const Reclaim& relief : choice) {
+  for (const Reclaim& reclaim : choice) {
     if (none_left(left)) break;
-    PoolBytes gives = given_by(ledger, relief);
+    PoolBytes gives = given_by(ledger, reclaim);
     if (!helps(gives, left)) continue;
     subtract(left, gives);
-    result.reliefs.push_back(relief);
+    result.reliefs.push_back(reclaim);
     given.push_back(std::move(gives));
   }
   result.enough = none_left(left);

@@ -41,7 +41,7 @@ std::vector<Instance*> by_score(const State& state, MonoTime now, const std::fun
 PoolBytes given_by_end_of(const MemoryLedger& ledger, const Instance& instance);
 // Memory that one reclaim frees in addition to those that run: the stop of an instance that is being downsized frees
 // only the rest.
-PoolBytes given_by(const MemoryLedger& ledger, const Reclaim& relief);
+PoolBytes given_by(const MemoryLedger& ledger, const Reclaim& reclaim);
 
 struct ReclaimPlan {
   std::vector<Reclaim> reliefs;

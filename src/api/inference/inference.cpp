@@ -70,14 +70,14 @@ std::uint64_t context_of(const dialects::Canonical& asked, const models::ModelIn
 
 // Large answers are translated off the loop: embeddings may have many megabytes.
 async::Task<http::Response> tell(ApiContext& context, http::Response answer,
-                                 std::unique_ptr<dialects::ResponseTranslator> teller, dialects::AtEnd at_end,
+                                 std::unique_ptr<dialects::ResponseTranslator> translator, dialects::AtEnd at_end,
                                  dialects::Begun begun, std::shared_ptr<const dialects::OwnNames> names) {
   const bool small = answer.body.streaming() || answer.body.text().size() <= kSmallBody;
   if (small || context.body_threads == nullptr)
-    co_return dialects::told(std::move(answer), std::move(teller), std::move(at_end), begun, std::move(names));
-  auto work = [answer = std::move(answer), teller = std::move(teller), at_end = std::move(at_end),
+    co_return dialects::told(std::move(answer), std::move(translator), std::move(at_end), begun, std::move(names));
+  auto work = [answer = std::move(answer), translator = std::move(translator), at_end = std::move(at_end),
                begun = std::move(begun), names = std::move(names)]() mutable {
-    return dialects::told(std::move(answer), std::move(teller), std::move(at_end), begun, std::move(names));
+    return dialects::told(std::move(answer), std::move(translator), std::move(at_end), begun, std::move(names));
   };
   co_return co_await context.body_threads->run(std::move(work));
 }
@@ -126,11 +126,11 @@ struct ReadRequest {
 
 async::Task<http::Response> carry_out(ApiContext& context, const Endpoint& endpoint, ReadRequest work) {
   auto& [request, asked, model, place, note, began, ask, background, to_fetch, type, started] = work;
-  auto teller = endpoint.tell != nullptr ? endpoint.tell(asked) : nullptr;
+  auto translator = endpoint.tell != nullptr ? endpoint.tell(asked) : nullptr;
   // If the requested time is short, the model must stay until it has answered.
   const auto keep = asked.only_keeps ? std::nullopt : keep_of(asked, request.caller, *model);
   dialects::AtEnd at_end;
-  if (teller) {
+  if (translator) {
     at_end = [&context, since = began, keep, name = model->name] {
       if (keep) context.router.keep(name, *keep);
       return context.timers.now() - since;
@@ -139,13 +139,13 @@ async::Task<http::Response> carry_out(ApiContext& context, const Endpoint& endpo
   if (asked.only_keeps) {
     auto keeping = keep_alone(context, request, asked, std::move(model));
     auto kept = co_await std::move(keeping);
-    co_return dialects::told(std::move(kept), std::move(teller), std::move(at_end));
+    co_return dialects::told(std::move(kept), std::move(translator), std::move(at_end));
   }
-  const auto answers_as = !teller && lm_studio::is_path(request.head.path()) ? model : nullptr;
+  const auto answers_as = !translator && lm_studio::is_path(request.head.path()) ? model : nullptr;
   const auto& about = asked.about;
   const auto wanted = context_of(asked, *model);
   // An answer in another dialect isn't kept, because a later reader would get the canonical form.
-  const bool keeps = about.stream && endpoint.streams && !teller && endpoint.tell_sound == nullptr;
+  const bool keeps = about.stream && endpoint.streams && !translator && endpoint.tell_sound == nullptr;
   auto kept = keeps ? kept_name(request) : KeptStreams::Name();
   router::ForwardRequest forward{.model = std::move(model),
                                  .ask = ask,
@@ -172,8 +172,8 @@ async::Task<http::Response> carry_out(ApiContext& context, const Endpoint& endpo
   if (asked.names) answer = dialects::in_own_names(std::move(answer), *asked.names);
   if (endpoint.tell_sound != nullptr) co_return endpoint.tell_sound(asked, std::move(answer), context.body_threads);
   if (answers_as) co_return lm_studio::with_stats(std::move(answer), *answers_as);
-  if (!teller) co_return answer;
-  auto telling = tell(context, std::move(answer), std::move(teller), std::move(at_end), std::move(asked.begun),
+  if (!translator) co_return answer;
+  auto telling = tell(context, std::move(answer), std::move(translator), std::move(at_end), std::move(asked.begun),
                       std::move(asked.names));
   co_return co_await std::move(telling);
 }

@@ -78,10 +78,11 @@ struct BackgroundResponses::Run {
 // Of one reader.
 class BackgroundResponses::Events final : public http::BodySource {
  public:
-  Events(BackgroundResponses& desk, RunPtr run, std::uint64_t from) : desk_(desk), run_(std::move(run)), from_(from) {}
+  Events(BackgroundResponses& background, RunPtr run, std::uint64_t from)
+      : background_(background), run_(std::move(run)), from_(from) {}
   async::Task<Result<std::string_view>> read() override {
     if (failed_) co_return std::string_view();
-    auto asking = async::run_on(desk_.home_.executor(), desk_.next(run_, from_));
+    auto asking = async::run_on(background_.home_.executor(), background_.next(run_, from_));
     auto piece = co_await std::move(asking);
     failed_ = !piece;
     text_ = piece ? std::move(*piece) : protocol::sse_error_event(piece.error());
@@ -92,7 +93,7 @@ class BackgroundResponses::Events final : public http::BodySource {
   }
 
  private:
-  BackgroundResponses& desk_;
+  BackgroundResponses& background_;
   const RunPtr run_;
   std::uint64_t from_;
   std::string text_;
@@ -192,9 +193,9 @@ async::Task<bool> BackgroundResponses::answer(RunPtr run) {
   }
   if (kind_of(failure->code) == ErrorKind::cancelled && !stopping_) co_return false;
   if (run->streams() && run->events.empty()) {
-    const auto teller = responses::tell_response(*run->work.asked);
+    const auto translator = responses::tell_response(*run->work.asked);
     std::string events;
-    teller->failure(events, *failure);
+    translator->failure(events, *failure);
     run->add(events, limits_.event_bytes);
   }
   end(run, "failed", responses::response_document(*run->work.asked, "failed", &*failure));
@@ -244,9 +245,9 @@ std::string shown_run(const Run& run) {
 }  // namespace
 
 async::Task<std::optional<std::string>> BackgroundResponses::find(std::string owner, std::string id) {
-  auto looking = [](BackgroundResponses& desk, std::string whose,
+  auto looking = [](BackgroundResponses& background, std::string whose,
                     std::string which) -> async::Task<std::optional<std::string>> {
-    const auto run = desk.known(whose, which);
+    const auto run = background.known(whose, which);
     co_return run ? std::optional(shown_run(*run)) : std::nullopt;
   };
   auto asking = async::run_on(home_.executor(), looking(*this, std::move(owner), std::move(id)));

@@ -20,7 +20,7 @@ async::Task<http::Response> begin_in_background(
     ApiContext& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
     std::uint64_t bytes, std::move_only_function<async::Task<http::Response>(std::function<void()> started)> begin) {
   auto& store = keeping->store();
-  auto& desk = *context.background;
+  auto& background = *context.background;
   const auto id = keeping->id(), owner = keeping->owner();
   const bool streams = shown->about.stream;
   auto row = keeping->row("queued", dialects::responses::response_document(*shown, "queued"));
@@ -31,7 +31,7 @@ async::Task<http::Response> begin_in_background(
   work.keep = [keeping = std::move(keeping)](std::string_view status, const std::string& doc) {
     keeping->finish(status, doc);
   };
-  auto starting = desk.start(std::move(work));
+  auto starting = background.start(std::move(work));
   auto started = co_await std::move(starting);
   if (!started) {
     auto erasing = store.erase_response(owner, id);
@@ -39,7 +39,7 @@ async::Task<http::Response> begin_in_background(
     co_return dialects::error_response(started.error());
   }
   if (!streams) co_return http::Response::json(200, std::move(*started));
-  auto listening = desk.events(owner, id, 0);
+  auto listening = background.events(owner, id, 0);
   auto events = co_await std::move(listening);
   co_return http::Response::event_stream(std::move(events));
 }

@@ -28,9 +28,9 @@ std::uint32_t fill_batch(Pass& pass, Batch& batch, std::vector<std::uint64_t>& p
       if (output) item.row = row;
     }
     for (std::uint32_t i = 0; i < item.drafted + item.padding; ++i) {
-      const bool guess = i < item.drafted;
-      batch.add(guess ? pass.drafts[item.first_draft + i].token : session.history.back(),
-                session.in_cache + item.tokens + i, session.sequence, guess);
+      const bool is_draft = i < item.drafted;
+      batch.add(is_draft ? pass.drafts[item.first_draft + i].token : session.history.back(),
+                session.in_cache + item.tokens + i, session.sequence, is_draft);
     }
     if (item.tokens > 1 || session.generation->usage.completion_tokens == 0) {
       prefill += item.tokens;

@@ -129,7 +129,7 @@ struct ChatTemplate::Impl {
   bool thinks = false;  // the template supports reasoning
   bool parallel_calls = false;
   bool named = false;  // the format has a name and no template
-  std::unique_ptr<TemplateFastPath> short_way;
+  std::unique_ptr<TemplateFastPath> fast_path;
 
   common_chat_templates_inputs inputs_of(const protocol::ChatRequest& request) const;
   common_chat_params apply(const common_chat_templates_inputs& inputs) const;
@@ -176,8 +176,8 @@ std::size_t ChatTemplate::Impl::max_calls() const {
 }
 
 common_chat_params ChatTemplate::Impl::apply(const common_chat_templates_inputs& inputs) const {
-  if (short_way) {
-    if (auto made = short_way->apply(inputs)) return std::move(*made);
+  if (fast_path) {
+    if (auto made = fast_path->apply(inputs)) return std::move(*made);
   }
   return common_chat_templates_apply(library(), inputs);
 }
@@ -235,7 +235,7 @@ common_chat_params ChatTemplate::Impl::apply_tools(common_chat_templates_inputs 
 ChatTemplate::ChatTemplate(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ChatTemplate::~ChatTemplate() = default;
 
-Result<std::unique_ptr<ChatTemplate>> ChatTemplate::load(const llama_model* model, bool short_way,
+Result<std::unique_ptr<ChatTemplate>> ChatTemplate::load(const llama_model* model, bool fast_path,
                                                          const std::string& given) {
   quieten();
   try {
@@ -243,11 +243,11 @@ Result<std::unique_ptr<ChatTemplate>> ChatTemplate::load(const llama_model* mode
     impl->model = model;
     impl->given = given;
     impl->named = is_named_format(given);
-    if (short_way && !impl->named) impl->short_way = TemplateFastPath::make(model, given);
-    if (impl->short_way) {
-      impl->source = impl->short_way->source();
-      impl->thinks = impl->short_way->thinks();
-      impl->parallel_calls = impl->short_way->parallel_calls();
+    if (fast_path && !impl->named) impl->fast_path = TemplateFastPath::make(model, given);
+    if (impl->fast_path) {
+      impl->source = impl->fast_path->source();
+      impl->thinks = impl->fast_path->thinks();
+      impl->parallel_calls = impl->fast_path->parallel_calls();
     } else if (impl->named) {
       impl->source = given;
       (void)impl->library();

@@ -46,10 +46,10 @@ struct RenderedChat {
 // One model's template. Immutable; safe on every thread. `model` must outlive it.
 class ChatTemplate {
  public:
-  // Errors: invalid_template (the model's template can't be parsed). `short_way` false: every request uses the
+  // Errors: invalid_template (the model's template can't be parsed). `fast_path` false: every request uses the
   // library's slower path (for comparisons). `given`: a template instead of the model's, "chatml", or another name of a
   // format in libllama (which supports no tools); empty: the model's.
-  static Result<std::unique_ptr<ChatTemplate>> load(const llama_model* model, bool short_way = true,
+  static Result<std::unique_ptr<ChatTemplate>> load(const llama_model* model, bool fast_path = true,
                                                     const std::string& given = {});
   ~ChatTemplate();
 

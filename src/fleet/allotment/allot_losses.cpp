@@ -69,9 +69,9 @@ bool AllotLosses::look_at_owners(const mesh::Catalog& catalog, const std::set<Co
   return marked;
 }
 
-bool AllotLosses::look_at_hosted(const GroupControl& desk, Millis idle_unload, MonoTime now) {
+bool AllotLosses::look_at_hosted(const GroupControl& control, Millis idle_unload, MonoTime now) {
   std::map<ContentKey, Group> groups;
-  for (const auto& group : desk.hosted()) {
+  for (const auto& group : control.hosted()) {
     const bool stands = group.running && group.state == mesh::GroupHost::State::standing;
     const auto before = groups_.find(group.plan.model);
     // A group that is started again keeps its mark.

@@ -27,7 +27,7 @@ class AllotLosses {
   // Each compares one kind of state. True: the marks have changed.
   bool look_at_models(const mesh::Catalog& catalog, const std::vector<LentModel>& lent, Millis idle_unload,
                       MonoTime now);
-  bool look_at_hosted(const GroupControl& groups, Millis idle_unload, MonoTime now);
+  bool look_at_hosted(const GroupControl& control, Millis idle_unload, MonoTime now);
   // `lost`: nodes that count as ended; sorted.
   void look_at_groups(const mesh::Catalog& catalog, mesh::HashedSince& hashed, std::span<const mesh::NodeId> lost,
                       MonoTime now);

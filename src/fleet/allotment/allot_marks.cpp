@@ -155,14 +155,14 @@ bool AllotMarks::heed(const mesh::Catalog& catalog, const mesh::AllocationInput&
 }
 
 // An order for a model that no node has is announced without content: this node's memory stays free for the model.
-void AllotMarks::tell(mesh::NodeState& statement) const {
-  statement.order.reset();
-  if (order_) statement.order = mesh::NodeOrder{order_->model ? order_->model->content : std::nullopt};
-  statement.resting = keys_of(resting_);
-  statement.unloads = keys_of(unloads_);
-  statement.declined = keys_of(declined_);
-  statement.split_orders.clear();
-  for (const auto& [model, order] : splits_) statement.split_orders.push_back(order);
+void AllotMarks::tell(mesh::NodeState& node_state) const {
+  node_state.order.reset();
+  if (order_) node_state.order = mesh::NodeOrder{order_->model ? order_->model->content : std::nullopt};
+  node_state.resting = keys_of(resting_);
+  node_state.unloads = keys_of(unloads_);
+  node_state.declined = keys_of(declined_);
+  node_state.split_orders.clear();
+  for (const auto& [model, order] : splits_) node_state.split_orders.push_back(order);
 }
 
 std::string AllotMarks::text() const {

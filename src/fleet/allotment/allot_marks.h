@@ -49,7 +49,7 @@ class AllotMarks {
 
   // Applies what has happened since: new demand, known contents, expired pauses. True: the marks have changed.
   bool heed(const mesh::Catalog& catalog, const mesh::AllocationInput& situation, MonoTime now);
-  void tell(mesh::NodeState& statement) const;
+  void tell(mesh::NodeState& node_state) const;
 
   struct Order {
     std::optional<Named> model;  // nullopt: hold nothing

@@ -66,7 +66,7 @@ class Allotter::Impl {
   }
 
   AllotmentPtr view() const { return view_; }
-  void tell(mesh::NodeState& statement) const;
+  void tell(mesh::NodeState& node_state) const;
 
   void assign(std::optional<AllotMarks::Named> model) {
     marks_.assign(std::move(model));
@@ -418,9 +418,9 @@ bool Allotter::Impl::note_lost_groups() {
   return parts_.groups != nullptr && losses_.look_at_hosted(*parts_.groups, options_.idle_unload, now());
 }
 
-void Allotter::Impl::tell(mesh::NodeState& statement) const {
-  marks_.tell(statement);
-  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, statement);
+void Allotter::Impl::tell(mesh::NodeState& node_state) const {
+  marks_.tell(node_state);
+  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, node_state);
 }
 
 // The group that holds the model over exactly these nodes, or starts to; none of its nodes is lost.
@@ -487,7 +487,7 @@ Task<void> Allotter::stop() { return impl_->stop(); }
 void Allotter::change(AllotterOptions options) { impl_->change(std::move(options)); }
 void Allotter::look() { impl_->look(); }
 AllotmentPtr Allotter::view() const { return impl_->view(); }
-void Allotter::tell(mesh::NodeState& statement) const { impl_->tell(statement); }
+void Allotter::tell(mesh::NodeState& node_state) const { impl_->tell(node_state); }
 void Allotter::assign(std::optional<AllotMarks::Named> model) { impl_->assign(std::move(model)); }
 void Allotter::release() { impl_->release(); }
 void Allotter::unload(std::span<const ContentKey> models) { impl_->unload(models); }

@@ -101,7 +101,7 @@ class Allotter {
 
   AllotmentPtr view() const;  // nullptr: not computed yet
   // Adds this node's groups, shares, orders and rests to its node state.
-  void tell(mesh::NodeState& statement) const;
+  void tell(mesh::NodeState& node_state) const;
 
   // Orders of users for this node; all but splits are kept over restarts.
   void assign(std::optional<AllotMarks::Named> model);    // nullopt: hold nothing for the mesh

@@ -110,8 +110,8 @@ Task<void> Announcer::predict_large(std::vector<backends::ModelPtr> models) {
     const auto& context = facts_.contexts[model->name];
     const bool large = model->type == ModelType::llm && most > 0 && context.memory > most;
     if (!large || context.predicted || !predicted_.insert(model->name).second) continue;
-    router::OptionPatch wish;
-    auto estimating = parts_.router.estimate(model, std::move(wish));
+    router::OptionPatch patch;
+    auto estimating = parts_.router.estimate(model, std::move(patch));
     co_await std::move(estimating);
     co_return;
   }

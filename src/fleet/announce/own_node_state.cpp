@@ -167,27 +167,27 @@ std::uint64_t idle_steps(Millis idle) {
 
 mesh::NodeState make_node_state(const NodeOptions& options, const MachineFacts& facts,
                                 const std::vector<mesh::Address>& addresses) {
-  mesh::NodeState statement;
-  statement.name = options.name;
-  statement.role = options.role;
-  statement.addresses = addresses;
-  statement.version = options.version;
-  statement.engine = options.llama_version;
-  statement.minor = mesh::kProtocolMinor;
-  statement.disk_free = in_steps(facts.disk_free);
-  statement.takes_copies = options.takes_copies();
-  statement.memory = memory_of(options, facts);
-  statement.weight_speeds = facts.weight_speeds;
-  statement.looking = !facts.catalog;
-  statement.demand = facts.demand;
+  mesh::NodeState node_state;
+  node_state.name = options.name;
+  node_state.role = options.role;
+  node_state.addresses = addresses;
+  node_state.version = options.version;
+  node_state.engine = options.llama_version;
+  node_state.minor = mesh::kProtocolMinor;
+  node_state.disk_free = in_steps(facts.disk_free);
+  node_state.takes_copies = options.takes_copies();
+  node_state.memory = memory_of(options, facts);
+  node_state.weight_speeds = facts.weight_speeds;
+  node_state.looking = !facts.catalog;
+  node_state.demand = facts.demand;
   const bool gpu = std::ranges::any_of(facts.memory, is_gpu);
   if (options.role != mesh::Role::client && facts.catalog) {
     for (const auto& model : facts.catalog->models())
-      statement.models.push_back(on_disk(*model, options, facts, gpu ? Device::gpu : Device::cpu));
-    statement.serving = serving(facts);
+      node_state.models.push_back(on_disk(*model, options, facts, gpu ? Device::gpu : Device::cpu));
+    node_state.serving = serving(facts);
   }
-  statement.wants = wants_of(options, statement.models);
-  return statement;
+  node_state.wants = wants_of(options, node_state.models);
+  return node_state;
 }
 
 }  // namespace corral::fleet

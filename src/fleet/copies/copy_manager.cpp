@@ -163,18 +163,18 @@ Task<Result<mesh::OfferedModelPtr>> CopyManager::find(Sha256 content) {
   // The last waiter cancels the list.
   struct Waiting {
     Waiting(CopyManager& owner, const Sha256& of, std::shared_ptr<Making> what)
-        : desk(owner), content(of), making(std::move(what)) {
+        : manager(owner), content(of), making(std::move(what)) {
       ++making->waiting;
     }
     ~Waiting() {
       if (--making->waiting > 0 || making->result) return;
       making->unwanted = true;
-      const auto at = desk.making_.find(content);
-      if (at != desk.making_.end() && at->second == making) desk.making_.erase(at);
+      const auto at = manager.making_.find(content);
+      if (at != manager.making_.end() && at->second == making) manager.making_.erase(at);
     }
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
-    CopyManager& desk;
+    CopyManager& manager;
     const Sha256 content;
     const std::shared_ptr<Making> making;
   };

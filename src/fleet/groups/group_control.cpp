@@ -27,10 +27,10 @@ mesh::GroupStage stage_of(mesh::GroupHost::State state) {
 
 }  // namespace
 
-void tell_groups(const GroupControl& desk, const mesh::NodeId& own, mesh::NodeState& statement) {
-  statement.groups.clear();
-  for (const auto& group : desk.hosted()) {
-    auto& told = statement.groups.emplace_back();
+void tell_groups(const GroupControl& control, const mesh::NodeId& own, mesh::NodeState& node_state) {
+  node_state.groups.clear();
+  for (const auto& group : control.hosted()) {
+    auto& told = node_state.groups.emplace_back();
     told.model = group.plan.model;
     told.stage = stage_of(group.state);
     told.running = group.running;
@@ -40,11 +40,11 @@ void tell_groups(const GroupControl& desk, const mesh::NodeId& own, mesh::NodeSt
     told.tokens_per_second = group.plan.split.tokens_per_second();
     told.refusal = group.refusal;
   }
-  std::ranges::sort(statement.groups, {}, &mesh::GroupReport::model);
-  statement.shares.clear();
-  if (const auto shared = desk.shared(); shared && shared->host != own)
-    statement.shares.push_back({shared->host, shared->model, shared->bytes, shared->reaping});
-  statement.recalled = desk.recalled();
+  std::ranges::sort(node_state.groups, {}, &mesh::GroupReport::model);
+  node_state.shares.clear();
+  if (const auto shared = control.shared(); shared && shared->host != own)
+    node_state.shares.push_back({shared->host, shared->model, shared->bytes, shared->reaping});
+  node_state.recalled = control.recalled();
 }
 
 }  // namespace corral::fleet

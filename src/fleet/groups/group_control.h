@@ -54,6 +54,6 @@ class GroupControl {
 };
 
 // Adds this node's hosted groups, and the use of its memory by hosts, to its node state.
-void tell_groups(const GroupControl& desk, const mesh::NodeId& own, mesh::NodeState& statement);
+void tell_groups(const GroupControl& control, const mesh::NodeId& own, mesh::NodeState& node_state);
 
 }  // namespace corral::fleet

@@ -129,9 +129,10 @@ MemberRuntime::MemberRuntime(async::Executor executor, async::Timers& timers, No
   if (groups.processes != nullptr) make_groups(std::move(groups));
   if (allotment.actions != nullptr) allotter_ = make_allotter(allotment);
   if (!make_hints || options_.gossip_port == 0) return;
-  const DiscoveryConfig place{
+  const DiscoveryConfig config{
       own_.id(), own_.book.set().mesh(), {options_.listen.host, options_.gossip_port}, options_.folder};
-  hints_ = std::make_unique<DiscoveryLoop>(executor, timers, peers_, make_hints(executor, place), options_.gossip_port);
+  hints_ =
+      std::make_unique<DiscoveryLoop>(executor, timers, peers_, make_hints(executor, config), options_.gossip_port);
 }
 
 MemberRuntime::~MemberRuntime() {
@@ -189,18 +190,18 @@ void MemberRuntime::tell_of_copies() {
 
 void MemberRuntime::announce() {
   if (!facts_ && !speaks_) return;  // see say_name()
-  auto statement = make_node_state(options_, facts_.value_or(MachineFacts()), addresses());
-  statement.works = works_ && desk_ && options_.role != mesh::Role::client;
-  if (copies_) statement.copying = told_copies(copies_->list());
+  auto node_state = make_node_state(options_, facts_.value_or(MachineFacts()), addresses());
+  node_state.works = works_ && desk_ && options_.role != mesh::Role::client;
+  if (copies_) node_state.copying = told_copies(copies_->list());
   // Without inspection the allocation must not order copies here.
-  if (copies_ && !copies_->can_take()) statement.takes_copies = false;
-  tell_groups(statement);
-  if (allotter_) allotter_->tell(statement);
-  if (statement == said_) return;
+  if (copies_ && !copies_->can_take()) node_state.takes_copies = false;
+  tell_groups(node_state);
+  if (allotter_) allotter_->tell(node_state);
+  if (node_state == said_) return;
   // Interfaces may change while the server runs.
-  if (statement.addresses != said_.addresses) peers_.set_addresses(statement.addresses);
-  said_ = statement;
-  gossip_.announce(std::move(statement));
+  if (node_state.addresses != said_.addresses) peers_.set_addresses(node_state.addresses);
+  said_ = node_state;
+  gossip_.announce(std::move(node_state));
   if (hints_) hints_->tell(said_.addresses, peers_.boot().epoch);
 }
 
@@ -338,17 +339,17 @@ void MemberRuntime::describe(MeshView& view) {
 }
 
 Task<Result<Invitation>> MemberRuntime::invite(std::chrono::seconds lifetime) {
-  const mesh::JoinTokenOptions wishes{lifetime, addresses()};
-  if (wishes.seeds.empty()) {
+  const mesh::JoinTokenOptions options{lifetime, addresses()};
+  if (options.seeds.empty()) {
     co_return fail(mesh::errc::bad_address,
                    "this machine has no address that other nodes can reach: set mesh_advertise");
   }
   const auto now = timers_.wall_now();
-  auto issuing = own_.tokens.issue(own_.book.set().mesh(), own_.id(), wishes, now);
+  auto issuing = own_.tokens.issue(own_.book.set().mesh(), own_.id(), options, now);
   // This object may be destroyed afterwards.
   const auto token = co_await std::move(issuing);
   if (!token) co_return std::unexpected(token.error());
-  co_return Invitation{mesh::to_text(*token), mesh::issued_token(*token, now), wishes.seeds};
+  co_return Invitation{mesh::to_text(*token), mesh::issued_token(*token, now), options.seeds};
 }
 
 Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {

@@ -135,7 +135,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   void tell_requests();
   void lend();
   void describe_groups(MeshView& view);
-  void tell_groups(mesh::NodeState& statement) const;
+  void tell_groups(mesh::NodeState& node_state) const;
   async::Task<void> end_groups();
   async::Task<Result<OpenTunnel>> open_tunnel(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of);
   Millis idle_of(const std::string& model) const;

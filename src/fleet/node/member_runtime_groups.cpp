@@ -82,18 +82,18 @@ void MemberRuntime::tell_requests() {
 }
 
 // A group that is being started is announced as a load, so that requests of all nodes come here and wait.
-void MemberRuntime::tell_groups(mesh::NodeState& statement) const {
+void MemberRuntime::tell_groups(mesh::NodeState& node_state) const {
   if (!groups_) return;
   for (const auto& hosted : groups_->hosted()) {
     const bool made = hosted.under_way || !hosted.wrong_since || timers_.now() - *hosted.wrong_since < kSplitPatience;
     const bool known =
-        std::ranges::find(statement.serving, hosted.name, &mesh::ServedModel::name) != statement.serving.end();
+        std::ranges::find(node_state.serving, hosted.name, &mesh::ServedModel::name) != node_state.serving.end();
     if (hosted.running || known || !made || hosted.name.empty()) continue;
     mesh::ServedModel making;
     making.name = hosted.name;
     making.state = mesh::ServingState::loading;
     making.lent = !hosted.by_hand;
-    statement.serving.push_back(std::move(making));
+    node_state.serving.push_back(std::move(making));
   }
 }
 

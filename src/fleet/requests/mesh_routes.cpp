@@ -76,13 +76,13 @@ Result<models::Catalog::Model> MeshRoutes::find(std::string_view name) const {
   return std::unexpected(why_not_found(*catalog, name, found, clock_.now()));
 }
 
-Result<SelectedNode> MeshRoutes::choose(const NodeQuery& question) {
+Result<SelectedNode> MeshRoutes::choose(const NodeQuery& query) {
   const auto catalog = newest_();
   if (!catalog) return fail(errc::nowhere, "this node is in no mesh");
-  const auto* model = meant(*catalog, question.model);
+  const auto* model = meant(*catalog, query.model);
   if (model == nullptr) {
     // The model existed at the lookup: its nodes have just left, or the name has changed meaning.
-    const auto& name = question.model.name.value();
+    const auto& name = query.model.name.value();
     const auto now_called = find(name);
     if (!now_called) return std::unexpected(now_called.error());
     Error changed(make_error_code(errc::nowhere),
@@ -91,16 +91,16 @@ Result<SelectedNode> MeshRoutes::choose(const NodeQuery& question) {
     return std::unexpected(std::move(changed));
   }
   const auto now = clock_.now();
-  const mesh::ChoiceQuery wanted{.excluded = question.avoid,
-                                 .in_flight = question.busy,
-                                 .host_of_conversation = memory_.host_of(question.conversation, model->content, now),
+  const mesh::ChoiceQuery wanted{.excluded = query.avoid,
+                                 .in_flight = query.busy,
+                                 .host_of_conversation = memory_.host_of(query.conversation, model->content, now),
                                  .recent_load = memory_.recent_load(model->content, now)};
   const auto choice = mesh::choose(*catalog, *model, wanted);
   if (!choice.node) return std::unexpected(no_node(*model, choice));
   const auto copy = std::ranges::find_if(
       model->copies, [&choice](const mesh::ModelCopy& one) { return one.node->id == *choice.node; });
   if (copy == model->copies.end()) return std::unexpected(no_node(*model, choice));
-  if (question.conversation != 0) memory_.talked(question.conversation, model->content, *choice.node, now);
+  if (query.conversation != 0) memory_.talked(query.conversation, model->content, *choice.node, now);
   if (choice.rank > mesh::Rank::busy) memory_.loaded(model->content, *choice.node, now);
   const auto& there = *copy->model;
   const auto& all = choice.candidates;

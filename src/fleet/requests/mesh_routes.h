@@ -21,7 +21,7 @@ class MeshRoutes final : public RemoteModels, public NodeSelector {
 
   Result<models::Catalog::Model> find(std::string_view name) const override;
   // Prefers the conversation's last node, if that can serve it; remembers the selected node.
-  Result<SelectedNode> choose(const NodeQuery& question) override;
+  Result<SelectedNode> choose(const NodeQuery& query) override;
 
  private:
   const Newest newest_;

@@ -33,7 +33,7 @@ class NodeSelector {
   virtual ~NodeSelector() = default;
   // Selects a peer. Errors: nowhere, with what is short and retry_after; model_not_found (of models) if no node has the
   // model; ambiguous_model.
-  virtual Result<SelectedNode> choose(const NodeQuery& question) = 0;
+  virtual Result<SelectedNode> choose(const NodeQuery& query) = 0;
 };
 
 }  // namespace corral::fleet

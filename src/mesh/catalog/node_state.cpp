@@ -433,21 +433,21 @@ NodeState rounded(NodeState node_state) {
   return node_state;
 }
 
-std::vector<std::string> encode_pages(NodeState statement) {
-  const auto models = sayable(statement);
+std::vector<std::string> encode_pages(NodeState node_state) {
+  const auto models = sayable(node_state);
   auto pages = model_pages(models);
   std::string node, memory, now, links, groups, marks;
-  append(node, EntryKind::node, fields_of_node(statement));
-  append_all(node, EntryKind::wanted, statement.wants, kNodeStateLimits.wants);
-  append(memory, EntryKind::memory, fields_of_disk(statement));
-  append_all(memory, EntryKind::memory, statement.memory, kNodeStateLimits.memory);
-  append_all(now, EntryKind::serving, statement.serving, kNodeStateLimits.serving);
-  append_all(now, EntryKind::copying, statement.copying, kNodeStateLimits.copying);
-  append_all(links, EntryKind::link, statement.links, kNodeStateLimits.links);
-  append_all(links, EntryKind::demand, statement.demand, kNodeStateLimits.demand);
-  append_all(groups, EntryKind::group, statement.groups, kNodeStateLimits.groups);
-  append_all(groups, EntryKind::share, statement.shares, kNodeStateLimits.shares);
-  for (const auto& mark : marks_of(statement)) append(marks, EntryKind::mark, fields_of(mark));
+  append(node, EntryKind::node, fields_of_node(node_state));
+  append_all(node, EntryKind::wanted, node_state.wants, kNodeStateLimits.wants);
+  append(memory, EntryKind::memory, fields_of_disk(node_state));
+  append_all(memory, EntryKind::memory, node_state.memory, kNodeStateLimits.memory);
+  append_all(now, EntryKind::serving, node_state.serving, kNodeStateLimits.serving);
+  append_all(now, EntryKind::copying, node_state.copying, kNodeStateLimits.copying);
+  append_all(links, EntryKind::link, node_state.links, kNodeStateLimits.links);
+  append_all(links, EntryKind::demand, node_state.demand, kNodeStateLimits.demand);
+  append_all(groups, EntryKind::group, node_state.groups, kNodeStateLimits.groups);
+  append_all(groups, EntryKind::share, node_state.shares, kNodeStateLimits.shares);
+  for (const auto& mark : marks_of(node_state)) append(marks, EntryKind::mark, fields_of(mark));
   for (auto* page : {&marks, &groups, &now, &links, &memory, &node}) {
     if (!page->empty()) pages.insert(pages.begin(), std::move(*page));
   }

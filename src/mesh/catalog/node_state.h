@@ -199,7 +199,7 @@ NodeState rounded(NodeState node_state);
 inline constexpr std::size_t kLargestNodeStatePage = 48 * 1024;
 inline constexpr std::size_t kMaxPages = 256;
 inline constexpr std::size_t kMaxStatementBytes = 1024 * 1024;
-std::vector<std::string> encode_pages(NodeState statement);
+std::vector<std::string> encode_pages(NodeState node_state);
 // In any order. Entries and fields of later versions are skipped; the pages keep them. Texts are UTF-8 without control
 // characters; numbers are bounded. Errors: malformed.
 Result<NodeState> decode_pages(const std::vector<std::string_view>& pages);

@@ -22,11 +22,11 @@ void GrantManager::ask(const NodeId& host, const GrantRequest& ask, BootTime now
     const auto& old = grant_->ask;
     if (old.of.life < ask.of.life || (old.model == ask.model && old.of < ask.of)) end(out);
   }
-  auto verdict = verdict_on(host, ask, now);
-  const bool fresh = verdict == GrantDecision::granted && state_ == State::free;
-  if (fresh && !hosts_[host].grants.take(as_mono(now))) verdict = GrantDecision::too_often;
+  auto decision = decision_on(host, ask, now);
+  const bool fresh = decision == GrantDecision::granted && state_ == State::free;
+  if (fresh && !hosts_[host].grants.take(as_mono(now))) decision = GrantDecision::too_often;
   Millis lease{0};
-  if (verdict == GrantDecision::granted) {
+  if (decision == GrantDecision::granted) {
     auto until = now + rules_.lease;
     if (recalled_) until = std::min(until, *recalled_);
     lease = until - now;
@@ -38,8 +38,8 @@ void GrantManager::ask(const NodeId& host, const GrantRequest& ask, BootTime now
     }
   }
   out.push_back(SendMessage{
-      host, GrantResponse{ask.model, ask.of, ask.stamp, verdict, static_cast<std::uint32_t>(lease.count())}});
-  if (verdict == GrantDecision::granted && recalled_) tell_recall(now, out);
+      host, GrantResponse{ask.model, ask.of, ask.stamp, decision, static_cast<std::uint32_t>(lease.count())}});
+  if (decision == GrantDecision::granted && recalled_) tell_recall(now, out);
 }
 
 // False for late and repeated messages.
@@ -55,7 +55,7 @@ bool GrantManager::is_news(const NodeId& host, const auto& message) {
   return true;
 }
 
-GrantDecision GrantManager::verdict_on(const NodeId& host, const GrantRequest& ask, BootTime now) const {
+GrantDecision GrantManager::decision_on(const NodeId& host, const GrantRequest& ask, BootTime now) const {
   if (state_ == State::reaping) return GrantDecision::reaping;
   if (state_ == State::granted) {
     const auto& old = grant_->ask;

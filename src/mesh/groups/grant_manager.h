@@ -61,7 +61,7 @@ class GrantManager {
     TokenBucket grants{kGrantPace};
   };
   bool is_news(const NodeId& host, const auto& message);
-  GrantDecision verdict_on(const NodeId& host, const GrantRequest& ask, BootTime now) const;
+  GrantDecision decision_on(const NodeId& host, const GrantRequest& ask, BootTime now) const;
   void end(GroupEffects& out);
   void tell_recall(BootTime now, GroupEffects& out);
 

@@ -15,11 +15,11 @@ constexpr std::size_t kLongestAddress = 253 + 2 + 1 + 5;  // with brackets and p
 
 }  // namespace
 
-std::string encode(const PeerExchange& whereabouts) {
+std::string encode(const PeerExchange& exchange) {
   std::string bytes, node_bytes;
   std::uint16_t count = 0;
   std::string nodes;
-  for (const auto& node : whereabouts.nodes) {
+  for (const auto& node : exchange.nodes) {
     node_bytes.clear();
     ByteWriter out(node_bytes);
     out.raw(node.id.bytes).number<std::uint8_t>(node.linked ? kLinked : 0);
@@ -31,7 +31,7 @@ std::string encode(const PeerExchange& whereabouts) {
     nodes += node_bytes;
     ++count;
   }
-  ByteWriter(bytes).raw(encode(whereabouts.claim)).number<std::uint16_t>(count).raw(nodes);
+  ByteWriter(bytes).raw(encode(exchange.claim)).number<std::uint16_t>(count).raw(nodes);
   return bytes;
 }
 
@@ -39,7 +39,7 @@ Result<PeerExchange> decode_whereabouts(std::string_view bytes) {
   ByteReader in(bytes);
   const auto claim = decode_claim(in.take(kEpochClaimBytes));
   if (!claim) return fail(errc::malformed, "a frame with addresses has no valid epoch");
-  PeerExchange whereabouts{*claim, {}};
+  PeerExchange exchange{*claim, {}};
   const auto count = in.number<std::uint16_t>();
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     PeerExchange::Node node;
@@ -54,10 +54,10 @@ Result<PeerExchange> decode_whereabouts(std::string_view bytes) {
       if (!address) return fail(errc::malformed, "an address is invalid");
       node.addresses.push_back(std::move(*address));
     }
-    whereabouts.nodes.push_back(std::move(node));
+    exchange.nodes.push_back(std::move(node));
   }
   if (!in.ok()) return fail(errc::malformed, "a frame with addresses is cut off");
-  return whereabouts;
+  return exchange;
 }
 
 std::string encode(const ReverseDialRequest& ask) {

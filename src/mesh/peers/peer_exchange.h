@@ -29,7 +29,7 @@ struct PeerExchange {
 inline constexpr std::size_t kMaxAddressesOfNode = 8;
 
 // Nodes that don't fit into a frame are left out, the last ones first.
-std::string encode(const PeerExchange& whereabouts);
+std::string encode(const PeerExchange& exchange);
 // Doesn't check signatures. Errors: malformed, also for too many addresses of a node.
 Result<PeerExchange> decode_whereabouts(std::string_view bytes);
 

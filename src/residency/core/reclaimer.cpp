@@ -71,11 +71,11 @@ bool Reclaimer::relieve_pressure(const std::vector<PoolSample>& seen, const Step
     ReclaimPlan more = cover(state_.memory, needed, choice);
     if (is_short_of_less(more, found)) found = std::move(more);
   }
-  for (const Reclaim& relief : found.reliefs) {
-    if (relief.downsize) {
-      downsizer_.downsize(*relief.instance, step);
+  for (const Reclaim& reclaim : found.reliefs) {
+    if (reclaim.downsize) {
+      downsizer_.downsize(*reclaim.instance, step);
     } else {
-      lifecycle_.drain(*relief.instance, StopReason::pressure, step);
+      lifecycle_.drain(*reclaim.instance, StopReason::pressure, step);
     }
   }
   return !found.reliefs.empty();

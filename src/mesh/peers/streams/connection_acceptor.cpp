@@ -52,9 +52,9 @@ void ConnectionAcceptor::take(std::unique_ptr<Stream> stream) {
 }
 
 Task<void> ConnectionAcceptor::serve_joiner(std::unique_ptr<Stream> stream) {
-  JoinServiceContext desk{own_, parts_.book, parts_.tokens, parts_.peers.timers()};
-  desk.named = [this](const NodeId& id) { return is_named(id); };
-  auto serving = serve_join(std::move(stream), std::move(desk));
+  JoinServiceContext service{own_, parts_.book, parts_.tokens, parts_.peers.timers()};
+  service.named = [this](const NodeId& id) { return is_named(id); };
+  auto serving = serve_join(std::move(stream), std::move(service));
   const auto admitted = co_await std::move(serving);
   if (admitted) log::info("mesh", "{} has joined", short_text(*admitted));
   // After an error the node may be a member all the same, if only the answer was late.
