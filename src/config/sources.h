@@ -12,7 +12,7 @@
 
 namespace corral::config {
 
-// Values that were set at run time: sparse, by key, as JSON values of the kinds that write_value() writes.
+// Values that were set at run time: sparse, by key, as JSON values.
 using SetValues = std::map<std::string, json::Value, std::less<>>;
 
 struct Sources {

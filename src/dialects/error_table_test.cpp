@@ -71,7 +71,7 @@ class ErrorTable : public testing::TestWithParam<CauseRow> {};
 
 TEST_P(ErrorTable, IsToldInEveryDialect) { expect_told(GetParam()); }
 
-// The teller of an endpoint, for a body that it takes.
+// The translator of an endpoint, for a body that it takes.
 std::unique_ptr<ResponseTranslator> teller_of(const Dialect& dialect, std::string_view path, std::string body) {
   for (const auto& endpoint : dialect.endpoints) {
     if (endpoint.path != path) continue;

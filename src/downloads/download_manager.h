@@ -58,7 +58,8 @@ struct DownloadManagerOptions {
 // thread.
 class DownloadManager {
  public:
-  // `on_change` is called on the desk's loop: after changes of a download's state (`moved`), and during its progress.
+  // `on_change` is called on the manager's loop: after changes of a download's state (`moved`), and during its
+  // progress.
   using OnChange = std::function<void(std::shared_ptr<const DownloadRow>, bool moved)>;
 
   // Throws std::runtime_error if libcurl can't start. `timers` are for all loops, and outlive it.

@@ -33,7 +33,7 @@ class DownloadManagerTest : public testing::Test {
     options.tick = Millis(2);
     return options;
   }
-  // Runs a test that talks to desks, then ends the hub.
+  // Runs a test that uses download managers, then ends the hub.
   void play(async::Task<void> test) {
     auto all = [](DownloadManagerTest& me, async::Task<void> work) -> async::Task<void> {
       co_await std::move(work);

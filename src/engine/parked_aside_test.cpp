@@ -1,4 +1,4 @@
-// Parked KV that is in a file only: who looks for it is told that it comes, and a chore reads it.
+// Parked KV that is in a file only: who looks for it is told that it comes, and a background task reads it.
 #include <gmock/gmock.h>
 
 #include "engine/kv/parked_store.h"

@@ -1,4 +1,4 @@
-// For tests: chores that wait until the test does them.
+// For tests: runs background tasks when the test calls work().
 #pragma once
 
 #include <exception>
@@ -13,19 +13,19 @@ class HeldExecutor final : public BackgroundExecutor {
  public:
   bool run(BackgroundTask task) noexcept override {
     if (!takes) return false;
-    executor.push_back(std::move(task));
+    tasks.push_back(std::move(task));
     return true;
   }
   void work() {
-    for (BackgroundTask& task : std::exchange(executor, {})) {
+    for (BackgroundTask& task : std::exchange(tasks, {})) {
       try {
         task();
-      } catch (const std::exception&) {  // as the thread of chores does
+      } catch (const std::exception&) {  // as BackgroundThread does
       }
     }
   }
 
-  std::vector<BackgroundTask> executor;
+  std::vector<BackgroundTask> tasks;
   bool takes = true;
 };
 

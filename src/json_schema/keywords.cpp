@@ -61,7 +61,7 @@ constexpr Keyword kKeywords[] = {
     {"maximum", Effect::enforced, Takes::number},
     {"exclusiveMinimum", Effect::enforced},  // draft 4 has a boolean next to `minimum`
     {"exclusiveMaximum", Effect::enforced},
-    {"multipleOf", Effect::enforced, Takes::number},  // whole numbers up to kMaxMultiple
+    {"multipleOf", Effect::enforced, Takes::number},  // whole numbers up to 2000
     // Objects.
     {"properties", Effect::parts, Takes::object},
     {"patternProperties", Effect::parts, Takes::object},

@@ -133,7 +133,7 @@ TEST(Rulebook, ASlotThatBecameFreeWhileALoadWaitedCostsNobodyItsPlace) {
   house.have_idle("a");
   house.have_idle("b");
   house.acquire(embedding);
-  EXPECT_THAT(house.acquire("c"), IsEmpty());  // the house is full when it enters the queue
+  EXPECT_THAT(house.acquire("c"), IsEmpty());  // all slots are taken when it enters the queue
   house.died("b");
   EXPECT_THAT(house.succeed(embedding), ElementsAre("grant 3 on " + embedding, "start c"));
   EXPECT_EQ(house.state("a"), InstanceState::ready);

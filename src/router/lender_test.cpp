@@ -1,4 +1,4 @@
-// Requests go to whoever lends: here a peer, without a process or a house.
+// The forwarder needs only a LeaseProvider: here a peer, without a process or a core.
 #include <algorithm>
 
 #include "router/base/errors.h"
@@ -9,7 +9,7 @@ namespace {
 
 using LenderTest = RouterTest;
 
-// A peer that answers: no process, no house.
+// A peer that answers: no process, no core.
 class Peer final : public LeaseProvider {
  public:
   explicit Peer(async::Executor executor) : executor_(executor) {}

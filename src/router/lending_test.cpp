@@ -1,4 +1,4 @@
-// Requests of other machines of a mesh, through the lender that is made for them.
+// Requests of other machines of a mesh, through PeerLeaseProvider.
 #include "residency/errors.h"
 #include "router/instances/memory_sampler.h"
 #include "router/peer_lease_provider.h"

@@ -1,4 +1,5 @@
-// Canonical answers in Ollama's words, through the filter that runs tellers: whole, streamed, cut anywhere, broken off.
+// Canonical answers in Ollama's words, through told(), which runs translators: whole, streamed, cut anywhere, broken
+// off.
 #include "dialects/ollama/answers.h"
 
 #include <gmock/gmock.h>

@@ -15,7 +15,7 @@ void report(const char* failure) noexcept {
   }
 }
 
-// The exception barrier of the thread. The chore is destroyed here too, with everything that it holds.
+// The exception barrier of the thread. The task is destroyed here too, with everything that it holds.
 void carry_out(BackgroundExecutor::BackgroundTask task) noexcept {
   try {
     task();
@@ -44,9 +44,9 @@ void BackgroundThread::close() {
 bool BackgroundThread::run(BackgroundTask task) noexcept {
   try {
     const std::scoped_lock lock(mutex_);
-    if (closed_ || executor_.size() >= kMaxWaiting) return false;
+    if (closed_ || tasks_.size() >= kMaxWaiting) return false;
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-    executor_.push_back(std::move(task));
+    tasks_.push_back(std::move(task));
   } catch (const std::exception& failure) {  // no thread, or no memory
     report(failure.what());
     return false;
@@ -58,10 +58,10 @@ bool BackgroundThread::run(BackgroundTask task) noexcept {
 void BackgroundThread::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return closed_ || !executor_.empty(); });
+    changed_.wait(lock, [this] { return closed_ || !tasks_.empty(); });
     if (closed_) return;
-    BackgroundTask task = std::move(executor_.front());
-    executor_.pop_front();
+    BackgroundTask task = std::move(tasks_.front());
+    tasks_.pop_front();
     lock.unlock();
     carry_out(std::move(task));
     lock.lock();

@@ -17,8 +17,8 @@ class BackgroundExecutor {
   using BackgroundTask = std::move_only_function<void()>;
 
   virtual ~BackgroundExecutor() = default;
-  // Any thread. Runs the chore soon, on another thread; an exception of the chore goes to the log and no further.
-  // False: the chore will not run, because too many wait or the system has no thread or memory.
+  // Any thread. Runs the task soon, on another thread; an exception of the task goes to the log and no further.
+  // False: the task will not run, because too many wait or the system has no thread or memory.
   virtual bool run(BackgroundTask task) noexcept = 0;
 };
 
@@ -33,7 +33,7 @@ void give_back(const std::shared_ptr<BackgroundExecutor>& executor, Large large)
   }
 }
 
-// The thread starts with the first chore. The destructor waits for the running chore and drops the others.
+// The thread starts with the first task. The destructor waits for the running task and drops the others.
 class BackgroundThread final : public BackgroundExecutor {
  public:
   static constexpr std::size_t kMaxWaiting = 64;  // each may hold a lot
@@ -42,7 +42,7 @@ class BackgroundThread final : public BackgroundExecutor {
   ~BackgroundThread() override;
 
   bool run(BackgroundTask task) noexcept override;
-  // No chore starts from now on.
+  // No task starts from now on.
   void close();
 
  private:
@@ -50,7 +50,7 @@ class BackgroundThread final : public BackgroundExecutor {
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
-  std::deque<BackgroundTask> executor_;
+  std::deque<BackgroundTask> tasks_;
   bool closed_ = false;
   std::thread thread_;
 };

@@ -94,16 +94,16 @@ struct MemoryMaker {
 class ManualExecutor final : public BackgroundExecutor {
  public:
   bool run(BackgroundTask task) noexcept override {
-    if (takes) executor_.push_back(std::move(task));
+    if (takes) tasks_.push_back(std::move(task));
     return takes;
   }
   void work() {
-    for (BackgroundTask& task : std::exchange(executor_, {})) task();
+    for (BackgroundTask& task : std::exchange(tasks_, {})) task();
   }
   bool takes = true;
 
  private:
-  std::vector<BackgroundTask> executor_;
+  std::vector<BackgroundTask> tasks_;
 };
 
 // Records its calls.

@@ -361,7 +361,7 @@ inline void TestNode::load(ModelName model, std::function<void(Result<>)> done) 
     there->second.used = world.timers.now();
     return done({});
   }
-  // As the router does (ModelRouter::hold).
+  // As the router does (GroupLoads::hold).
   const auto holds = [&](const auto& group) { return world.name_of(group.first) == model.value(); };
   if (std::ranges::any_of(groups, holds)) {
     deeds.push_back("can't load " + model.value());

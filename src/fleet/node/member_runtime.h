@@ -95,7 +95,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   std::shared_ptr<AllotReply> end_split(const mesh::NodeId& host, const mesh::ContentKey& model);
   // nullptr: models aren't split here.
   GroupRunner* groups() { return groups_.get(); }
-  // Removes this node from the members, and announces this for as long as Peers::leave() takes.
+  // Removes this node from the members, and announces this for as long as PeerManager::leave() takes.
   async::Task<void> leave();
 
  private:

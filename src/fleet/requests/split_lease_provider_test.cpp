@@ -17,7 +17,7 @@ class SplitLeaseProviderTest : public FleetTest {
     route(*b, "m", {a});
     a->own("m");
   }
-  // Its engine stands, as HANDS would have it.
+  // Its engine runs, and its group no longer holds the model.
   void stand() {
     a->group_held.clear();
     a->have("m");

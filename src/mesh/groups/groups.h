@@ -26,7 +26,7 @@ class Groups {
     GrantRules rules;
   };
   Groups(const Options& options, BootTime now);
-  // Its GroupHosts refer to it.
+  // Each GroupHost refers to it.
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 

@@ -36,7 +36,7 @@ struct WantedContext {
   bool may_reload = true;
 };
 
-// The sender. Read by PeerLeaseProvider, ModelRouter and fleet::SplitLender.
+// The sender. Read by PeerLeaseProvider, ModelRouter and fleet::SplitLeaseProvider.
 struct Requester {
   residency::RequestOrigin origin = residency::RequestOrigin::local;
   NodeRef peer = {};   // the node of a peer's request: the number of waiting requests per peer is limited

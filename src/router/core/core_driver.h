@@ -43,7 +43,7 @@ using Answer = std::variant<residency::Granted, residency::Loaded, residency::Un
 
 class CoreDriver {
  public:
-  // `hands` must outlive it.
+  // `executor` must outlive it.
   CoreDriver(async::Executor home, async::Timers& timers, residency::Core core, ActionExecutor& executor);
   virtual ~CoreDriver() = default;
 

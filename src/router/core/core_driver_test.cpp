@@ -1,4 +1,4 @@
-// The house goes on whatever throws in a step.
+// CoreDriver continues, whatever throws in a step.
 #include "router/core/core_driver.h"
 
 #include <stdexcept>

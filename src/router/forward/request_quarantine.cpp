@@ -25,8 +25,8 @@ RequestQuarantine::Key RequestQuarantine::key_of(const ModelName& model, std::st
 std::optional<Millis> RequestQuarantine::quarantined(Key key) {
   const auto now = clock_.now();
   const std::scoped_lock lock(mutex_);
-  const auto found = quarantine_.find(key);
-  if (found == quarantine_.end() || found->second.off_until <= now) return std::nullopt;
+  const auto found = suspects_.find(key);
+  if (found == suspects_.end() || found->second.off_until <= now) return std::nullopt;
   return std::chrono::ceil<Millis>(found->second.off_until - now);
 }
 
@@ -34,7 +34,7 @@ bool RequestQuarantine::note(Key key, const UpstreamExit& ending) {
   const auto now = clock_.now();
   const std::scoped_lock lock(mutex_);
   forget_old(now);
-  Suspect& suspect = quarantine_[key];
+  Suspect& suspect = suspects_[key];
   any_ = true;
   suspect.blame += 1.0 / static_cast<double>(std::max<std::size_t>(ending.requests, 1));
   suspect.last_end = now;
@@ -48,15 +48,15 @@ bool RequestQuarantine::note(Key key, const UpstreamExit& ending) {
 
 void RequestQuarantine::forget(Key key) {
   const std::scoped_lock lock(mutex_);
-  quarantine_.erase(key);
+  suspects_.erase(key);
 }
 
 void RequestQuarantine::forget_old(MonoTime now) {
-  std::erase_if(quarantine_, [&](const auto& entry) {
+  std::erase_if(suspects_, [&](const auto& entry) {
     return now - std::max(entry.second.last_end, entry.second.off_until) > kRemembered;
   });
-  if (quarantine_.size() < kMax) return;
-  quarantine_.erase(std::ranges::min_element(quarantine_, {}, [](const auto& entry) { return entry.second.last_end; }));
+  if (suspects_.size() < kMax) return;
+  suspects_.erase(std::ranges::min_element(suspects_, {}, [](const auto& entry) { return entry.second.last_end; }));
 }
 
 }  // namespace corral::router

@@ -51,7 +51,7 @@ class RequestQuarantine {
   const Clock& clock_;
   std::atomic<bool> any_ = false;
   std::mutex mutex_;
-  std::map<Key, Suspect> quarantine_;
+  std::map<Key, Suspect> suspects_;
 };
 
 }  // namespace corral::router

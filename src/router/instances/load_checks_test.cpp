@@ -97,7 +97,7 @@ TEST_F(LoadChecksTest, ABackendThatThrowsFailsItsLoadAndNotTheHouse) {
   EXPECT_TRUE(b.granted());
 }
 
-// It heard that somebody else's wish had failed.
+// It heard that the load for another waiter had failed.
 TEST_F(LoadChecksTest, ARequestMidReloadIsServedThoughTheReloadFails) {
   auto busy = have_lease("a");
   backends::LoadOptions options;

@@ -141,7 +141,7 @@ TEST_F(WaitsTest, WhoComesLaterGetsAPlaceFirst) {
               Optional(HasSubstr("session 2 is passed over for session 3")));
 }
 
-// Once nobody was looked at while any chore waited, though only those wait for it whose file it reads.
+// Once nobody was looked at while any background task waited, though only the session whose file it reads waits for it.
 TEST_F(WaitsTest, WhoReadsAFileIsPassedOverAndNobodyElse) {
   add(1, 10, 5).reading = true;
   add(2, 10, 5);

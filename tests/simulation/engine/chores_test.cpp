@@ -83,7 +83,7 @@ TEST_F(ChoresInCore, WhoWaitsForAFileIsLookedUpOnceForEachThatWasRead) {
   leave(prompt);
   Chat& back = chat(prompt, 5);
   rounds(3);
-  ASSERT_EQ(executor_->executor.size(), 1u);
+  ASSERT_EQ(executor_->tasks.size(), 1u);
   // Whoever looked would find it in memory from now on.
   const auto file = std::filesystem::directory_iterator(folder_)->path();
   ASSERT_TRUE(store_->put(read_parked(file, "test").value()));
@@ -103,7 +103,7 @@ TEST_F(ChoresInCore, WhoIsCancelledWhileItsFileIsReadEndsAtOnce) {
   leave(prompt);
   Chat& back = chat(prompt, 5);
   rounds(3);
-  ASSERT_EQ(executor_->executor.size(), 1u);
+  ASSERT_EQ(executor_->tasks.size(), 1u);
   back.stream.cancel();
   rounds(1);
   ASSERT_TRUE(is_through(back));
@@ -120,7 +120,7 @@ TEST_F(ChoresInCore, AnEndWhileAFileIsRead) {
   leave(prompt);
   Chat& back = chat(prompt, 5);
   rounds(3);
-  ASSERT_EQ(executor_->executor.size(), 1u);
+  ASSERT_EQ(executor_->tasks.size(), 1u);
   core_->shut_down();
   ASSERT_TRUE(is_through(back));
   EXPECT_EQ(back.finish->reason, FinishReason::shutdown);
@@ -144,7 +144,7 @@ TEST_F(ChoresInCore, ADiskThatHangsIsNotWaitedForWithoutEnd) {
   ASSERT_TRUE(is_through(back));
   EXPECT_EQ(back.finish->reason, FinishReason::length);
   EXPECT_EQ(back.finish->usage.cached_tokens, 0u);
-  ASSERT_EQ(executor_->executor.size(), 1u) << "it was read, or the test is of no use";
+  ASSERT_EQ(executor_->tasks.size(), 1u) << "it was read, or the test is of no use";
 }
 
 TEST_F(ChoresInCore, AFileThatCannotBeReadIsComputed) {

@@ -25,7 +25,7 @@ void FakeDrafter::draft(SessionId, std::span<const Token> history, const DraftBu
 bool FakeChores::run(BackgroundTask task) noexcept {
   const test::Watched spared(false);
   if (random_() % 8 == 0) return false;
-  executor_.push_back(std::move(task));
+  tasks_.push_back(std::move(task));
   return true;
 }
 
@@ -34,13 +34,13 @@ void FakeChores::round() {
     --fate_->disk_stalls;
     return;
   }
-  for (auto most = random_() % 8; most > 0 && !executor_.empty(); --most) {
-    BackgroundTask task = std::move(executor_.front());
-    executor_.pop_front();
+  for (auto most = random_() % 8; most > 0 && !tasks_.empty(); --most) {
+    BackgroundTask task = std::move(tasks_.front());
+    tasks_.pop_front();
     try {
       const test::Watched watched(true);
       task();
-    } catch (const std::exception&) {  // as the thread of chores does
+    } catch (const std::exception&) {  // as BackgroundThread does
     }
   }
 }

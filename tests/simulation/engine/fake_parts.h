@@ -50,7 +50,7 @@ class FakeDrafter final : public Drafter {
   std::mt19937_64 random_;
 };
 
-// Does each chore some rounds later, in their order, and none while the disk stalls.
+// Runs each task some rounds later, in their order, and none while the disk stalls.
 class FakeChores final : public BackgroundExecutor {
  public:
   FakeChores(std::shared_ptr<Fate> fate, std::uint64_t seed) : fate_(std::move(fate)), random_(seed) {}
@@ -60,7 +60,7 @@ class FakeChores final : public BackgroundExecutor {
  private:
   const std::shared_ptr<Fate> fate_;
   std::mt19937_64 random_;
-  std::deque<BackgroundTask> executor_;
+  std::deque<BackgroundTask> tasks_;
 };
 
 // Takes some rounds, all at once at their end.

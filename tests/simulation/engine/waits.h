@@ -56,7 +56,7 @@ class Waits {
   struct Moment {
     std::vector<SessionView> sessions;
     bool lane_busy = false;
-    bool explaining = false;     // there is no memory, and a chore may have to find out why: all wait for that
+    bool explaining = false;  // there is no memory, and a background task may have to find out why: all wait for that
     std::uint64_t memories = 0;  // made so far, or refused
     std::uint32_t parts = 0;     // of the memory; 0: a pool
     std::uint64_t fresh_starts = 0;

@@ -39,7 +39,7 @@ struct Op {
     // Only in lives with peers.
     peer,   // a peer's request, as acquire
     lend,   // `choice` 0: nothing is lent any more, 1: half of each memory, 2: all of it; `options` 1: no model of the
-            // owner's goes for it; `nth` % 4 + 1 lent models of each type; `ms`: see settings_of_lend()
+            // owner's goes for it; `nth` % 4 + 1 lent models of each type; `ms`: see lend_by()
     share,  // a group wants its share here, and holds its lease for `ms`
     end,    // and now it doesn't
   };
