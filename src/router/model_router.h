@@ -74,11 +74,11 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   // other waiters is aborted. If the model has less context than requested, it is reloaded with that much, as by
   // load(). Errors: those of residency and backends; invalid_option if such a context is impossible, context_not_yours
   // if the requester may not reload it.
-  async::Task<Result<Lease>> acquire(backends::ModelPtr model, LeaseRequest request = {}) override;
+  //
   // A peer's request (Requester::origin) gets a lease on a loaded model, or a lent load (residency/lending.h). If
   // neither is possible at once, it is refused: residency::errc::not_here, whose memory has the missing amounts. It
   // never changes the options of a load.
-  //
+  async::Task<Result<Lease>> acquire(backends::ModelPtr model, LeaseRequest request = {}) override;
   // Only if the model can take the request at once and this is the home loop; else an empty lease.
   Lease try_acquire(const models::ModelInfo& model, std::uint64_t context) override {
     return try_acquire(model.name, context);

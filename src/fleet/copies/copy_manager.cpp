@@ -130,11 +130,11 @@ Task<void> CopyManager::take_up() {
     std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(true);
   };
   const Wanted here;
-  auto work = [folder = parts_.place.folder, wanted = here.flag] {
+  auto work = [folder = parts_.storage.folder, wanted = here.flag] {
     auto lists = mesh::PartialModel::left_over(folder, [&] { return wanted->load(); });
     return LeftOver{std::move(lists), read_copy_marks(folder)};
   };
-  const auto left = co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
+  const auto left = co_await async::run_or_leave(*parts_.storage.writes, parts_.timers, std::move(work));
   for (const auto& list : left.lists) {
     const auto& manifest = list.manifest;
     if (find_copy(manifest.content) != nullptr) continue;
@@ -187,7 +187,7 @@ Task<void> CopyManager::make(DiskModel model, Sha256 content, std::shared_ptr<Ma
   auto work = [model, content, own = parts_.own, making] {
     return make_list(model, content, own, [&] { return !making->unwanted; });
   };
-  const auto made = co_await async::run_or_leave(*parts_.place.lists, parts_.timers, std::move(work));
+  const auto made = co_await async::run_or_leave(*parts_.storage.lists, parts_.timers, std::move(work));
   if (made.model) {
     if (lists_.size() >= kMaxLists) lists_.clear();
     lists_[content] = made.model;
@@ -203,7 +203,7 @@ Task<void> CopyManager::make(DiskModel model, Sha256 content, std::shared_ptr<Ma
 
 Task<void> CopyManager::serve(std::unique_ptr<mesh::Stream> stream) {
   const auto peer = stream->peer().id;
-  const auto sent = co_await mesh::serve_copy(std::move(stream), *this, *parts_.place.reads, parts_.timers);
+  const auto sent = co_await mesh::serve_copy(std::move(stream), *this, *parts_.storage.reads, parts_.timers);
   if (sent) {
     log::debug("mesh", "{} has copied {} bytes", mesh::short_text(peer), *sent);
   } else if (sent.error().code != mesh::errc::link_closed) {
@@ -351,21 +351,21 @@ void CopyManager::keep_marks() {
 }
 
 Task<void> CopyManager::write_marks(std::set<Sha256> open) {
-  auto work = [folder = parts_.place.folder, open = std::move(open)] {
+  auto work = [folder = parts_.storage.folder, open = std::move(open)] {
     write_copy_marks(folder, open);
     return true;
   };
-  co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
+  co_await async::run_or_leave(*parts_.storage.writes, parts_.timers, std::move(work));
 }
 
 Task<void> CopyManager::discard(std::unique_ptr<async::TaskGroup> ending, Sha256 content) {
-  auto work = [folder = parts_.place.folder, content] {
+  auto work = [folder = parts_.storage.folder, content] {
     mesh::PartialModel::discard(folder, content);
     return true;
   };
-  co_await async::run_or_leave(*parts_.place.writes, parts_.timers, std::move(work));
+  co_await async::run_or_leave(*parts_.storage.writes, parts_.timers, std::move(work));
   if (ending) co_await ending->join();
-  parts_.place.arrived();  // its last step may have finished
+  parts_.storage.arrived();  // its last step may have finished
 }
 
 std::vector<CopyView> CopyManager::list() const {
@@ -428,16 +428,16 @@ std::vector<mesh::NodeId> CopyManager::sources(const Sha256& content) const {
 // Checked before a copy begins, and not after hours of copying: files are accepted only if they can be inspected.
 Task<Result<std::vector<std::filesystem::path>>> CopyManager::fetch(Sha256 content) {
   if (looks_ != Looks::somebody) {
-    auto examining = parts_.place.inspector->examine();
+    auto examining = parts_.storage.inspector->examine();
     const auto sandbox = co_await std::move(examining);
     looks_ = sandbox ? Looks::somebody : Looks::nobody;
     if (!sandbox) co_return fail(errc::not_inspected, words_of_no_inspector(sandbox.error().message));
   }
   mesh::CopyOrder order{.content = content,
-                        .folder = parts_.place.folder,
+                        .folder = parts_.storage.folder,
                         .sources = [this, content] { return sources(content); },
                         .open = [this](mesh::NodeId node) { return parts_.peers.open(node, mesh::Purpose::copy); },
-                        .inspect = [this](auto paths) { return parts_.place.inspector->inspect(std::move(paths)); },
+                        .inspect = [this](auto paths) { return parts_.storage.inspector->inspect(std::move(paths)); },
                         .on_progress =
                             [this, content](const mesh::CopyProgress& now) {
                               auto* copy = find_copy(content);
@@ -448,7 +448,7 @@ Task<Result<std::vector<std::filesystem::path>>> CopyManager::fetch(Sha256 conte
                               copy->view.from = now.from;
                               parts_.on_change();
                             }};
-  auto fetching = mesh::fetch_copy(std::move(order), *parts_.place.writes, parts_.timers);
+  auto fetching = mesh::fetch_copy(std::move(order), *parts_.storage.writes, parts_.timers);
   co_return co_await std::move(fetching);
 }
 
@@ -464,7 +464,7 @@ Task<void> CopyManager::run(Sha256 content) {
   if (files) {
     declined_.erase(content);
     log::info("mesh", "'{}' was copied to {}", copy->view.model, files->front().native());
-    parts_.place.arrived();
+    parts_.storage.arrived();
   } else {
     copy->view.problem = files.error().message;
     // The files are complete, so nothing can be resumed.

@@ -53,7 +53,7 @@ struct CopyManagerParts {
   mesh::Peers& peers;
   const mesh::SigningKey& own;
   async::Timers& timers;
-  CopyStorage place;
+  CopyStorage storage;
   std::function<std::optional<DiskModel>(const Sha256& content)> on_disk;
   std::function<std::shared_ptr<const mesh::Catalog>()> catalog;
   std::function<void()> on_change;  // list() has changed; for progress at most twice a second

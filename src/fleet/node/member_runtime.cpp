@@ -113,7 +113,7 @@ MemberRuntime::MemberRuntime(async::Executor executor, async::Timers& timers, No
         executor, CopyManagerParts{.peers = peers_,
                                    .own = own_.key,
                                    .timers = timers,
-                                   .place = std::move(copies),
+                                   .storage = std::move(copies),
                                    .on_disk = [this](const Sha256& content) { return on_disk(content); },
                                    .catalog = [this] { return gossip_.catalog(); },
                                    .on_change =
@@ -411,7 +411,7 @@ Task<Examination> MemberRuntime::examine() {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto asking = std::make_shared<async::TaskGroup>(executor);
   examination_ = asking;
-  asking->spawn("mesh: doctor", look_at_disk(group_place_.disk, timers_, options_, found));
+  asking->spawn("mesh: doctor", look_at_disk(group_config_.disk, timers_, options_, found));
   if (copies_) asking->spawn("mesh: doctor", look_at_sandbox(found));
   for (const auto& peer : peers_.view())
     if (peer.state == mesh::PeerState::up) asking->spawn("mesh: doctor", probe(peer.id, found));

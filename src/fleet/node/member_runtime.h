@@ -116,7 +116,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   async::Task<void> knock(StaticPeer peer, std::shared_ptr<Examination> into);
   void announce();
   void tell_of_copies();
-  std::unique_ptr<Allotter> make_allotter(const AllotConfig& place);
+  std::unique_ptr<Allotter> make_allotter(const AllotConfig& config);
   std::string kept_orders() const;
   void keep_orders(std::string text);
   AllotterOptions allotter_options() const;
@@ -130,7 +130,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   async::Task<void> take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into);
   async::Task<void> look_for_fences();
   // member_runtime_groups.cpp
-  void make_groups(GroupConfig place);
+  void make_groups(GroupConfig config);
   void groups_changed();
   void tell_requests();
   void lend();
@@ -164,7 +164,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   FileInspector* inspector_ = nullptr;  // of copies
   std::function<std::vector<models::FileHash>(const models::ModelInfo&)> hashes_of_;
   std::unique_ptr<CopyManager> copies_;  // none: there is no storage for copies
-  GroupConfig group_place_;
+  GroupConfig group_config_;
   std::unique_ptr<GroupRunner> groups_;  // none: there is no GroupConfig
   std::unique_ptr<TunnelAcceptor> tunnels_;
   std::vector<SplitNews> told_requests_;

@@ -60,15 +60,15 @@ void MemberRuntime::keep_orders(std::string text) {
   });
 }
 
-std::unique_ptr<Allotter> MemberRuntime::make_allotter(const AllotConfig& place) {
+std::unique_ptr<Allotter> MemberRuntime::make_allotter(const AllotConfig& config) {
   const auto write = [](const std::filesystem::path& file, std::string_view text) {
     return write_state_file(file, text);
   };
-  orders_file_ = std::make_unique<KeptFile>(executor_, timers_, *place.disk, options_.folder / kOrdersFile, write);
+  orders_file_ = std::make_unique<KeptFile>(executor_, timers_, *config.disk, options_.folder / kOrdersFile, write);
   AllotterParts parts{
       .own = own_.id(),
       .timers = timers_,
-      .actions = *place.actions,
+      .actions = *config.actions,
       .groups = desk_.get(),
       .copy = [this](const mesh::MeshModel& model, bool told) { return copy_for_allocation(model, told); },
       .catalog = [this] { return gossip_.catalog(); },

@@ -25,19 +25,19 @@ std::uint64_t lent_bytes(const mesh::NodeState& said) {
 
 }  // namespace
 
-void MemberRuntime::make_groups(GroupConfig place) {
-  group_place_ = std::move(place);
+void MemberRuntime::make_groups(GroupConfig config) {
+  group_config_ = std::move(config);
   std::uint64_t seed = 0;
   mesh::fill_random(reinterpret_cast<std::uint8_t*>(&seed), sizeof seed);
   groups_ = std::make_unique<GroupRunner>(GroupParts{
       .executor = executor_,
       .timers = timers_,
       .peers = peers_,
-      .processes = *group_place_.processes,
+      .processes = *group_config_.processes,
       .open_tunnel = [this](mesh::NodeId node, mesh::ContentKey model,
                             mesh::PlanTerm of) { return open_tunnel(node, model, of); },
       .folder = options_.folder,
-      .disk = *group_place_.disk,
+      .disk = *group_config_.disk,
       .node_name = [this](const mesh::NodeId& node) { return node == own_.id() ? options_.name : name_of(node); },
       .llama_of = [this](const mesh::NodeId& node) { return llama_of(node); },
       .own_name = [this](const mesh::ContentKey& model) { return own_name_of(model); },
@@ -47,7 +47,7 @@ void MemberRuntime::make_groups(GroupConfig place) {
   desk_ = std::make_unique<RunnerGroupControl>(
       *groups_, [this](const std::string& name) { return idle_of(name); },
       [this](const mesh::ContentKey& model) { return now_called(model); });
-  if (group_place_.report_to) group_place_.report_to(&groups_->reports());
+  if (group_config_.report_to) group_config_.report_to(&groups_->reports());
   tunnels_ = std::make_unique<TunnelAcceptor>(TunnelParts{executor_, timers_, peers_},
                                               [this](mesh::NodeId from, mesh::ContentKey model, mesh::PlanTerm of) {
                                                 return groups_->worker_for(from, model, of);
@@ -62,7 +62,7 @@ void MemberRuntime::groups_changed() {
 }
 
 void MemberRuntime::tell_requests() {
-  if (!group_place_.tell_requests) return;
+  if (!group_config_.tell_requests) return;
   std::vector<SplitNews> news;
   if (groups_)
     for (const auto& hosted : groups_->hosted()) {
@@ -78,7 +78,7 @@ void MemberRuntime::tell_requests() {
   }
   if (news == told_requests_) return;
   told_requests_ = news;
-  group_place_.tell_requests(std::move(news));
+  group_config_.tell_requests(std::move(news));
 }
 
 // A group that is being started is announced as a load, so that requests of all nodes come here and wait.
@@ -122,7 +122,7 @@ Task<void> MemberRuntime::end_groups() {
   if (!groups_) co_return;
   co_await groups_->stop();
   co_await tunnels_->stop();
-  if (group_place_.report_to) group_place_.report_to(nullptr);
+  if (group_config_.report_to) group_config_.report_to(nullptr);
   tell_requests();
 }
 

@@ -81,9 +81,9 @@ void Node::change(NodeOptions options) {
 bool Node::is_member() const { return impl_->is_member_on_disk(); }
 void Node::on_change(std::function<void(MeshViewPtr)> changed) { impl_->changed = std::move(changed); }
 
-void Node::use_copies(CopyStorage place) { impl_->copies = std::move(place); }
-void Node::use_allotment(AllotConfig place) { impl_->allotment_actions = place; }
-void Node::use_groups(GroupConfig place) { impl_->groups = std::move(place); }
+void Node::use_copies(CopyStorage storage) { impl_->copies = std::move(storage); }
+void Node::use_allotment(AllotConfig config) { impl_->allotment = config; }
+void Node::use_groups(GroupConfig config) { impl_->groups = std::move(config); }
 void Node::use_hints(MakeHints make) { impl_->make_hints = std::move(make); }
 
 void Node::on_peers(std::function<void(mesh::Peers*)> changed) { impl_->peers_changed = std::move(changed); }

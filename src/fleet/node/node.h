@@ -86,11 +86,11 @@ class Node {
   // Creates the discovery agent if the options set a port for it; set before start(). None: there is no discovery.
   void use_hints(MakeHints make);
   // Storage of copied models; set before start(). None: no copies to or from this node.
-  void use_copies(CopyStorage place);
+  void use_copies(CopyStorage storage);
   // Loads and unloads models for the mesh; set before start(), outlives stop(). None: only requests load models.
-  void use_allotment(AllotConfig place);
+  void use_allotment(AllotConfig config);
   // What this machine provides for groups; set before start(). None: models aren't split here.
-  void use_groups(GroupConfig place);
+  void use_groups(GroupConfig config);
   // Called on the loop of the mesh: with the peers when this node becomes a member, and with nullptr before they are
   // destroyed. One listener, set before start().
   void on_peers(std::function<void(mesh::Peers*)> changed);

@@ -83,7 +83,7 @@ class Node::Impl {
   std::function<void(mesh::Peers*)> peers_changed;
   MakeHints make_hints;
   CopyStorage copies;
-  AllotConfig allotment_actions;
+  AllotConfig allotment;
   GroupConfig groups;
   std::mutex thread_mutex;
   std::jthread thread;  // none: nothing was started

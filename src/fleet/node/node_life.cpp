@@ -150,7 +150,7 @@ void Node::Impl::enter(Membership membership, const std::vector<mesh::Address>& 
   expected_.reset();
   runtime_ = std::make_unique<MemberRuntime>(
       loop.executor(), timers_, options_, std::move(membership), seeds, [this] { publish_soon(); }, make_hints, copies,
-      allotment_actions, groups);
+      allotment, groups);
   if (peers_changed) peers_changed(&runtime_->peers());
   runtime_->start();
   set_phase(MeshPhase::member);

@@ -28,7 +28,7 @@ class NodeOrdersTest : public NodesFixture {
         co_return;
       };
     }
-    NoActions allotment_actions;
+    NoActions actions;
     std::unique_ptr<proc::FakeSpawner> spawner;
     FileInspector inspector;
     async::ThreadPool disk{1}, writes{1}, reads{1}, lists{1};
@@ -59,9 +59,9 @@ class NodeOrdersTest : public NodesFixture {
                      .folder = copies,
                      .arrived = [] {},
                      .inspector = &machine.inspector});
-    node.use_allotment({.actions = &machine.allotment_actions, .disk = &machine.disk});
+    node.use_allotment({.actions = &machine.actions, .disk = &machine.disk});
     GroupConfig groups;
-    groups.processes = &machine.allotment_actions;
+    groups.processes = &machine.actions;
     groups.disk = &machine.disk;
     node.use_groups(std::move(groups));
     node.start();
