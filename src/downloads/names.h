@@ -3,9 +3,9 @@
 //   org/repo                     a repository of the hub; choice.h selects its files
 //   org/repo:Q8_0                the files of one quantisation
 //   org/repo:sub/file.gguf       one file
-//   hf.co/..., huggingface.co/…, https://huggingface.co/org/repo[/resolve/REVISION/FILE]   the same, and the URLs of
-//   its
-//                                pages in a browser
+//   hf.co/..., huggingface.co/…  the same
+//   https://huggingface.co/org/repo[/resolve/REVISION/FILE]
+//                                the same, and the URLs of its pages in a browser
 //   https://elsewhere/x.gguf     a file at a URL
 //   ollama.com/library/x:tag     a model of Ollama's registry; also registry.ollama.ai/… and ollama://x
 #pragma once

@@ -43,9 +43,9 @@ class CpuCosts final : public CostModel {
     PrefillPacer steps;
     RowCosts rows;
   };
-  const Pace& pacer() const { return shared_ ? with_half_ : with_all_; }
-  Pace& pacer() { return shared_ ? with_half_ : with_all_; }
-  double streams_alone(std::uint32_t streams, bool may_fill, const Pace& pacer) const;
+  const Pace& pace() const { return shared_ ? with_half_ : with_all_; }
+  Pace& pace() { return shared_ ? with_half_ : with_all_; }
+  double streams_alone(std::uint32_t streams, bool may_fill, const Pace& pace) const;
 
   const CpuCostOptions options_;
   Pace with_all_;

@@ -2,8 +2,7 @@
 //
 //   - A node in no mesh asks all nodes that it names, at once, until one admits it. A member admits the nodes that its
 //     own configuration names.
-//   - While no node has a mesh, only the node with the lowest id of those named and itself founds it: two founded
-//   meshes
+//   - While no node has a mesh, only the node with the lowest id of those named and itself founds it: two meshes
 //     would never merge.
 //   - It founds with a fixed nonce: a founder whose disk was lost founds the same mesh again, not another one.
 //

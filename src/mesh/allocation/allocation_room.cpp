@@ -22,8 +22,7 @@ void Allocator::find_split_models() {
 }
 
 // An order lists nodes for it, all are there, and its host has links to the others. Otherwise it is treated as any
-// other
-// model.
+// other model.
 bool Allocator::can_be_named(const Model& model) const {
   const auto& over = model.facts->split_over;
   if (over.empty()) return false;
