@@ -61,13 +61,13 @@ void World::check_node(unsigned at) {
   const auto& gossip = *node.process->gossip;
   for (unsigned other = 0; other < nodes_.size(); ++other) {
     const auto author = id_of(other);
-    const auto* node_state = gossip.book().find(author);
-    if (!node_state) continue;
+    const auto* announcement = gossip.book().find(author);
+    if (!announcement) continue;
     auto& newest = node.newest[author];
-    if (node_state->stamp < newest)
+    if (announcement->stamp < newest)
       fail("(epoch, seq) of an author only rises", fmt::format("n{} about {}", at, short_text(author)));
-    newest = node_state->stamp;
-    if (ground_->standing(at, node_state->head.author) != MembershipStatus::member)
+    newest = announcement->stamp;
+    if (ground_->standing(at, announcement->head.author) != MembershipStatus::member)
       fail("only members' words are kept", fmt::format("n{} about {}", at, short_text(author)));
   }
   if (gossip.book().bytes() > 3 * kMaxStatementBytes * nodes_.size()) fail("a book is bounded", fmt::format("n{}", at));
@@ -130,10 +130,10 @@ void World::check_word(unsigned at, const KnownNode& known) {
   }
   if (compared == known.node_state) return;
   compared = known.node_state;
-  const auto node_state = log_.find(known.node_state->version);
+  const auto logged = log_.find(known.node_state->version);
   auto heard = *known.node_state;
   heard.links.clear();
-  if (node_state == log_.end() || !(node_state->second == heard) ||
+  if (logged == log_.end() || !(logged->second == heard) ||
       !known.node_state->version.starts_with(fmt::format("{}:", *number)))
     fail("what is known of a node is what it said",
          fmt::format("n{} about n{}: {}", at, *number, known.node_state->version));

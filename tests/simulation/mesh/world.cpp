@@ -80,7 +80,7 @@ void World::start(unsigned number, std::uint8_t loss) {
   // On a full disk nothing is counted.
   node.epoch = loss == 0 ? node.epoch + (node.full ? 0 : 1) : 1;
   ++node.life;
-  node.node_state = 0;
+  node.changes = 0;
   node.since = node.resumed = ground_->time().now();
   node.paused = false;
   node.newest.clear();
@@ -141,7 +141,7 @@ void World::kill(unsigned number) {
 
 void World::announce(unsigned number) {
   auto& node = nodes_[number];
-  node.tag = fmt::format("{}:{}:{}", number, node.life, ++node.node_state);
+  node.tag = fmt::format("{}:{}:{}", number, node.life, ++node.changes);
   node.truth.version = node.tag;
   auto told = node.truth;
   if (node.looks_until) {

@@ -105,7 +105,7 @@ class World {
     std::optional<Process> process;
     std::uint64_t epoch = 0;  // on its disk
     std::uint64_t life = 0;
-    std::uint64_t node_state = 0;  // changes in this life
+    std::uint64_t changes = 0;  // of its state, in this life
     NodeState truth;
     std::string tag;   // of what it said last
     MonoTime since{};  // of running, or of not running
