@@ -46,6 +46,7 @@ target_include_directories(corral_lame SYSTEM INTERFACE "${CORRAL_LAME_INCLUDE}"
 target_link_libraries(corral_lame INTERFACE "${CORRAL_LAME_LIBRARY}")
 
 # Takes the place of malloc by being linked.
+find_path(CORRAL_JEMALLOC_INCLUDE jemalloc/jemalloc.h REQUIRED)
 find_library(CORRAL_JEMALLOC_LIBRARY jemalloc REQUIRED)
 
 # Header only: nothing to link.

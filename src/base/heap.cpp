@@ -4,9 +4,7 @@
 
 #include <malloc.h>
 
-// jemalloc's, if it is linked.
-extern "C" __attribute__((weak)) int mallctl(const char* name, void* old_value, std::size_t* old_size, void* new_value,
-                                             std::size_t new_size);
+#include "base/jemalloc.h"
 
 namespace corral::heap {
 

@@ -1,4 +1,5 @@
-// The allocator behind new and malloc: the program has jemalloc, tests and sanitizers have the C library's own.
+// The allocator behind new and malloc: the program has jemalloc, most tests and the sanitizers have the C
+// library's own.
 #pragma once
 
 namespace corral::heap {

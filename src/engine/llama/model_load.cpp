@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "base/huge_pages.h"
 #include "engine/llama/context_params.h"
 #include "engine/llama/devices.h"
 #include "engine/llama/llama_internal.h"
@@ -80,6 +81,7 @@ Result<std::shared_ptr<Model>> Model::open(const EngineLoadOptions& options, lla
   if (auto found = check_file(options.path); !found) return std::unexpected(found.error());
   params.use_extra_bufts = may_repack(options, weight_facts(options.path));
   const LogCapture log;
+  const HugePagesScope huge_pages;  // for weights outside of the mapped file
   llama_model* const handle = llama_model_load_from_file(options.path.c_str(), params);
   if (handle == nullptr) {
     return std::unexpected(load_failed(log.speaks_of_memory() ? errc::out_of_memory : errc::load_failed,
