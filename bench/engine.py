@@ -7,13 +7,13 @@ import argparse
 import itertools
 import pathlib
 
-from engine import between, crowd, downsize, idle, prefix, resume, slow_reader, stall, throughput
+from engine import between, crowd, downsize, idle, passes, prefix, resume, slow_reader, stall, throughput
 from engine.common import Setting, verdict_table
 from harness import programs, report, servers
 
-ROWS = {"throughput": throughput, "between": between, "stall": stall, "prefix": prefix, "return": resume, "crowd": crowd, "idle": idle,
-        "slow-reader": slow_reader, "downsize": downsize}
-ON_EVERY_MODEL = ("throughput", "between")
+ROWS = {"throughput": throughput, "between": between, "passes": passes, "stall": stall, "prefix": prefix, "return": resume,
+        "crowd": crowd, "idle": idle, "slow-reader": slow_reader, "downsize": downsize}
+ON_EVERY_MODEL = ("throughput", "between", "passes")
 
 
 def arguments():
@@ -26,7 +26,7 @@ def arguments():
     parser.add_argument("--model", metavar="FILE", help="a GGUF file instead of the made ones")
     parser.add_argument("--all-models", action="store_true", help="every row on every model")
     parser.add_argument("--tokens", type=int, metavar="N", default=96, help="of each answer of the throughput rows (default %(default)s)")
-    parser.add_argument("--streams", metavar="N,N", help="of the throughput row (default 1,4,8,16,32)")
+    parser.add_argument("--streams", metavar="N,N", help="of the rows throughput and passes (default: all that they list)")
     parser.add_argument("--peers", metavar="NAME,NAME", default=",".join(throughput.PEERS),
                         help="of the throughput rows (default %(default)s)")
     parser.add_argument("--threads", type=int, metavar="N", help="that compute, for every program; each one's default unless said")

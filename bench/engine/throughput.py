@@ -64,11 +64,15 @@ def fastest(modes):
     return max(tried, key=lambda mode: tried[mode].decode)
 
 
+def cells(tokens):
+    """Of each place. A multiple of 256, as libllama would round it: the same memory for everybody."""
+    return -(-(PROMPT + tokens + 16) // 256) * 256
+
+
 def one_count(setting, count, places=None):
     """Our results, and those of each peer in its better mode, by the name to be shown. `places` for clients, else one for each."""
     places = places or count
-    # Each place's share is a multiple of 256, as libllama would round it: the same memory for everybody.
-    room = -(-(PROMPT + setting.tokens + 16) // 256) * 256 * places
+    room = cells(setting.tokens) * places
     with stage() as started:
         ours = Clients(servers.corral_engine(started, setting.model, parallel=places, ctx_size=room), count, setting.tokens)
         peers, kinds = {}, {kind: {} for kind in setting.peers}

@@ -40,6 +40,10 @@ def stream_load():
     return _built("corral-stream-load", "CORRAL_STREAM_LOAD")
 
 
+def pass_recorder():
+    return _built("libcorral-pass-recorder.so", "CORRAL_PASS_RECORDER")
+
+
 def wire():
     return _built("corral-wire", "CORRAL_WIRE")
 

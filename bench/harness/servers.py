@@ -98,7 +98,7 @@ def corral_serve(stage, folder, *arguments, name="corral serve"):
     return Server(process, port)
 
 
-def corral_engine(stage, model, name="corral engine", space=None, **options):
+def corral_engine(stage, model, name="corral engine", space=None, environment=None, **options):
     """An engine child as `corral serve` starts it, but with us as its parent, listening on TCP as well, and without
     guesses unless they are asked for (`speculative`).
 
@@ -107,7 +107,7 @@ def corral_engine(stage, model, name="corral engine", space=None, **options):
     ours, theirs = socket.socketpair()
     path, port = stage.folder / f"{name.replace(' ', '-')}.sock", free_port()
     process = stage.start(name, lab.command(space, [programs.corral(), "engine", "--socket", str(path), "--listen-tcp", str(port)]),
-                          environment={"CORRAL_CONTROL_FD": "3"}, pass_fd=theirs.fileno())
+                          environment={"CORRAL_CONTROL_FD": "3", **(environment or {})}, pass_fd=theirs.fileno())
     theirs.close()
     stage.adopt(ours)  # the engine ends when this does
     control = Control(ours)
@@ -134,9 +134,10 @@ def corral_worker(stage, name="corral rpc-worker", space=None, threads=1):
     return Server(process, 0, socket=path, control=control, space=space)
 
 
-def llama_server(stage, model, *arguments, name="llama-server"):
+def llama_server(stage, model, *arguments, name="llama-server", environment=None):
     port = free_port()
-    process = stage.start(name, [programs.llama("llama-server"), "-m", model, "--port", port, *threads_flag(), *arguments])
+    command = [programs.llama("llama-server"), "-m", model, "--port", port, *threads_flag(), *arguments]
+    process = stage.start(name, command, environment=environment)
     process.wait_until("its model is loaded", lambda: client.status(port, "/health") == 200)
     return Server(process, port, prefix="")
 

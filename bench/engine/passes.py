@@ -1,0 +1,107 @@
+"""Time of a pass, and time between two passes, for 1 to 32 streams, beside llama-server."""
+import dataclasses
+import pathlib
+import struct
+
+from engine import throughput
+from engine.common import Section, interleave
+from harness import pairs, programs, report, servers
+from harness.processes import stage
+
+TITLE = "Passes"
+METHOD = ("The runs of throughput once more. A preloaded library records each call of llama_decode in both programs. Only the "
+          "usual passes of a run count: those with the most frequent number of rows. \"Between\" is the time from the end of one "
+          "to the start of the next: sampling, and all that the thread does for requests. A ratio is that of speeds, corral's over "
+          "llama-server's, above 1 where corral is faster: the median of the rounds, with the 95 % interval by resampling them. "
+          "The decode ratio is what clients see. Only for CPUs: a GPU may still compute when the call returns.")
+RECORD = struct.Struct("=qqq")
+HEAD = ["streams", "program", "rows", "pass ms", "between ms", "share between", "pass ratio", "decode ratio"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Passes:
+    rows: int
+    compute: float  # ms, median
+    between: float  # ms, median
+    decode: float  # tokens per second
+
+
+class Recorded:
+    """Clients of a server whose passes are recorded in `log`."""
+
+    def __init__(self, server, log, count, tokens):
+        self._log, self._clients = log, throughput.Clients(server, count, tokens)
+
+    def measure(self):
+        begin = self._log.stat().st_size
+        rates = self._clients.measure()
+        with self._log.open("rb") as log:
+            log.seek(begin)
+            records = list(RECORD.iter_unpack(log.read()))
+        return usual(records, rates.decode)
+
+
+def usual(records, decode):
+    """The passes with the most frequent number of rows."""
+    rows = [record[2] for record in records]
+    most = max(set(rows), key=rows.count)
+    compute = [ended - began for began, ended, count in records if count == most]
+    if len(compute) < 8:
+        programs.give_up(f"of {len(records)} passes, no number of rows has 8: generate more tokens")
+    between = [after[0] - before[1] for before, after in zip(records, records[1:]) if before[2] == after[2] == most]
+    return Passes(most, report.median(compute) / 1e6, report.median(between) / 1e6, decode)
+
+
+def recorded_environment(log):
+    log.touch()
+    return {"LD_PRELOAD": programs.pass_recorder(), "CORRAL_PASS_LOG": str(log)}
+
+
+def whole_tiles(count):
+    """Places for so many streams: 7 of them leave one free, so that a padding row may take it."""
+    return count if count < 4 else -(-count // 4) * 4
+
+
+def one_count(setting, count):
+    """Our passes, and those of llama-server in its faster mode with the mode's name, in turn."""
+    places = whole_tiles(count)
+    room = throughput.cells(setting.tokens) * places
+    with stage() as started:
+        def recorded(name, start):
+            log = pathlib.Path(started.folder) / f"{name}.passes"
+            return Recorded(start(recorded_environment(log)), log, count, setting.tokens)
+        ours = recorded("corral", lambda environment: servers.corral_engine(
+            started, setting.model, environment=environment, parallel=places, ctx_size=room))
+        modes = {mode: recorded(mode, lambda environment: servers.llama_server(
+            started, setting.model, "-np", places, "-c", room, flag, name=f"llama-server {mode}", environment=environment)).measure
+            for mode, flag in throughput.KV_MODES.items()}
+        mode = throughput.fastest(modes)
+        mine, theirs = interleave(ours.measure, {mode: modes[mode]}, setting.rounds)
+        return mine, mode, theirs[mode]
+
+
+def streams_per_ms(passes, count):
+    """Padding rows don't count; a pass may have some of the streams only."""
+    return min(passes.rows, count) / passes.compute
+
+
+def row(streams, program, passes):
+    compute, between = (report.median([getattr(one, what) for one in passes]) for what in ("compute", "between"))
+    rows = sorted({one.rows for one in passes})
+    return [streams, program, " or ".join(map(str, rows)), f"{compute:.2f}", f"{between:.2f}", f"{between / (compute + between):.1%}"]
+
+
+def ratio(found, speed):
+    return pairs.text(pairs.interval([sum(map(speed, ours)) / len(ours) / speed(other) for other, ours in found]), 3)
+
+
+def measure(setting):
+    rows = []
+    for count in setting.streams or setting.pick((1, 4, 7, 8, 16, 32), (1, 4)):
+        mine, mode, theirs = one_count(setting, count)
+        rows.append([*row(count, "**corral engine**", mine), "", ""])
+        rows.append([*row(count, f"llama-server ({mode})", [other for other, _ in theirs]),
+                     ratio(theirs, lambda one: streams_per_ms(one, count)), ratio(theirs, lambda one: one.decode)])
+        report.note(f"  {count}: {rows[-2]} {rows[-1]}")
+    text = f"{throughput.PROMPT} tokens of prompt, {setting.tokens} generated by each stream; {setting.rounds} rounds."
+    return Section(f"{text}\n\n{report.table(HEAD, rows)}", [])
