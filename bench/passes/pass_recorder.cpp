@@ -31,7 +31,7 @@ int open_log() {
 
 }  // namespace
 
-// Any thread. A write of a record, below a microsecond, is part of the time between two passes.
+// Any thread. The write of a record is part of the time between two passes.
 extern "C" __attribute__((visibility("default"))) std::int32_t llama_decode(llama_context* context, llama_batch batch) {
   using Decode = std::int32_t (*)(llama_context*, llama_batch);
   static const auto decode = reinterpret_cast<Decode>(dlsym(RTLD_NEXT, "llama_decode"));
