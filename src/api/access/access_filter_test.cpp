@@ -112,7 +112,33 @@ TEST_F(AccessTest, OnLoopbackOnlyLoopbackNamesAreHosts) {
         "[::2]:8000", "[", "notlocalhost", ".localhost", "127.0.0.1@evil.com", "x.ai.example.org"}) {
     EXPECT_EQ(ask({{"Host", host}}), 403u) << host;
   }
-  EXPECT_THAT(response.body.text(), HasSubstr("allowed_hosts"));
+  EXPECT_THAT(response.body.text(),
+              HasSubstr("host 'x.ai.example.org' is not allowed: use localhost or 127.0.0.1, or add it to "
+                        "allowed_hosts (--allowed-hosts x.ai.example.org)"));
+}
+
+// Programs in containers reach the server of their machine by such a name, which no foreign page can have.
+TEST_F(AccessTest, ContainersMayAskByTheNamesOfTheirMachine) {
+  const char* const names[] = {"host.docker.internal:8000", "Host.Docker.Internal", "host.containers.internal:8000",
+                               "gateway.docker.internal", "host.lima.internal"};
+  for (const bool loopback_only : {true, false}) {
+    options.loopback_only = loopback_only;
+    for (const auto* host : names) EXPECT_EQ(ask({{"Host", host}}), 200u) << host;
+    for (const auto* host : {"host.docker.internal.evil.com", "xhost.docker.internal.com", "docker.internal.evil"})
+      EXPECT_EQ(ask({{"Host", host}}), 403u) << host;
+  }
+  options.allowed_hosts = {"ai.example.org"};
+  EXPECT_EQ(ask({{"Host", "host.docker.internal:8000"}}), 200u);
+}
+
+// Names of services in a compose file, and of machines at home.
+TEST_F(AccessTest, OnANetworkPrivateNamesAreHosts) {
+  const char* const names[] = {"corral:8000", "nas", "box.local", "Box.LAN:8000", "ai.home.arpa", "a.b.internal"};
+  for (const auto* host : names) EXPECT_EQ(ask({{"Host", host}}), 403u) << host;
+  options.loopback_only = false;
+  for (const auto* host : names) EXPECT_EQ(ask({{"Host", host}}), 200u) << host;
+  for (const auto* host : {"evil.com", ".local", "local.evil.com", "box.local.", "boxlan.com"})
+    EXPECT_EQ(ask({{"Host", host}}), 403u) << host;
 }
 
 // A page whose name was made to lead here (DNS rebinding) asks an open server on the network, too.

@@ -17,6 +17,7 @@ constexpr std::uint32_t kPublic = 0, kEither = kInference | kAdmin;
 // Without the core prefix; the same path at the root is the same route.
 constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "live", kPublic},
+    {"GET", "health", kPublic},  // to callers without a key it says "ok" only
 
     {"POST", "chat/completions", kInference},
     {"POST", "completions", kInference},
@@ -83,7 +84,6 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "lora-adapters", kEither},
     {"POST", "lora-adapters", kAdmin},  // changes the answers to other clients
     {"GET", "openapi.json", kEither},
-    {"GET", "health", kEither},
     {"GET", "stats", kEither},
     {"GET", "events", kEither},
     {"GET", "metrics", kEither},

@@ -94,8 +94,7 @@ TEST_F(RightsTest, KeysMayWhatTheirScopesSay) {
       {"GET", "/v1/models", "", true, true},
       {"GET", "/v1/models/tiny-llama", "", true, true},
       {"GET", "/v1/models/tiny-llama/options", "", true, true},
-      {"GET", "/v1/health", "", true, true},
-      {"GET", "/health", "", true, true},
+      {"GET", "/v1/stats", "", true, true},
       {"GET", "/metrics", "", true, true},
       {"GET", "/v1/requests", "", true, true},
       {"POST", "/v1/chat/completions", "{}", true, false},
@@ -159,6 +158,17 @@ TEST_F(RightsTest, OthersRequestsAreAnAdminsBusiness) {
   EXPECT_EQ(got(*asking)->status, 499u);
 }
 
+TEST_F(RightsTest, WithoutAKeyHealthSaysOkOnly) {
+  for (const auto* path : {"/health", "/v1/health", "/api/v1/health", "/live", "/v1/live"}) {
+    const auto keyless = with("", "GET", path);
+    EXPECT_EQ(keyless.status, 200u) << path;
+    EXPECT_EQ(keyless.text, R"({"status":"ok"})") << path;
+  }
+  EXPECT_EQ(with("wrong", "GET", "/health").status, 401u);
+  EXPECT_EQ(with("wrong", "GET", "/health").error("code"), "invalid_api_key");
+  EXPECT_THAT(with(plain_, "GET", "/health").text, HasSubstr("all_models_loaded"));
+}
+
 TEST_F(RightsTest, KeysAreMadeAndRevokedOverHttp) {
   const auto made = with(admin_, "POST", "/internal/keys", R"({"name":"new","scopes":["inference"]})");
   ASSERT_EQ(made.status, 200u) << made.text;
@@ -187,7 +197,7 @@ TEST_F(RightsTest, AKeyThatSomebodyElseRevokesIsWorthlessOnceTheFileIsRead) {
   EXPECT_EQ(with(other_, "GET", "/v1/health").status, 200u) << "the keys did not change";
   std::filesystem::remove(keys_file_);
   store_->reread();
-  EXPECT_EQ(with("", "GET", "/v1/health").status, 401u) << "a file that is gone opens nothing";
+  EXPECT_EQ(with("", "GET", "/v1/models").status, 401u) << "a file that is gone opens nothing";
 }
 
 TEST_F(RightsTest, WhenAKeyWasUsedIsKept) {

@@ -1,6 +1,8 @@
 // Models in memory: health, live, stats.
 #include "api/admin/health.h"
 
+#include "api/access/access_filter.h"
+#include "api/access/rights.h"
 #include "api/admin/mesh_json.h"
 #include "api/routes.h"
 #include "backends/engine_protocol.h"
@@ -164,7 +166,10 @@ async::Task<http::Response> still_loading() {
   co_return http::Response::json(503, R"({"error":{"code":503,"message":"Loading model","type":"unavailable_error"}})");
 }
 
+// What everybody may know.
 async::Task<http::Response> live() { co_return http::Response::json(200, R"({"status":"ok"})"); }
+
+async::Task<http::Response> refused(http::Request request) { co_return refuse_caller(request); }
 
 async::Task<http::Response> stats(ApiContext& context) {
   const auto totals = co_await context.router.totals();
@@ -187,7 +192,11 @@ async::Task<http::Response> stats(ApiContext& context) {
 }  // namespace
 
 void add_health(std::vector<http::Route>& routes, ApiContext& context) {
-  const http::RouteHandler on_health = [&context](http::Request, http::PathParams) { return health(context); };
+  const http::RouteHandler on_health = [&context](http::Request request, http::PathParams) {
+    if (request.caller.rights != 0) return health(context);
+    // Probes of containers and load balancers have no key. A wrong key is an error here as everywhere.
+    return sent_key(request.head.headers).empty() ? live() : refused(std::move(request));
+  };
   // In llama-server's form, for clients that wait until the server has its model.
   const http::RouteHandler on_root = [&context, on_health](http::Request request, http::PathParams params) {
     return context.given_is_loading.load() ? still_loading() : on_health(std::move(request), std::move(params));

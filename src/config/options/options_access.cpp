@@ -83,9 +83,10 @@ const std::array kOptions = {
            .field = &S::allowed_hosts,
            .fallback = "",
            .value_name = "NAME",
-           .help = "Host names of the server in requests, besides localhost: \"ai.example.org gpu-box.lan\". Beyond "
-                   "loopback, IP addresses are always accepted. If this list is empty and the server requires keys, "
-                   "every name is accepted.",
+           .help = "Host names of the server in requests, besides localhost and the names that containers have for "
+                   "their machine, such as host.docker.internal: \"ai.example.org gpu-box.lan\". Beyond loopback, IP "
+                   "addresses are always accepted. If this list is empty, names of private networks (one word, .local, "
+                   ".lan, .internal) are accepted beyond loopback, and every name if the server requires keys.",
            .right = "host names separated by spaces, such as ai.example.org",
            .check = check_hosts,
            .several_words = true,

@@ -1,6 +1,7 @@
 #include "config/options/origins.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <arpa/inet.h>
@@ -121,6 +122,23 @@ bool is_loopback(std::string_view host) {
   if (::inet_pton(AF_INET, text.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
   in6_addr six{};
   return ::inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+bool is_container_gateway(std::string_view host) {
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"host.docker.internal", "gateway.docker.internal", "host.containers.internal",
+                                       "host.lima.internal", "host.minikube.internal", "host.orb.internal"});
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return same_text(name, host); });
+}
+
+bool is_private_name(std::string_view host) {
+  constexpr auto kEndings =
+      std::to_array<std::string_view>({".local", ".lan", ".internal", ".home.arpa", ".localdomain"});
+  if (host.empty() || is_address(host)) return false;
+  if (!host.contains('.')) return true;
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) {
+    return host.size() > ending.size() && same_text(host.substr(host.size() - ending.size()), ending);
+  });
 }
 
 bool is_address(std::string_view host) {

@@ -28,6 +28,12 @@ std::string_view host_name(std::string_view authority);
 // Hosts that only this machine reaches: localhost, names below it, 127.0.0.0/8 and ::1 in every spelling, in brackets
 // or not. Addresses only: "127.0.0.1.example.com" is a foreign host.
 bool is_loopback(std::string_view host);
+// Names by which container runtimes and virtual machines call the machine that runs them, such as host.docker.internal.
+// No public name server has them, so no foreign page can have such a host.
+bool is_container_gateway(std::string_view host);
+// Names that only a private network resolves: one label without a dot, or below .local, .lan, .internal, .home.arpa or
+// .localdomain.
+bool is_private_name(std::string_view host);
 // A literal address, which no name server can redirect.
 bool is_address(std::string_view host);
 // Whether a page belongs to the server with the host `host` ("name:port"), over HTTP or over a proxy's TLS.

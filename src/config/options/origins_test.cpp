@@ -70,5 +70,15 @@ TEST(Origins, AddressesAreTold) {
   EXPECT_FALSE(is_address(std::string(60'000, '1')));
 }
 
+TEST(Origins, NamesThatNoPublicNameServerHas) {
+  EXPECT_TRUE(is_container_gateway("HOST.docker.internal"));
+  for (const auto* host : {"docker.internal", "host.docker.internal.", "x.host.docker.internal", ""})
+    EXPECT_FALSE(is_container_gateway(host)) << host;
+  for (const auto* host : {"nas", "a.local", "b.LAN", "c.internal", "d.home.arpa", "e.localdomain"})
+    EXPECT_TRUE(is_private_name(host)) << host;
+  for (const auto* host : {"", "evil.com", ".local", "a.local.", "xlocal.com", "10.0.0.1", "::1", "fe80::1"})
+    EXPECT_FALSE(is_private_name(host)) << host;
+}
+
 }  // namespace
 }  // namespace corral::config
