@@ -93,10 +93,10 @@ test("keys: made, used and revoked while the server runs", async () => {
     assert.equal(statSync(join(server.state, "keys.json")).mode & 0o777, 0o600);
     const as = (key, method, path, body) => server.json(method, path, body, key ? { authorization: `Bearer ${key}` } : {});
     const until = async (key, status) => {
-      while ((await as(key, "GET", "/v1/health")).status !== status);
+      while ((await as(key, "GET", "/v1/stats")).status !== status);
     };
     await until(undefined, 401);
-    assert.equal((await as(undefined, "GET", "/v1/live")).status, 200);
+    assert.deepEqual((await as(undefined, "GET", "/v1/health")).body, { status: "ok" });
     assert.equal((await as(admin, "GET", "/internal/keys")).status, 200);
 
     const made = (await as(admin, "POST", "/internal/keys", { name: "chat", scopes: ["inference"] })).body;
@@ -140,6 +140,11 @@ test("keys: made, used and revoked while the server runs", async () => {
     const flood = Object.fromEntries(Array.from({ length: 90 }, (_, n) => [`x-api-key-${n}`, "k"]));
     assert.equal((await send(server, "GET", "/v1/health", { headers: { ...flood, "x-api-key": admin } })).status, 200);
     assert.equal(statSync(join(server.state, "keys.json")).mtimeMs, before);
+
+    // The log names refusals and changes, and never a key.
+    assert.ok(server.lines.some((line) => /GET \/v1\/health 401, \d+ ms, from 127\.0\.0\.1/.test(line)), server.lines.join("\n"));
+    assert.ok(server.lines.some((line) => line.includes(`key ${made.id} created over HTTP by`)));
+    assert.ok(server.lines.every((line) => !line.includes(admin.slice(16)) && !line.includes(made.key.slice(16))));
   } finally {
     await server.stop();
   }

@@ -19,26 +19,18 @@ constexpr std::size_t kLongestEcho = 1024;
 constexpr std::string_view kMethods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view kPreflightSeconds = "600";
 
-std::string_view sent_key(const http::Headers& headers) {
-  constexpr std::string_view kBearer = "bearer ";
-  const auto authorization = headers.get("Authorization");
-  if (authorization.size() > kBearer.size() && http::same_name(authorization.substr(0, kBearer.size()), kBearer)) {
-    return authorization.substr(kBearer.size());
-  }
-  return headers.get("x-api-key");
-}
-
 // For messages: text from an unknown client, cut.
 std::string_view shown(std::string_view text) { return text.substr(0, 200); }
 
 bool is_our_name(std::string_view host, const AccessOptions& options) {
   const auto name = config::host_name(host);
-  if (config::is_loopback(name) || config::is_listed_host(name, options.allowed_hosts)) return true;
+  if (config::is_loopback(name) || config::is_container_gateway(name)) return true;
+  if (config::is_listed_host(name, options.allowed_hosts)) return true;
   if (options.loopback_only) return false;
   if (config::is_address(name)) return true;
   if (!options.allowed_hosts.empty()) return false;
   // A page with a foreign host name has no key.
-  return options.keys->asks() || config::is_listed_host(name, options.own_names);
+  return options.keys->asks() || config::is_private_name(name) || config::is_listed_host(name, options.own_names);
 }
 
 enum class Page {
@@ -110,7 +102,9 @@ std::optional<Error> refusal(const http::Request& request, Page page, const Acce
   if (const auto host = headers.get("Host"); !host.empty() && !is_our_name(host, options)) {
     return Error(
         make_error_code(errc::forbidden_host),
-        fmt::format("host '{}' is not allowed: use localhost or 127.0.0.1, or add it to allowed_hosts", shown(host)),
+        fmt::format(
+            "host '{}' is not allowed: use localhost or 127.0.0.1, or add it to allowed_hosts (--allowed-hosts {})",
+            shown(host), shown(config::host_name(host))),
         "Host");
   }
   if (page == Page::stranger) return stranger(headers);
@@ -147,6 +141,15 @@ http::Caller caller_of(const http::Request& request, const KeyTable& keys, const
 
 }  // namespace
 
+std::string_view sent_key(const http::Headers& headers) {
+  constexpr std::string_view kBearer = "bearer ";
+  const auto authorization = headers.get("Authorization");
+  if (authorization.size() > kBearer.size() && http::same_name(authorization.substr(0, kBearer.size()), kBearer)) {
+    return authorization.substr(kBearer.size());
+  }
+  return headers.get("x-api-key");
+}
+
 void AccessFilter::set(AccessOptions options) {
   auto next = std::make_shared<const AccessOptions>(std::move(options));
   const std::lock_guard lock(mutex_);
@@ -160,6 +163,7 @@ std::shared_ptr<const AccessOptions> AccessFilter::current() const {
 
 async::Task<http::Response> AccessFilter::handle(http::Request request) {
   const auto options = current();
+  AccessEntry entry(log_, request, clock_.now());
   const auto& headers = request.head.headers;
   const Page page = page_of(request, *options);
   // `request` is moved before the answer exists.
@@ -179,8 +183,10 @@ async::Task<http::Response> AccessFilter::handle(http::Request request) {
     response = refuse_body();
   } else {
     request.caller = caller_of(request, *options->keys, clock_);
+    entry.set_key(request.caller.key);
     response = co_await inside_.handle(std::move(request));
   }
+  entry.set_response(response);
   if (!origin.empty()) {
     response.head.headers.set("Access-Control-Allow-Origin", origin);
     response.head.headers.set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");

@@ -15,8 +15,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "api/access/access_log.h"
 #include "api/access/key_table.h"
 #include "http/handler.h"
 
@@ -30,10 +32,14 @@ struct AccessOptions {
   std::vector<std::string> own_names = {};        // of this machine: valid hosts beyond loopback if no host is listed
 };
 
+// The API key that a request sends; empty: none.
+std::string_view sent_key(const http::Headers& headers);
+
 class AccessFilter final : public http::Handler {
  public:
   // `clock` gives the times of use of keys.
-  AccessFilter(http::Handler& inside, const Clock& clock, AccessOptions options) : inside_(inside), clock_(clock) {
+  AccessFilter(http::Handler& inside, const Clock& clock, AccessOptions options)
+      : inside_(inside), clock_(clock), log_(clock) {
     set(std::move(options));
   }
   // For future requests. On any thread.
@@ -45,6 +51,7 @@ class AccessFilter final : public http::Handler {
 
   http::Handler& inside_;
   const Clock& clock_;
+  AccessLog log_;
   mutable std::mutex mutex_;  // held to copy or replace the pointer
   std::shared_ptr<const AccessOptions> options_;
 };

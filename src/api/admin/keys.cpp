@@ -2,6 +2,7 @@
 // /internal/keys/{id}. Only for an admin with a key; `corral key create` makes the first key.
 #include "api/inference/load_body.h"
 #include "api/routes.h"
+#include "base/log.h"
 #include "dialects/error_filter.h"
 #include "json/value.h"
 
@@ -52,6 +53,7 @@ async::Task<http::Response> create(ApiContext& context, http::Request request) {
   const auto made =
       context.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, terms, context.timers.wall_now());
   if (!made) co_return dialects::error_response(made.error());
+  log::info("api", "key {} created over HTTP by {}", made->key.id, request.caller.key);
   auto row = config::to_json(made->key);
   row["key"] = made->text;
   co_return answer(row);
@@ -60,6 +62,7 @@ async::Task<http::Response> create(ApiContext& context, http::Request request) {
 async::Task<http::Response> revoke(KeyStore& store, std::string id) {
   const auto revoked = store.revoke(id);
   if (!revoked) co_return dialects::error_response(revoked.error());
+  log::info("api", "key {} revoked over HTTP", revoked->key.id);
   co_return answer({{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}});
 }
 

@@ -2,6 +2,7 @@
 #include "api/inference/find_model.h"
 #include "api/inference/load_body.h"
 #include "api/routes.h"
+#include "base/log.h"
 #include "config/load/default_options.h"
 #include "config/load/llama_args.h"
 #include "dialects/error_filter.h"
@@ -72,8 +73,10 @@ http::Response answer(const ApiContext& context, const models::ModelInfo& model,
 async::Task<http::Response> change(ApiContext& context, std::string id, router::OptionChange wanted) {
   const auto model = co_await find_own_model(context, std::move(id));
   if (!model) co_return dialects::error_response(model.error());
+  const bool saves = !wanted.dry_run && !wanted.only_tell;
   const auto report = co_await context.router.options(*model, std::move(wanted));
   if (!report) co_return dialects::error_response(report.error());
+  if (saves) log::info("api", "options of {} changed over HTTP", (*model)->name.value());
   co_return answer(context, **model, *report);
 }
 
