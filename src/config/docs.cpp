@@ -52,6 +52,8 @@ Format of values:
 | size | `65536`, `512KiB`, `64M`, `1GiB`; k, M, G, T and KiB… are powers of 1024, KB… of 1000 |
 | folder | `~` is your home folder; in the file, a relative path starts at the folder of the file |
 | several folders | repeat the flag; in the environment separated by `:`; in the file an array |
+| several words, names or programs | one text; in the file also an array: `import_folders = ["ollama", "lmstudio"]` |
+| JSON object | a text; in the file also a table: `[request_defaults]`, then `temperature = 0.2` |
 )";
 
 constexpr std::string_view kOutro = R"(

@@ -10,6 +10,7 @@
 #include "config/files/key_file.h"
 #include "config/home_for_tests.h"
 #include "config/options/option.h"
+#include "json/value.h"
 
 namespace corral::config {
 namespace {
@@ -138,6 +139,22 @@ runtime_dir = "$XDG_RUNTIME_DIR/other"
   EXPECT_EQ(settings.ctx_size, 4096);
   EXPECT_EQ(settings.speculative, 0);
   EXPECT_EQ(settings.runtime_dir, "/run/user/7/other");
+}
+
+// As users write TOML: tables and arrays instead of texts with JSON and commas.
+TEST_F(LoadTest, TablesAndArraysBecomeTexts) {
+  write_file(
+      "import_folders = [\"ollama\", \"lmstudio=/models of lm\"]\n"
+      "[request_defaults]\ntemperature = 0.5\nstop = [\"a\", \"b\"]\nsystem = \"Say \\\"hi\\\".\"\n");
+  const auto settings = load();
+  EXPECT_EQ(settings.import_folders, "ollama,lmstudio=/models of lm");
+  const auto defaults = json::parse(settings.request_defaults);
+  ASSERT_TRUE(defaults) << settings.request_defaults;
+  EXPECT_EQ(json::serialize(*defaults), R"({"stop":["a","b"],"system":"Say \"hi\".","temperature":5E-1})");
+  write_file("request_defaults = { temperature = \"hot\" }");
+  EXPECT_THAT(load_error().message, HasSubstr("temperature"));
+  write_file("port = { number = 1 }");
+  EXPECT_THAT(load_error().message, HasSubstr("port: the value is not a whole number"));
 }
 
 TEST_F(LoadTest, FoldersInAVariableAreSeparatedByColons) {

@@ -55,7 +55,8 @@ struct Kind {
 
   void operator()(std::string ServeSettings::*) const {
     if (!option.choices.empty()) return one_of(option.choices);
-    if (!option.several_words) return type("string");
+    if (option.table) return type("string", "object");
+    if (!takes_array(option)) return type("string");
     if (!parse_number(option.fallback)) {
       type("string", "array");
       return items("string");

@@ -46,21 +46,22 @@ Result<std::vector<std::string>> texts_of(const Option& option, const json::Valu
     return fail(errc::invalid_value, fmt::format("{}: {} is not {}", where, shown, expectation(option)),
                 std::string(option.key));
   };
+  if (option.table && value.is_object()) return std::vector{json::serialize(value)};
   const auto* array = value.if_array();
   if (!array) {
     auto text = scalar(value);
     if (!text) return wrong();
     return std::vector{std::move(*text)};
   }
-  if (!is_list(option) && !option.several_words) return wrong();
+  if (!takes_array(option)) return wrong();
   std::vector<std::string> texts;
   for (const json::Value& item : *array) {
     auto text = scalar(item);
     if (!text) return wrong();
     texts.push_back(std::move(*text));
   }
-  if (!option.several_words) return texts;
-  return std::vector{fmt::format("{}", fmt::join(texts, " "))};
+  if (is_list(option)) return texts;
+  return std::vector{joined(option, texts)};
 }
 
 // The sources, highest precedence first.

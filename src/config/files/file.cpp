@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -24,20 +25,25 @@ std::optional<std::string> scalar(const toml::node& node) {
 }
 
 std::optional<std::vector<std::string>> texts_of(const Option& option, const toml::node& node) {
+  if (const auto* table = node.as_table(); table != nullptr && option.table) {
+    std::ostringstream json;
+    json << toml::json_formatter{*table, toml::format_flags::quote_dates_and_times};
+    return std::vector{json.str()};
+  }
   const auto* array = node.as_array();
   if (!array) {
     const auto text = scalar(node);
     return text ? std::optional(std::vector{*text}) : std::nullopt;
   }
-  if (!is_list(option) && !option.several_words) return std::nullopt;
+  if (!takes_array(option)) return std::nullopt;
   std::vector<std::string> texts;
   for (const toml::node& item : *array) {
     const auto text = scalar(item);
     if (!text) return std::nullopt;
     texts.push_back(*text);
   }
-  if (!option.several_words) return texts;
-  return std::vector{fmt::format("{}", fmt::join(texts, " "))};
+  if (is_list(option)) return texts;
+  return std::vector{joined(option, texts)};
 }
 
 std::unexpected<Error> unknown_key(const std::string& where, std::string_view key) {

@@ -15,8 +15,12 @@ namespace {
 // Fields that belong to a single request.
 constexpr std::string_view kNoDefaults[] = {"model", "messages", "prompt", "input", "content", "stream", "ctx_size"};
 
-Result<> check_field(std::string_view name, json::View value) {
-  const auto wrong = [](std::string text) { return fail(errc::invalid_value, std::move(text), "request_defaults"); };
+Result<> check_field(std::string_view name, json::View value, std::string_view param) {
+  const auto wrong = [param](std::string text) {
+    return fail(errc::invalid_value, std::move(text), std::string(param));
+  };
+  if (name == "system")
+    return value.is_string() ? Result<>() : wrong(fmt::format("'system' must be a string, not {}", value.excerpt()));
   if (std::ranges::find(kNoDefaults, name) != std::end(kNoDefaults))
     return wrong(fmt::format("'{}' must be set in each request", name));
   for (const auto* table :
@@ -32,14 +36,16 @@ Result<> check_field(std::string_view name, json::View value) {
 
 }  // namespace
 
-Result<> check_request_defaults(const std::string& text) {
+Result<> check_request_defaults(const std::string& text) { return check_request_defaults(text, "request_defaults"); }
+
+Result<> check_request_defaults(std::string_view text, std::string_view param) {
   if (text.empty()) return {};
-  const auto peek = json::Peek::open(text);
+  const auto peek = json::Peek::open(std::string(text));
   if (!peek || !peek->root().is_object())
-    return fail(errc::invalid_value, fmt::format("'{}' is not a JSON object", text), "request_defaults");
+    return fail(errc::invalid_value, fmt::format("'{}' is not a JSON object", text), std::string(param));
   Result<> fine;
   peek->root().each_member([&](std::string_view name, json::View value) {
-    fine = check_field(name, value);
+    fine = check_field(name, value, param);
     return fine.has_value();
   });
   return fine;

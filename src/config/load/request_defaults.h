@@ -9,8 +9,10 @@
 
 namespace corral::config {
 
-// Checks that the text is empty, or a JSON object whose members are request fields with valid values. Errors:
-// invalid_value.
+// Checks that the text is empty, or a JSON object whose members are request fields with valid values, or "system": the
+// system message of chats without one. Errors: invalid_value of `param`.
+Result<> check_request_defaults(std::string_view text, std::string_view param);
+// Of the setting of that name.
 Result<> check_request_defaults(const std::string& text);
 
 // The names in "a, b", without empty ones.

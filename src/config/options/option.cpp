@@ -57,6 +57,14 @@ bool is_list(const Option& option) {
   return std::holds_alternative<std::vector<std::filesystem::path> ServeSettings::*>(option.field);
 }
 
+bool takes_array(const Option& option) {
+  return is_list(option) || option.several_words || !option.array_between.empty();
+}
+
+std::string joined(const Option& option, const std::vector<std::string>& items) {
+  return fmt::format("{}", fmt::join(items, option.several_words ? " " : option.array_between));
+}
+
 std::string_view title(Group group) {
   switch (group) {
     case Group::access:

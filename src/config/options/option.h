@@ -55,7 +55,9 @@ struct Option {
   Result<> (*check)(const std::string&) = nullptr;  // further rules for texts
   std::string_view older_flag{};                    // alternative name of the flag
   bool several_lines = false;                       // a text may have line breaks
-  bool several_words = false;  // the flag takes all following words as one text: --max-loaded-models 5 2 4
+  bool several_words = false;        // the flag takes all following words as one text: --max-loaded-models 5 2 4
+  std::string_view array_between{};  // a text that may be an array in the file: what stands between its items
+  bool table = false;                // a text that may be a table in the file: it becomes JSON
   Applies applies = Applies::at_restart;
   bool settable = true;  // by `corral config set`; false: only at the start of the server
   bool secret = false;   // never printed
@@ -78,6 +80,10 @@ std::string variable_of(const Option& option);
 std::string expectation(const Option& option);
 bool is_switch(const Option& option);
 bool is_list(const Option& option);
+// Whether the file may have an array, which becomes one text or, for lists, several.
+bool takes_array(const Option& option);
+// The text of an array's items.
+std::string joined(const Option& option, const std::vector<std::string>& items);
 std::string_view title(Group group);
 
 // The value in the user's form: "8000", "auto", "2s", "256MiB", "~/models"... Secrets become "***". Several texts for

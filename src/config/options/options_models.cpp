@@ -65,6 +65,7 @@ const std::array kOptions = {
            .right = "ollama, lmstudio, or both, optionally with a folder: ollama=/where/they/are",
            .check = check_import,
            .older_flag = "--import",
+           .array_between = ",",
            .applies = Applies::now,
            .guarded = true},
     Option{.key = "auto_pull",
@@ -292,7 +293,8 @@ const std::array kOptions = {
            .value_name = "JSON",
            .help = "Default values of request fields, as an object such as {\"temperature\": 0.2}.",
            .right = "a JSON object of fields of requests",
-           .check = check_request_defaults},
+           .check = check_request_defaults,
+           .table = true},
     Option{
         .key = "park_mib",
         .group = Group::engine,
