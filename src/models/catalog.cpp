@@ -51,8 +51,9 @@ const Problem* find_problem(std::span<const Problem> problems, std::string_view 
 
 }  // namespace
 
-Catalog::Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, std::vector<Problem> not_models)
-    : problems_(std::move(problems)), not_models_(std::move(not_models)) {
+Catalog::Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, std::vector<Problem> not_models,
+                 std::vector<UserAlias> aliases)
+    : problems_(std::move(problems)), not_models_(std::move(not_models)), user_aliases_(std::move(aliases)) {
   std::ranges::sort(models, {},
                     [](const ModelInfo& model) { return std::pair(to_lower(model.name.value()), model.name); });
   const auto by_path = [](const Problem& problem) { return std::tie(problem.path, problem.cause.message); };
@@ -71,11 +72,34 @@ Catalog::Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, s
   }
   models_.reserve(models.size());
   for (ModelInfo& model : models) models_.push_back(std::make_shared<const ModelInfo>(std::move(model)));
+
+  std::erase_if(user_aliases_, [this](const UserAlias& alias) {
+    const Model* const meant = lookup(alias.name.value());
+    return meant == nullptr || (*meant)->name != alias.model || equal_folded(alias.name.value(), alias.model.value());
+  });
+  std::ranges::sort(user_aliases_, {},
+                    [](const UserAlias& alias) { return std::pair(to_lower(alias.name.value()), alias.name); });
 }
 
 const Catalog::Model* Catalog::lookup(std::string_view name) const {
   if (const auto found = exact_.find(std::string(name)); found != exact_.end()) return &models_[found->second];
   if (const auto found = folded_.find(to_lower(name)); found != folded_.end()) return &models_[found->second];
+  return nullptr;
+}
+
+const UserAlias* Catalog::find_alias(std::string_view name) const {
+  if (user_aliases_.empty()) return nullptr;
+  for (const std::string_view spelling : spellings(name)) {
+    const Model* const model = lookup(spelling);
+    if (model == nullptr) continue;
+    // Aliases that differ in case only: the exact one, as in lookup().
+    const UserAlias* found = nullptr;
+    for (const UserAlias& alias : user_aliases_) {
+      if (alias.model != (*model)->name || !equal_folded(alias.name.value(), spelling)) continue;
+      if (found == nullptr || alias.name.value() == spelling) found = &alias;
+    }
+    return found;
+  }
   return nullptr;
 }
 

@@ -23,16 +23,28 @@ struct Problem {
   Error cause;
 };
 
+// An alias that the user has defined (names/aliases.h). Lists of models show it beside its model.
+struct UserAlias {
+  ModelName name;
+  ModelName model;
+  std::string defaults;  // default values of request fields: a JSON object; empty: none
+};
+
 class Catalog {
  public:
   using Model = std::shared_ptr<const ModelInfo>;
 
   // Names must be unique. Aliases that collide with names or earlier aliases are ignored.
-  Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, std::vector<Problem> not_models);
+  Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, std::vector<Problem> not_models,
+          std::vector<UserAlias> aliases = {});
   Catalog() : Catalog({}, {}, {}) {}
 
   // Sorted by name, without regard to case.
   std::span<const Model> models() const { return models_; }
+  // Aliases of present models, without those that are the name of a model; sorted by name, without regard to case.
+  std::span<const UserAlias> user_aliases() const { return user_aliases_; }
+  // The alias that find(name) follows; null: the name is none.
+  const UserAlias* find_alias(std::string_view name) const;
   // Broken files, incomplete sets, directories that can't be read; sorted by path.
   std::span<const Problem> problems() const { return problems_; }
   // Sound files that aren't models on their own (adapters, draft models, vocabularies, unused projectors); by path.
@@ -53,6 +65,7 @@ class Catalog {
   std::vector<Model> models_;
   std::vector<Problem> problems_;
   std::vector<Problem> not_models_;
+  std::vector<UserAlias> user_aliases_;
   std::unordered_map<std::string, std::size_t> exact_;   // name or alias -> index in models_
   std::unordered_map<std::string, std::size_t> folded_;  // the same in lower case
 };

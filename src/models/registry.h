@@ -27,7 +27,7 @@ struct RegistryOptions {
   std::vector<std::filesystem::path> ollama_dirs = {};  // see ollama_folder.h
   std::filesystem::path user_models = {};               // user_models.json; empty or absent: none
   std::filesystem::path aliases = {};                   // aliases.json; empty or absent: none
-  Aliases known_names = {};                             // short names of models, here or not; weaker than all others
+  KnownNames known_names = {};                          // short names of models, here or not; weaker than all others
   std::optional<GivenModel> given = {};                 // only this one: the sources above are ignored
   std::size_t max_depth = 16;                           // of directories below a models dir
   std::size_t max_files = 100'000;                      // directory entries looked at in one scan

@@ -40,6 +40,12 @@ class DiskCatalog {
   async::Task<void> rescan();
   // Like find(), without a scan.
   Result<models::Catalog::Model> find_known(std::string_view name) const { return registry_.catalog()->find(name); }
+  // Default values of request fields that belong to this name: those of an alias. A JSON object; empty: none.
+  std::string defaults_of(std::string_view name) const {
+    const auto catalog = registry_.catalog();
+    const auto* const alias = catalog->find_alias(name);
+    return alias == nullptr ? std::string() : alias->defaults;
+  }
 
  private:
   // Waiters of one scan, each on its own loop.

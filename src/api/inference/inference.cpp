@@ -82,12 +82,13 @@ async::Task<http::Response> tell(ApiContext& context, http::Response answer,
   co_return co_await context.body_threads->run(std::move(work));
 }
 
-// Adds the default values of request fields. Large bodies off the loop, too.
-async::Task<std::string> completed(ApiContext& context, std::string body, protocol::Ask ask) {
+// Adds default values of request fields (a JSON object; empty: none). Large bodies off the loop, too.
+async::Task<std::string> completed(ApiContext& context, std::string body, std::string defaults, protocol::Ask ask) {
+  if (defaults.empty()) co_return body;
   if (body.size() <= kSmallBody || context.body_threads == nullptr)
-    co_return with_defaults(std::move(body), context.request_defaults, ask);
-  auto work = [body = std::move(body), &context, ask]() mutable {
-    return with_defaults(std::move(body), context.request_defaults, ask);
+    co_return with_defaults(std::move(body), defaults, ask);
+  auto work = [body = std::move(body), defaults = std::move(defaults), ask]() mutable {
+    return with_defaults(std::move(body), defaults, ask);
   };
   co_return co_await context.body_threads->run(std::move(work));
 }
@@ -223,7 +224,10 @@ async::Task<http::Response> infer(ApiContext& context, const Endpoint& endpoint,
     if (!fitted) co_return dialects::error_response(fitted.error());
     asked->body = std::move(*fitted);
   }
-  if (!context.request_defaults.empty()) asked->body = co_await completed(context, std::move(asked->body), ask);
+  // Defaults of an alias precede those of the server.
+  auto defaults = context.models.defaults_of(asked->about.model);
+  asked->body = co_await completed(context, std::move(asked->body), std::move(defaults), ask);
+  asked->body = co_await completed(context, std::move(asked->body), context.request_defaults, ask);
   asked->id = request.id.value();
   asked->received = context.timers.wall_now();
   ReadRequest work{.request = std::move(request),

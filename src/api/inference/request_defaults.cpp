@@ -51,6 +51,37 @@ bool says(json::View body, std::string_view name) {
          });
 }
 
+bool is_chat(Ask ask) { return ask == Ask::chat || ask == Ask::chat_template || ask == Ask::chat_tokens; }
+
+// Whether the chat can get a system message: it has messages, and none of the system.
+bool lacks_system(json::View messages) {
+  bool lacks = messages.is_array() && !messages.empty();
+  messages.each_element([&](json::View message) {
+    const auto role = message.find("role");
+    if (role.is_string() && (role.as_string() == "system" || role.as_string() == "developer")) lacks = false;
+    return lacks;
+  });
+  return lacks;
+}
+
+// The body with a system message in front of the others.
+std::string with_system(json::View body, std::string_view system) {
+  std::string text = "{";
+  body.each_member([&](std::string_view name, json::View value) {
+    if (text.size() > 1) text += ',';
+    json::append_quoted(text, name);
+    text += ':';
+    if (name != "messages") {
+      text += value.text();
+      return;
+    }
+    text += R"([{"role":"system","content":)";
+    json::append_quoted(text, system);
+    text.append("},").append(value.text(), 1);
+  });
+  return text += '}';
+}
+
 }  // namespace
 
 std::string with_defaults(std::string body, const std::string& defaults, Ask ask) {
@@ -58,6 +89,11 @@ std::string with_defaults(std::string body, const std::string& defaults, Ask ask
   const auto given = json::Peek::open(body);
   const auto wanted = json::Peek::open(defaults);
   if (fields == nullptr || !given || !wanted || !given->root().is_object()) return body;
+  const auto system = wanted->root().find("system");
+  if (is_chat(ask) && system.is_string() && !system.as_string().empty() &&
+      lacks_system(given->root().find("messages"))) {
+    return with_defaults(with_system(given->root(), system.as_string()), defaults, ask);
+  }
   // At the end: the last of equal members is used, so a null there is replaced.
   std::string added;
   wanted->root().each_member([&](std::string_view name, json::View value) {

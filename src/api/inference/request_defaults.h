@@ -1,4 +1,4 @@
-// Default values of request fields, from the settings. Pure.
+// Default values of request fields, from the settings or an alias. Pure.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 namespace corral::api {
 
 // Adds to `body`, a checked canonical body, the members of `defaults` (a checked JSON object) that are fields of the
-// operation and absent in the body. Two names of the same field count as one.
+// operation and absent in the body. Two names of the same field count as one. "system" becomes the first message of a
+// chat without a system message.
 std::string with_defaults(std::string body, const std::string& defaults, protocol::Ask ask);
 
 }  // namespace corral::api

@@ -24,6 +24,21 @@ TEST(RequestDefaults, WhatIsSaidStays) {
   EXPECT_EQ(with_defaults(tools, R"({"grammar":"g"})", Ask::chat), tools) << "they make a grammar themselves";
 }
 
+TEST(RequestDefaults, ASystemTextIsTheFirstMessageOfAChatWithoutOne) {
+  const std::string defaults = R"({"system":"Be \"brief\".","temperature":0.5})";
+  EXPECT_EQ(
+      with_defaults(R"({"model":"a", "messages": [ {"role":"user","content":"hi"} ],"n":1})", defaults, Ask::chat),
+      R"({"model":"a","messages":[{"role":"system","content":"Be \"brief\"."},)"
+      R"({"role":"user","content":"hi"}],"n":1,"temperature":0.5})");
+  for (const auto* role : {"system", "developer"}) {
+    const auto own = std::string(R"({"messages":[{"role":")") + role + R"(","content":"x"}],"temperature":1})";
+    EXPECT_EQ(with_defaults(own, defaults, Ask::chat), own);
+  }
+  const std::string prompt = R"({"prompt":"x","temperature":1})";
+  EXPECT_EQ(with_defaults(prompt, defaults, Ask::completion), prompt);
+  EXPECT_EQ(with_defaults(R"({"messages":[]})", R"({"system":"x"})", Ask::chat), R"({"messages":[]})");
+}
+
 TEST(RequestDefaults, NullSaysNothing) {
   EXPECT_EQ(with_defaults(R"({"temperature":null,"max_tokens":3})", kDefaults, Ask::chat),
             R"({"temperature":null,"max_tokens":3,"temperature":0.5})");

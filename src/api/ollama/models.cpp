@@ -43,6 +43,13 @@ async::Task<http::Response> tags(ApiContext& context) {
     if (ollama::can_be_asked(facts)) write_known(out, facts);
   };
   for (const auto& model : catalog->models()) add(facts_of(*model, context.hashes));
+  for (const auto& alias : catalog->user_aliases()) {
+    const auto model = catalog->find(alias.model.value());
+    if (!model) continue;
+    auto facts = facts_of(**model, context.hashes);
+    facts.name = alias.name.value();
+    add(facts);
+  }
   for (const auto* model : mesh.far()) add(facts_of(*model));
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));

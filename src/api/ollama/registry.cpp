@@ -1,5 +1,8 @@
-// Requests of Ollama's clients to its registry: pull, push, copy (another name), create, delete, blobs. Unsupported
-// ones get an error that names the alternative.
+// Requests of Ollama's clients to its registry: pull, push, copy (another name), create (another name with defaults of
+// request fields), delete, blobs. Unsupported ones get an error that names the alternative.
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "api/inference/find_model.h"
@@ -10,6 +13,8 @@
 #include "api/supply/aliases.h"
 #include "api/supply/removal.h"
 #include "dialects/error_filter.h"
+#include "dialects/ollama/canonical.h"
+#include "json/writer.h"
 #include "models/errors.h"
 #include "protocol/errors.h"
 
@@ -22,6 +27,9 @@ constexpr protocol::Field kFields[] = {
     {.name = "source", .kinds = protocol::kString, .min_size = 1},
     {.name = "destination", .kinds = protocol::kString, .min_size = 1},
     {.name = "stream", .kinds = protocol::kBoolean},
+    {.name = "from", .kinds = protocol::kString, .min_size = 1},
+    {.name = "system", .kinds = protocol::kString},
+    {.name = "parameters", .kinds = protocol::kObject},
 };
 
 async::Task<Result<json::Peek>> body_of(ApiContext& context, http::Request& request) {
@@ -81,11 +89,11 @@ async::Task<http::Response> copy(ApiContext& context, http::Request request) {
   if (!to) co_return dialects::error_response(to.error());
   const auto model = co_await find_own_model(context, *from);
   if (!model) co_return dialects::error_response(model.error());
-  const auto there = co_await find_model(context, *to);
-  if (there && (*there)->name == (*model)->name) co_return http::Response::json(200, "");
+  if (without_latest(*to) == (*model)->name.value()) co_return http::Response::json(200, "");
   if (context.supply == nullptr)
     co_return refused("creating names is not supported here", "create a hard link of that name beside its file");
-  const auto put = co_await put_alias(context, without_latest(*to), (*model)->name.value());
+  auto defaults = context.models.defaults_of(*from);
+  const auto put = co_await put_alias(context, without_latest(*to), (*model)->name.value(), std::move(defaults));
   if (!put) co_return dialects::error_response(put.error());
   co_return http::Response::json(200, "");
 }
@@ -103,7 +111,55 @@ async::Task<http::Response> remove(ApiContext& context, http::Request request) {
   co_return http::Response::json(200, "");
 }
 
-async::Task<http::Response> no_create() {
+// Parts of a Modelfile that make another model, not another preset of one.
+std::string_view unsupported_part(json::View body) {
+  constexpr std::string_view kParts[] = {"files", "adapters", "template", "messages", "quantize", "modelfile"};
+  const auto given = [body](std::string_view name) {
+    const auto value = body.find(name);
+    return !value.is_null() && !((value.is_object() || value.is_array()) && value.empty());
+  };
+  const auto found = std::ranges::find_if(kParts, given);
+  return found == std::end(kParts) ? std::string_view() : *found;
+}
+
+// Ollama's parameters and system text as default values of request fields.
+std::string defaults_in(json::View body) {
+  std::string defaults;
+  json::Writer out(defaults);
+  out.begin_object();
+  dialects::ollama::write_options(out, body.find("parameters"));
+  if (const auto system = body.find("system"); !system.as_string().empty()) out.field("system", system.as_string());
+  out.end_object();
+  return defaults;
+}
+
+// A name for a model with a system text and parameters: an alias with defaults.
+async::Task<http::Response> create(ApiContext& context, http::Request request) {
+  const auto peek = co_await body_of(context, request);
+  if (!peek) co_return dialects::error_response(peek.error());
+  const auto body = peek->root();
+  const auto name = required(body, "model", "name");
+  if (!name) co_return dialects::error_response(name.error());
+  const auto from = required(body, "from");
+  if (!from) co_return dialects::error_response(from.error());
+  if (const auto part = unsupported_part(body); !part.empty())
+    co_return refused(
+        fmt::format("'{}' is not supported here", part),
+        "use from, system and parameters; add a GGUF file to a folder of models_dir, and set options with "
+        "corral load --save-options");
+  const auto model = co_await find_own_model(context, *from);
+  if (!model) co_return dialects::error_response(model.error());
+  if (context.supply == nullptr)
+    co_return refused("creating names is not supported here", "create a hard link of that name beside its file");
+  auto defaults = defaults_in(body);
+  if (defaults == "{}") defaults = context.models.defaults_of(*from);
+  const auto put = co_await put_alias(context, without_latest(*name), (*model)->name.value(), std::move(defaults));
+  if (!put) co_return dialects::error_response(put.error());
+  const auto stream = body.find("stream");
+  co_return status(stream.is_null() || stream.as_bool(), "success");
+}
+
+async::Task<http::Response> no_blobs() {
   co_return refused("creating models is not supported here",
                     "add a GGUF file to a folder of models_dir, and set options with corral load --save-options");
 }
@@ -135,12 +191,12 @@ void add_ollama_registry(std::vector<http::Route>& routes, ApiContext& context) 
   routes.push_back({"POST", "/api/pull", with_request<pull>(context)});
   routes.push_back({"POST", "/api/copy", with_request<copy>(context)});
   routes.push_back({"DELETE", "/api/delete", with_request<remove>(context)});
-  routes.push_back({"POST", "/api/create", [](http::Request, http::PathParams) { return no_create(); }});
+  routes.push_back({"POST", "/api/create", with_request<create>(context)});
   routes.push_back({"POST", "/api/push", [](http::Request, http::PathParams) { return no_push(); }});
   routes.push_back({"GET", "/api/blobs/{digest}", [&context](http::Request, http::PathParams params) {
                       return blob(context, std::move(params["digest"]));
                     }});
-  routes.push_back({"POST", "/api/blobs/{digest}", [](http::Request, http::PathParams) { return no_create(); }});
+  routes.push_back({"POST", "/api/blobs/{digest}", [](http::Request, http::PathParams) { return no_blobs(); }});
 }
 
 }  // namespace corral::api

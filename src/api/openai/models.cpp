@@ -59,15 +59,21 @@ void write_capabilities(json::Writer& out, const models::ModelInfo& model, bool 
   out.field("vision", vision).end_object();
 }
 
+// `alias`: the entry is that of a user's alias of the model; null: of the model itself.
 void write_model(json::Writer& out, const models::ModelInfo& model, const ModelStates& house,
-                 const router::ModelContext& window, EntryShape shape, const Details* details = nullptr) {
+                 const router::ModelContext& window, EntryShape shape, const models::UserAlias* alias = nullptr,
+                 const Details* details = nullptr) {
   const States& states = house.states;
   const auto state = states.find(model.name);
   const auto status = state == states.end() ? std::string_view("unloaded") : state->second;
   const bool vision = model.traits.vision && !model.mmproj.empty();
   const bool lm_studio = shape == EntryShape::lm_studio;
   out.begin_object();
-  out.field("id", model.name.value()).field("object", "model");
+  out.field("id", (alias == nullptr ? model.name : alias->name).value()).field("object", "model");
+  if (alias != nullptr) {
+    out.field("alias_of", model.name.value());
+    out.key("request_defaults").raw(alias->defaults.empty() ? "{}" : alias->defaults);
+  }
   out.field("created", epoch_millis(model.created) / 1000).field("owned_by", "corral");
   out.field("checkpoint", model.checkpoint).field("recipe", model.recipe);
   out.field("type", lm_studio ? lm_studio::type_word(model.type, vision) : std::string_view(name_of(model.type)));
@@ -117,8 +123,10 @@ EntryShape shape_of(const http::Request& request) {
 
 bool speaks_anthropic(const http::Request& request) { return request.head.headers.has(dialects::kAnthropicVersion); }
 
-AnthropicModel anthropic_entry(const models::ModelInfo& model, const router::ModelContext& window) {
-  return {.id = model.name.value(), .created = model.created, .context = window.usable};
+AnthropicModel anthropic_entry(const models::ModelInfo& model, const router::ModelContext& window,
+                               const models::UserAlias* alias = nullptr) {
+  const auto& name = alias == nullptr ? model.name : alias->name;
+  return {.id = name.value(), .created = model.created, .context = window.usable};
 }
 
 AnthropicModel anthropic_entry(const mesh::MeshModel& model) {
@@ -130,11 +138,33 @@ AnthropicModel anthropic_entry(const mesh::MeshModel& model) {
   return entry;
 }
 
-http::Response list_for_anthropic(std::string_view query, const std::vector<backends::ModelPtr>& all,
-                                  const std::vector<router::ModelContext>& windows, const MeshModels& mesh) {
+// One line of a list: a model of this disk, or a user's alias of one.
+struct ListedModel {
+  const models::ModelInfo& model;
+  const router::ModelContext& window;
+  const models::UserAlias* alias = nullptr;
+};
+
+// The models, then the aliases. `windows` belong to the models of the catalog.
+std::vector<ListedModel> listed_models(const models::Catalog& catalog,
+                                       const std::vector<router::ModelContext>& windows) {
+  std::vector<ListedModel> listed;
+  std::map<ModelName, std::size_t> places;
+  for (const auto& model : catalog.models()) {
+    places.emplace(model->name, listed.size());
+    listed.push_back({*model, windows[listed.size()]});
+  }
+  for (const auto& alias : catalog.user_aliases()) {
+    const auto& its = listed[places.at(alias.model)];
+    listed.push_back({its.model, its.window, &alias});
+  }
+  return listed;
+}
+
+http::Response list_for_anthropic(std::string_view query, const std::vector<ListedModel>& own, const MeshModels& mesh) {
   std::vector<AnthropicModel> entries;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i]->type == ModelType::llm) entries.push_back(anthropic_entry(*all[i], windows[i]));
+  for (const auto& [model, window, alias] : own) {
+    if (model.type == ModelType::llm) entries.push_back(anthropic_entry(model, window, alias));
   }
   for (const auto* model : mesh.far()) {
     if (model->type == ModelType::llm) entries.push_back(anthropic_entry(*model));
@@ -152,14 +182,15 @@ async::Task<http::Response> list(ApiContext& context, http::Request request) {
   const auto house = co_await look(context);
   const std::vector<backends::ModelPtr> all(catalog->models().begin(), catalog->models().end());
   const auto windows = co_await context.router.contexts(all);
-  if (speaks_anthropic(request)) co_return list_for_anthropic(request.head.query(), all, windows, house.mesh);
+  const auto own = listed_models(*catalog, windows);
+  if (speaks_anthropic(request)) co_return list_for_anthropic(request.head.query(), own, house.mesh);
   const auto shape = shape_of(request);
   std::string body;
   json::Writer out(body);
   out.begin_object().field("object", "list").key("data").begin_array();
   const auto listed = [shape](ModelType type) { return shape != EntryShape::lm_studio || lm_studio::lists(type); };
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (listed(all[i]->type)) write_model(out, *all[i], house, windows[i], shape);
+  for (const auto& [model, window, alias] : own) {
+    if (listed(model.type)) write_model(out, model, house, window, shape, alias);
   }
   for (const auto* model : house.mesh.far()) {
     if (listed(model->type)) write_far_model(out, house.mesh.view(), *model, shape);
@@ -202,14 +233,17 @@ async::Task<http::Response> one(ApiContext& context, std::string id, Asking aski
   }
   const std::vector<backends::ModelPtr> all = {*model};
   const auto windows = co_await context.router.contexts(all);
-  if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(**model, windows.front())));
+  const auto catalog = co_await context.models.catalog();
+  const auto* alias = catalog->find_alias(id);
+  if (alias != nullptr && alias->model != (*model)->name) alias = nullptr;
+  if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(**model, windows.front(), alias)));
   if (!with_details) {
-    write_model(out, **model, house, windows.front(), shape);
+    write_model(out, **model, house, windows.front(), shape, alias);
     co_return http::Response::json(200, std::move(body));
   }
   Details details{.paths = paths};
   details.of = co_await details_of(context, *model);
-  write_model(out, **model, house, windows.front(), shape, &details);
+  write_model(out, **model, house, windows.front(), shape, alias, &details);
   co_return http::Response::json(200, std::move(body));
 }
 

@@ -12,6 +12,7 @@
 #include "api/supply/aliases.h"
 #include "api/supply/supply.h"
 #include "base/recipe.h"
+#include "config/load/request_defaults.h"
 #include "dialects/error_filter.h"
 #include "models/names/model_names.h"
 #include "models/text.h"
@@ -25,6 +26,7 @@ using protocol::Field;
 
 constexpr std::size_t kMaxName = 512;
 constexpr std::size_t kMaxAliases = 1000;
+constexpr std::size_t kMaxDefaults = 64 * 1024;  // bytes of one alias
 
 constexpr Field kRegisterFields[] = {
     {.name = "model_name", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMaxName},
@@ -38,6 +40,9 @@ constexpr Field kAliasFields[] = {
     {.name = "alias", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMaxName},
     {.name = "target", .kinds = protocol::kString, .min_size = 1, .max_bytes = kMaxName},
     {.name = "model", .kinds = protocol::kString, .min_size = 1, .max_bytes = kMaxName},
+    {.name = "defaults",
+     .kinds = protocol::kObject,
+     .about = "default values of request fields, and `system`: the system message of chats without one"},
 };
 
 std::string text_in(json::View body, std::string_view name) {
@@ -138,11 +143,12 @@ async::Task<http::Response> list_aliases(ApiContext& context) {
   std::string body;
   json::Writer out(body);
   out.begin_object().key("aliases").begin_array();
-  for (const auto& [alias, target] : context.supply->names.aliases()) {
-    const auto model = context.models.find_known(target);
-    out.begin_object().field("alias", alias).field("target", target).field("downloaded", model.has_value());
+  for (const auto& [alias, meaning] : context.supply->names.aliases()) {
+    const auto model = context.models.find_known(meaning.target);
+    out.begin_object().field("alias", alias).field("target", meaning.target).field("downloaded", model.has_value());
     out.key("recipe");
     model ? out.value((*model)->recipe) : out.null();
+    out.key("defaults").raw(meaning.defaults.empty() ? "{}" : meaning.defaults);
     out.end_object();
   }
   out.end_array().end_object();
@@ -151,8 +157,13 @@ async::Task<http::Response> list_aliases(ApiContext& context) {
 
 }  // namespace
 
-async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::string target) {
+async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::string target, std::string defaults) {
   if (auto fine = check_name(alias, "alias"); !fine) co_return fine;
+  if (defaults.size() > kMaxDefaults)
+    co_return fail(protocol::errc::unsupported_value,
+                   fmt::format("'defaults' has {} bytes: at most {} are allowed", defaults.size(), kMaxDefaults),
+                   "defaults");
+  if (auto fine = config::check_request_defaults(defaults, "defaults"); !fine) co_return fine;
   const auto known = context.models.find_known(alias);
   if (known && models::equal_folded((*known)->name.value(), alias)) co_return taken(alias, "alias");
   auto& names = context.supply->names;
@@ -163,7 +174,8 @@ async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::str
   }
   // An alias of an alias refers to the model.
   const auto meant = context.models.find_known(target);
-  const auto put = names.put_alias(alias, meant ? (*meant)->name.value() : target);
+  const models::Alias meaning{meant ? (*meant)->name.value() : target, std::move(defaults)};
+  const auto put = names.put_alias(alias, meaning);
   if (!put) co_return put;
   co_await context.models.rescan();
   co_return Result<>();
@@ -182,7 +194,9 @@ async::Task<http::Response> add_alias(ApiContext& context, http::Request request
                       "target");
     co_return dialects::error_response(error);
   }
-  const auto put = co_await put_alias(context, alias, target);
+  const auto wanted = peek->root().find("defaults");
+  auto defaults = wanted.found() && !wanted.empty() ? wanted.text() : std::string();
+  const auto put = co_await put_alias(context, alias, target, std::move(defaults));
   if (!put) co_return dialects::error_response(put.error());
   const auto meant = context.models.find_known(target);
   std::string body;

@@ -179,14 +179,65 @@ TEST_F(NamesTest, AnImportTakesNoNameOfAnotherModel) {
 TEST_F(NamesTest, AliasesAreKept) {
   EXPECT_EQ(get("/internal/aliases").text, R"({"aliases":[]})");
   ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","target":"tiny-llama"})").status, 200u);
-  EXPECT_EQ(json::text_or(get("/v1/models/chat").json(), "id", ""), "tiny-llama");
+  EXPECT_EQ(json::text_or(get("/v1/models/chat").json(), "alias_of", ""), "tiny-llama");
   EXPECT_THAT(get("/internal/aliases").text, HasSubstr(R"("target":"tiny-llama","downloaded":true)"));
   EXPECT_EQ(post("/internal/aliases", R"({"alias":"tiny-llama","target":"tiny-qwen3"})").error("code"), "name_taken");
   ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","model":"tiny-qwen3"})").status, 200u);
-  EXPECT_EQ(json::text_or(get("/v1/models/chat").json(), "id", ""), "tiny-qwen3");
+  EXPECT_EQ(json::text_or(get("/v1/models/chat").json(), "id", ""), "chat");
+  EXPECT_EQ(json::text_or(get("/v1/models/chat").json(), "alias_of", ""), "tiny-qwen3");
   EXPECT_EQ(ask("DELETE", "/internal/aliases/chat").status, 200u);
   EXPECT_EQ(ask("DELETE", "/internal/aliases/chat").error("code"), "alias_not_found");
   EXPECT_EQ(get("/v1/models/chat").status, 404u);
+}
+
+// Clients choose from lists: an alias that is in none can't be chosen.
+TEST_F(NamesTest, EveryListHasTheAliases) {
+  ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","target":"tiny-llama"})").status, 200u);
+  ASSERT_EQ(post("/api/copy", R"({"source":"tiny-embed","destination":"vectors:latest"})").status, 200u);
+  const auto entry = [this](std::string_view path, std::string_view list, std::string_view key, std::string_view name) {
+    const auto answer = get(std::string(path)).json();
+    for (const auto& item : answer.at(std::string(list)).as_array())
+      if (json::text_or(item, key, "") == name) return item;
+    return json::Value();
+  };
+  for (const auto* path : {"/v1/models", "/models", "/api/v0/models", "/api/v1/models"}) {
+    for (const auto& [alias, model] : {std::pair("chat", "tiny-llama"), std::pair("vectors", "tiny-embed")}) {
+      const auto listed = entry(path, "data", "id", alias);
+      ASSERT_TRUE(listed.is_object()) << path << alias;
+      EXPECT_EQ(json::text_or(listed, "alias_of", ""), model);
+      EXPECT_EQ(json::text_or(listed, "type", ""), json::text_or(entry(path, "data", "id", model), "type", ""));
+    }
+  }
+  EXPECT_TRUE(entry("/api/tags", "models", "name", "chat").is_object());
+  EXPECT_TRUE(entry("/api/tags", "models", "model", "vectors").is_object());
+  EXPECT_EQ(json::text_or(get("/v1/models/CHAT:latest").json(), "id", ""), "chat");
+  EXPECT_EQ(json::find(get("/v1/models/tiny-llama").json(), "alias_of"), nullptr);
+  ASSERT_EQ(ask("DELETE", "/internal/aliases/chat").status, 200u);
+  EXPECT_TRUE(entry("/v1/models", "data", "id", "chat").is_null());
+}
+
+TEST_F(NamesTest, AnAliasMayHaveDefaultsOfRequests) {
+  const auto put = [this](std::string_view defaults) {
+    return post("/internal/aliases",
+                fmt::format(R"({{"alias":"coder","target":"tiny-llama","defaults":{}}})", defaults));
+  };
+  for (const auto* wrong :
+       {R"({"temperature":"hot"})", R"({"nothing":1})", R"({"messages":[]})", R"({"system":7})", "[]"})
+    EXPECT_EQ(put(wrong).status, 400u) << wrong;
+  EXPECT_EQ(put(R"({"system":7})").error("message"), "'system' must be a string, not 7");
+  EXPECT_EQ(put(R"({"system":7})").error("param"), "defaults");
+  ASSERT_EQ(put(R"({"temperature":0.2,"system":"Answer in code."})").status, 200u);
+  EXPECT_THAT(get("/internal/aliases").text, HasSubstr(R"("defaults":{"temperature":0.2,"system":"Answer in code."})"));
+  EXPECT_THAT(get("/v1/models/coder").text, HasSubstr(R"("request_defaults":{"temperature":0.2,)"));
+  const auto create = post("/api/create", R"({"model":"poet","from":"tiny-llama","system":"Rhyme.","stream":false,
+      "parameters":{"temperature":1.5,"num_predict":20,"stop":["END"]}})");
+  ASSERT_EQ(create.status, 200u) << create.text;
+  EXPECT_THAT(get("/v1/models/poet").text,
+              HasSubstr(R"("request_defaults":{"max_tokens":20,"temperature":1.5,"stop":["END"],"system":"Rhyme."})"));
+  ASSERT_EQ(post("/api/copy", R"({"source":"poet","destination":"bard"})").status, 200u);
+  EXPECT_THAT(get("/v1/models/bard").text, HasSubstr(R"("system":"Rhyme.")"));
+  EXPECT_EQ(post("/api/create", R"({"model":"x","from":"tiny-llama","files":{"a":"b"}})").status, 400u);
+  EXPECT_EQ(post("/api/create", R"({"model":"x"})").status, 400u);
 }
 
 TEST_F(NamesTest, AFileIsImportedByALink) {

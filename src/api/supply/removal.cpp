@@ -182,7 +182,7 @@ async::Task<http::Response> delete_model(ApiContext& context, http::Request requ
 async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wanted) {
   const auto aliases = context.supply->names.aliases();
   if (const auto alias = aliases.find(wanted.name); alias != aliases.end()) {
-    Removal removal{.model = ModelName(wanted.name), .name_of = alias->second};
+    Removal removal{.model = ModelName(wanted.name), .name_of = alias->second.target};
     if (wanted.dry_run) co_return removal;
     if (auto gone = context.supply->names.remove_alias(wanted.name); !gone)
       co_return std::unexpected(std::move(gone.error()));

@@ -53,7 +53,7 @@ Result<ListedModel> choose_model(ServerApi& api) {
   if (!models) return std::unexpected(models.error());
   std::vector<ListedModel> all, loaded;
   for (const auto& model : *models) {
-    if (model.type != "llm") continue;
+    if (model.type != "llm" || !model.alias_of.empty()) continue;
     all.push_back(model);
     if (model.state == "loaded" || model.state == "downsized") loaded.push_back(model);
   }

@@ -81,13 +81,14 @@ Result<int> list(const ListRequest& request, CommandContext& context) {
   Table table(std::move(columns));
   for (const ListedModel& model : *models) {
     if (!request.takes(model.name)) continue;
-    std::vector<std::string> cells = {model.name,
-                                      or_unknown(model.type),
-                                      or_unknown(model.recipe),
-                                      size_or_unknown(model.size),
-                                      context_or_unknown(model.context, model.max_context),
-                                      or_unknown(model.quantization),
-                                      or_unknown(model.state)};
+    std::vector<std::string> cells = {
+        model.name,
+        or_unknown(model.type),
+        or_unknown(model.recipe),
+        size_or_unknown(model.size),
+        context_or_unknown(model.context, model.max_context),
+        or_unknown(model.quantization),
+        model.alias_of.empty() ? or_unknown(model.state) : fmt::format("alias of {}", model.alias_of)};
     if (mesh) cells.push_back(fmt::format("{}", fmt::join(model.nodes, ", ")));
     table.add(std::move(cells));
   }

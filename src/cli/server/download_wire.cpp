@@ -126,7 +126,12 @@ Result<std::vector<ModelAlias>> parse_aliases(std::string_view text) {
   return parse_as(text, [](const json::Value& value) {
     std::vector<ModelAlias> aliases;
     each(value, "aliases", [&](const json::Value& row) {
-      aliases.push_back({text_of(row, "alias"), text_of(row, "target"), flag_of(row, "downloaded")});
+      const auto* const defaults = json::find(row, "defaults");
+      const bool has_defaults = defaults != nullptr && defaults->is_object() && !defaults->get_object().empty();
+      aliases.push_back({.alias = text_of(row, "alias"),
+                         .target = text_of(row, "target"),
+                         .here = flag_of(row, "downloaded"),
+                         .defaults = has_defaults ? json::serialize(*defaults) : std::string()});
     });
     return aliases;
   });

@@ -96,6 +96,7 @@ struct ModelAlias {
   std::string alias = {};
   std::string target = {};
   bool here = false;
+  std::string defaults = {};  // a JSON object; empty: none
 };
 
 struct Imported {

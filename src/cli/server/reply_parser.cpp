@@ -50,6 +50,7 @@ std::string quantization_in(std::string name) {
 ListedModel listed(const json::Value& item) {
   ListedModel model;
   model.name = text_of(item, "id");
+  model.alias_of = text_of(item, "alias_of");
   model.type = text_of(item, "type");
   model.recipe = text_of(item, "recipe");
   if (const auto* status = json::find(item, "status")) {

@@ -25,6 +25,7 @@ struct ListedModel {
   std::optional<std::int64_t> max_context;  // trained context
   std::vector<std::string> nodes = {};      // nodes of the mesh that have it on disk; empty: no mesh
   bool is_far = false;                      // the server itself isn't one of them
+  std::string alias_of = {};                // the entry is an alias of this model; empty: it is a model
 };
 
 // A model in the memory of another node of the mesh.

@@ -43,14 +43,6 @@ void write_option(json::Writer& out, const OptionRow& row, View value) {
   out.value(number);
 }
 
-void write_options(json::Writer& out, View options) {
-  if (!options.is_object()) return;
-  for (const auto& row : option_rows()) {
-    if (const auto value = options.find(row.name); !value.is_null()) write_option(out, row, value);
-  }
-  if (const auto stop = options.find("stop"); !stop.is_null()) out.key("stop").raw(stop.text());
-}
-
 void write_format(json::Writer& out, View format) {
   if (format.is_object()) {
     out.key("response_format").begin_object().field("type", "json_schema").key("json_schema").begin_object();
@@ -91,6 +83,14 @@ Result<> fill(Canonical& asked, View body) {
 }
 
 }  // namespace
+
+void write_options(json::Writer& out, View options) {
+  if (!options.is_object()) return;
+  for (const auto& row : option_rows()) {
+    if (const auto value = options.find(row.name); !value.is_null()) write_option(out, row, value);
+  }
+  if (const auto stop = options.find("stop"); !stop.is_null()) out.key("stop").raw(stop.text());
+}
 
 std::string own_name(std::string_view canonical, std::string_view code) {
   for (const auto& row : option_rows()) {

@@ -21,6 +21,9 @@ Result<Canonical> only_keeping(json::View body);
 // has an effect.
 void write_settings(json::Writer& out, json::View body, bool chat);
 
+// Writes the supported members of `options` under their canonical names, into the open object.
+void write_options(json::Writer& out, json::View options);
+
 // Checks the canonical request by its table, and fills `about` and further facts from `body`. Errors have the client's
 // names.
 Result<Canonical> finished(std::string canonical, const protocol::FieldTable& table, json::View body);

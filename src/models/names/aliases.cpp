@@ -17,18 +17,25 @@ Aliases read_aliases(const std::filesystem::path& file) {
   const auto parsed = text && *text ? json::parse(**text) : json::Value();
   const auto* entries = parsed ? parsed->if_object() : nullptr;
   if (entries == nullptr) return aliases;
-  for (const auto& [alias, target] : *entries) {
-    const auto* name = target.if_string();
-    if (name != nullptr && !alias.empty() && !name->empty()) aliases[printable(alias)] = printable(*name);
+  for (const auto& [alias, value] : *entries) {
+    const auto* const object = value.if_object();
+    const auto* const target = object == nullptr ? &value : object->if_contains("model");
+    const auto* const name = target == nullptr ? nullptr : target->if_string();
+    if (name == nullptr || alias.empty() || name->empty()) continue;
+    const auto* const defaults = object == nullptr ? nullptr : object->if_contains("defaults");
+    const bool has_defaults = defaults != nullptr && defaults->is_object() && !defaults->get_object().empty();
+    aliases[printable(alias)] = {printable(*name), has_defaults ? json::serialize(*defaults) : std::string()};
   }
   return aliases;
 }
 
-Catalog add_aliases(Catalog found, const Aliases& aliases) {
-  if (aliases.empty()) return found;
+namespace {
+
+// `found` with other names of its models; names of models precede.
+std::vector<ModelInfo> with_names(const Catalog& found, const KnownNames& names) {
   std::vector<ModelInfo> models;
   for (const auto& model : found.models()) models.push_back(*model);
-  for (const auto& [alias, target] : aliases) {
+  for (const auto& [alias, target] : names) {
     const ModelName name(alias);
     if (std::ranges::find(models, name, &ModelInfo::name) != models.end()) continue;
     const auto meant = found.find(target);
@@ -39,9 +46,27 @@ Catalog add_aliases(Catalog found, const Aliases& aliases) {
     }
   }
   for (auto& model : models) std::ranges::sort(model.aliases);
+  return models;
+}
+
+Catalog catalog_of(const Catalog& found, std::vector<ModelInfo> models, std::vector<UserAlias> aliases) {
   const auto problems = found.problems();
   const auto others = found.not_models();
-  return Catalog(std::move(models), {problems.begin(), problems.end()}, {others.begin(), others.end()});
+  return {std::move(models), {problems.begin(), problems.end()}, {others.begin(), others.end()}, std::move(aliases)};
+}
+
+}  // namespace
+
+Catalog add_aliases(Catalog found, const Aliases& aliases) {
+  if (aliases.empty()) return found;
+  KnownNames names;
+  std::vector<UserAlias> listed;
+  for (const auto& [alias, meaning] : aliases) {
+    names.emplace(alias, meaning.target);
+    if (const auto meant = found.find(meaning.target))
+      listed.push_back({ModelName(alias), (*meant)->name, meaning.defaults});
+  }
+  return catalog_of(found, with_names(found, names), std::move(listed));
 }
 
 namespace {
@@ -54,16 +79,18 @@ bool is_called(const ModelInfo& model, std::string_view name) {
 
 }  // namespace
 
-Catalog add_known_names(Catalog found, const Aliases& known) {
+Catalog add_known_names(Catalog found, const KnownNames& known) {
   const auto is_here = [&](std::string_view name) {
     return std::ranges::any_of(found.models(), [&](const auto& model) { return is_called(*model, name); });
   };
-  Aliases here;
+  KnownNames here;
   for (const auto& [name, source] : known) {
     const std::string_view stem(source.data(), source.ends_with(".gguf") ? source.size() - 5 : source.size());
     if ((is_here(source) || is_here(stem)) && !is_here(name)) here.emplace(name, source);
   }
-  return add_aliases(std::move(found), here);
+  if (here.empty()) return found;
+  const auto aliases = found.user_aliases();
+  return catalog_of(found, with_names(found, here), {aliases.begin(), aliases.end()});
 }
 
 }  // namespace corral::models

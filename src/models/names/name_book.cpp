@@ -71,11 +71,17 @@ Result<bool> NameBook::remove(std::string_view name) {
   return true;
 }
 
-Result<> NameBook::put_alias(std::string_view alias, std::string_view target) {
+Result<> NameBook::put_alias(std::string_view name, const Alias& alias) {
   const std::scoped_lock lock(mutex_);
   auto entries = read_entries(aliases_);
   if (!entries) return std::unexpected(entries.error());
-  (*entries)[alias] = target;
+  if (alias.defaults.empty()) {
+    (*entries)[name] = alias.target;
+  } else {
+    auto defaults = json::parse(alias.defaults);
+    if (!defaults) return std::unexpected(defaults.error());
+    (*entries)[name] = json::Object{{"model", alias.target}, {"defaults", std::move(*defaults)}};
+  }
   return write_entries(aliases_, std::move(*entries));
 }
 

@@ -24,7 +24,8 @@ class NameBook {
   Result<bool> remove(std::string_view name);
   UserModels user_models() const { return read_user_models(user_models_); }
 
-  Result<> put_alias(std::string_view alias, std::string_view target);
+  // `alias.defaults` is a JSON object or empty.
+  Result<> put_alias(std::string_view name, const Alias& alias);
   Result<bool> remove_alias(std::string_view alias);
   Aliases aliases() const { return read_aliases(aliases_); }
 

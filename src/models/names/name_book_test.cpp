@@ -52,16 +52,31 @@ TEST_F(NameBookTest, AnEntryIsFoundAndTakenAway) {
 }
 
 TEST_F(NameBookTest, AnAliasMeansAModelWhileItIsThere) {
-  ASSERT_TRUE(book_.put_alias("chat", "a"));
+  ASSERT_TRUE(book_.put_alias("chat", {"a"}));
   EXPECT_EQ(called("chat"), "a");
-  ASSERT_TRUE(book_.put_alias("chat", "gone"));
+  ASSERT_TRUE(book_.put_alias("chat", {"gone"}));
   EXPECT_EQ(called("chat"), "");
   EXPECT_EQ(book_.remove_alias("chat"), true);
   EXPECT_EQ(book_.remove_alias("chat"), false);
 }
 
+TEST_F(NameBookTest, AnAliasKeepsItsDefaults) {
+  ASSERT_TRUE(book_.put_alias("plain", {"a"}));
+  ASSERT_TRUE(book_.put_alias("coder", {"a", R"({"temperature":0.2})"}));
+  EXPECT_EQ(called("coder"), "a");
+  EXPECT_EQ(book_.aliases().at("coder"), (Alias{"a", R"({"temperature":0.2})"}));
+  EXPECT_EQ(book_.aliases().at("plain"), Alias{"a"});
+  EXPECT_FALSE(book_.put_alias("broken", {"a", "{"}));
+  write("aliases.json",
+        R"({"old":"a","new":{"model":"a"},"odd":{"defaults":{}},"wrong":7,"list":{"model":"a","defaults":[]}})");
+  const auto read = book_.aliases();
+  EXPECT_EQ(read.size(), 3u);
+  EXPECT_EQ(read.at("new"), Alias{"a"});
+  EXPECT_EQ(read.at("list"), Alias{"a"});
+}
+
 TEST_F(NameBookTest, ANameOfAModelCountsMoreThanAnAlias) {
-  ASSERT_TRUE(book_.put_alias("b", "a"));
+  ASSERT_TRUE(book_.put_alias("b", {"a"}));
   EXPECT_EQ(called("b"), "b");
 }
 
@@ -69,7 +84,7 @@ TEST_F(NameBookTest, AFileThatIsNoObjectIsntWrittenOver) {
   write("user.json", "[1]");
   write("aliases.json", "{");
   EXPECT_FALSE(book_.put({"mine", "a", "llamacpp", {}}));
-  EXPECT_FALSE(book_.put_alias("chat", "a"));
+  EXPECT_FALSE(book_.put_alias("chat", {"a"}));
   EXPECT_EQ(read("user.json"), "[1]");
   EXPECT_EQ(read("aliases.json"), "{");
 }
