@@ -193,6 +193,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   options.prepared(request.id);
 
   auto head = head_of(chat->request.model, "chatcmpl-");
+  head.not_stored = chat->request.store;
   head.warnings = chat->warnings;
   const auto before_engine = timers.now() - arrived - (MonoClock::now() - chat->at);
   const auto executor = co_await async::asio::this_coro::executor;
