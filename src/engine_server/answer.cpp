@@ -1,7 +1,6 @@
 #include "engine_server/answer.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -56,6 +55,11 @@ void Totals::add(const engine::Finish& finish, bool counts_prompt, MonoClock::du
   record.predicted_ms = timings.predicted_ms;
   record.longest = std::max<std::uint64_t>(record.longest,
                                            std::uint64_t{finish.usage.prompt_tokens} + finish.usage.completion_tokens);
+}
+
+void Totals::add_unfinished(const std::optional<engine::Progress>& progress, bool counts_prompt,
+                            MonoClock::duration before_engine) {
+  if (progress) add({.usage = progress->usage, .timings = progress->timings}, counts_prompt, before_engine);
 }
 
 namespace {
@@ -148,34 +152,67 @@ void LogprobReader::read(std::vector<engine::TokenLogprob> tokens, std::vector<p
 
 namespace {
 
-// Reads what is available; true at the end.
-bool take(Generation& generation, Collected& all) {
+// Reads what is available.
+void take(Generation& generation, Collected& all) {
   while (auto chunk = generation.stream().try_next()) {
     if (chunk->finish) {
       all.finish = std::move(*chunk->finish);
-      return true;
+      return;
     }
     all.text.append(chunk->text);
     all.tokens.insert(all.tokens.end(), chunk->tokens.begin(), chunk->tokens.end());
     std::ranges::move(chunk->logprobs, std::back_inserter(all.logprobs));
+    if (chunk->progress) all.progress = chunk->progress;
   }
-  return false;
 }
+
+// Counts the request when it ends: with its answers, or with its client.
+class CountAtEnd {
+ public:
+  CountAtEnd(std::span<Choice> choices, CollectedAnswers& answers, MonoClock::duration before_engine, RequestDone done)
+      : choices_(choices), answers_(answers), before_engine_(before_engine), done_(std::move(done)) {}
+  ~CountAtEnd() { count(); }
+  CountAtEnd(const CountAtEnd&) = delete;
+  CountAtEnd& operator=(const CountAtEnd&) = delete;
+
+  void count() {
+    if (std::exchange(counted_, true)) return;
+    auto& totals = answers_.totals;
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      auto& one = answers_.all[i];
+      const bool prompt = choices_[i].counts_prompt;
+      if (!one.finish) take(choices_[i].generation, one);
+      one.finish ? totals.add(*one.finish, prompt, before_engine_)
+                 : totals.add_unfinished(one.progress, prompt, before_engine_);
+    }
+    if (done_ && totals.any()) done_(totals.record);
+  }
+
+ private:
+  const std::span<Choice> choices_;
+  CollectedAnswers& answers_;
+  const MonoClock::duration before_engine_;
+  const RequestDone done_;
+  bool counted_ = false;
+};
 
 }  // namespace
 
-async::Task<std::vector<Collected>> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal) {
-  std::vector<Collected> all(choices.size());
-  std::vector<bool> ended(choices.size());
+async::Task<CollectedAnswers> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal,
+                                      MonoClock::duration before_engine, RequestDone done) {
+  CollectedAnswers answers{.all = std::vector<Collected>(choices.size()), .totals = {}};
+  CountAtEnd counting(choices, answers, before_engine, std::move(done));
   for (auto& choice : choices) choice.generation.stream().set_waker(waker_of(signal));
   while (true) {
     for (std::size_t i = 0; i < choices.size(); ++i) {
-      if (!ended[i]) ended[i] = take(choices[i].generation, all[i]);
+      if (!answers.all[i].finish) take(choices[i].generation, answers.all[i]);
     }
-    if (std::ranges::all_of(ended, std::identity())) co_return all;
+    if (std::ranges::all_of(answers.all, [](const auto& one) { return one.finish.has_value(); })) break;
     signal->event.reset();
     co_await signal->event.wait();
   }
+  counting.count();
+  co_return answers;
 }
 
 }  // namespace corral::engine_server

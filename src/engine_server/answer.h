@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,6 +52,11 @@ struct Totals {
   RequestRecord record;  // first_token_ms: the earliest; output_ms: the longest, as they run side by side
 
   void add(const engine::Finish& finish, bool counts_prompt, MonoClock::duration before_engine);
+  // An answer that was not read to its end. `progress`: its latest one; none: it had no token yet, and isn't counted.
+  void add_unfinished(const std::optional<engine::Progress>& progress, bool counts_prompt,
+                      MonoClock::duration before_engine);
+  // Anything was added.
+  bool any() const { return any_; }
 
  private:
   bool any_ = false;
@@ -73,10 +79,16 @@ struct Collected {
   std::string text;
   std::vector<engine::Token> tokens;
   std::vector<engine::TokenLogprob> logprobs;
-  engine::Finish finish;
+  std::optional<engine::Progress> progress;  // as of the last token that was read
+  std::optional<engine::Finish> finish;      // none: it still runs
+};
+struct CollectedAnswers {
+  std::vector<Collected> all;  // all have a finish
+  Totals totals;
 };
 // Waits for the end of all choices. Cancelling the task cancels the generations. `signal` must be used by this call
-// only.
-async::Task<std::vector<Collected>> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal);
+// only. `done` is called once, also if the task is cancelled after the first token.
+async::Task<CollectedAnswers> collect(std::span<Choice> choices, std::shared_ptr<Signal> signal,
+                                      MonoClock::duration before_engine, RequestDone done);
 
 }  // namespace corral::engine_server

@@ -45,6 +45,26 @@ AnswerStream::AnswerStream(async::Executor executor, async::Timers& timers, std:
     pinger_.spawn("ping", ping(timers_, signal_, options_.ping_after));
 }
 
+AnswerStream::~AnswerStream() { count(); }
+
+// Reports what the request took, once: at its end, or what is known when its client has left.
+void AnswerStream::count() {
+  const auto done = std::exchange(options_.done, nullptr);
+  if (!done) return;
+  for (auto& part : parts_) {
+    while (!part.ended) {
+      const auto chunk = part.choice.generation.stream().try_next();
+      if (!chunk) break;
+      if (chunk->progress) part.progress = chunk->progress;
+      if (!chunk->finish) continue;
+      part.ended = true;
+      totals_.add(*chunk->finish, part.choice.counts_prompt, options_.before_engine);
+    }
+    if (!part.ended) totals_.add_unfinished(part.progress, part.choice.counts_prompt, options_.before_engine);
+  }
+  if (totals_.any()) done(totals_.record);
+}
+
 async::Task<Result<std::string_view>> AnswerStream::read() {
   while (true) {
     const auto ready = collect_ready();
@@ -88,7 +108,10 @@ void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
     part.native ? part.native->progress(out_, progress) : part.writer.progress(out_, progress);
   }
   std::optional<protocol::Timings> timings;
-  if (chunk.progress) timings = timings_of(chunk.progress->usage, chunk.progress->timings);
+  if (chunk.progress) {
+    part.progress = chunk.progress;
+    if (part.native || options_.each_timings) timings = timings_of(chunk.progress->usage, chunk.progress->timings);
+  }
   if (!chunk.text.empty()) {
     start_message(part);
     if (part.parser) {
@@ -127,7 +150,7 @@ void AnswerStream::write_deltas(Part& part, const protocol::Timings* timings) {
 
 void AnswerStream::fail_stream(const Error& error) {
   out_.append(protocol::sse_error_event(error));
-  if (options_.done) options_.done(totals_.record);
+  count();
   pinger_.cancel();
   ended_ = true;
 }
@@ -154,7 +177,7 @@ void AnswerStream::render_end(Part& part, const engine::Finish& finish) {
     part.writer.finish(out_, *reason, part.logprobs, options_.include_usage ? nullptr : &timings, word);
   }
   if (running_ > 0) return;
-  if (options_.done) options_.done(totals_.record);
+  count();
   pinger_.cancel();
   ended_ = true;
   if (part.native) return;

@@ -19,6 +19,7 @@ struct StreamOptions {
   bool include_usage = false;
   bool prompt_usage = false;            // in the first event of a chat
   bool return_progress = false;         // of the prompt, in events of their own
+  bool each_timings = false;            // timings in each event; always if the format has them
   std::vector<std::string> stops = {};  // stop strings of the request; the end of a chat names the one that matched
   bool return_tokens = false;           // never of chats
   bool logprobs = false;
@@ -26,7 +27,7 @@ struct StreamOptions {
   std::uint32_t shown_probs = 0;
   MonoClock::duration ping_after{};     // 0: no pings
   MonoClock::duration before_engine{};  // from the arrival of the request to the start of the generations
-  RequestDone done;
+  RequestDone done;                     // called once: at the end, or when the source is dropped after a token
 };
 
 // The answers to a request as a source of events: the connection pulls them, the decode thread fills them. Events of
@@ -38,6 +39,7 @@ class AnswerStream final : public http::BodySource {
   // `timers` must outlive the source.
   AnswerStream(async::Executor executor, async::Timers& timers, std::vector<Choice> choices,
                const protocol::AnswerHead& head, StreamOptions options);
+  ~AnswerStream() override;
 
   async::Task<Result<std::string_view>> read() override;
   std::string_view take_ready() override;
@@ -53,6 +55,7 @@ class AnswerStream final : public http::BodySource {
     std::vector<protocol::TokenLogprob> logprobs = {};            // not sent yet
     std::vector<std::int32_t> tokens = {};                        // not sent yet
     std::optional<protocol::Usage> prompt = std::nullopt;         // usage of the prompt, once known
+    std::optional<engine::Progress> progress = std::nullopt;      // as of the last token that was read
     bool started = false;
     bool calls_tools = false;
     bool has_new_line = false;
@@ -66,6 +69,7 @@ class AnswerStream final : public http::BodySource {
   void write_native_end(Part& part, const engine::Finish& finish);
   void start_message(Part& part);
   void fail_stream(const Error& error);
+  void count();
   std::string_view collect_ready();
 
   async::Timers& timers_;

@@ -69,6 +69,7 @@ StreamOptions stream_options(const EngineServerOptions& server, const protocol::
   return {.include_usage = request.include_usage,
           .prompt_usage = request.prompt_usage,
           .return_progress = request.return_progress,
+          .each_timings = request.timings_per_token,
           .return_tokens = request.return_tokens,
           .logprobs = request.logprobs,
           .logprob_shape = logprob_shape(request),
@@ -84,14 +85,8 @@ std::vector<protocol::TokenLogprob> logprobs_of(std::vector<engine::TokenLogprob
   return all;
 }
 
-Totals total(std::span<const Choice> choices, std::span<const Collected> all, MonoClock::duration before_engine) {
-  Totals totals;
-  for (std::size_t i = 0; i < all.size(); ++i) totals.add(all[i].finish, choices[i].counts_prompt, before_engine);
-  return totals;
-}
-
 Result<protocol::ChatAnswer> chat_answer(const protocol::ChatRequest& request, const Choice& choice, Collected all) {
-  auto reason = finish_reason_of(all.finish);
+  auto reason = finish_reason_of(*all.finish);
   if (!reason) return std::unexpected(std::move(reason.error()));
   ChatParser parser(choice.parser, false);
   parser.append(all.text);
@@ -100,7 +95,7 @@ Result<protocol::ChatAnswer> chat_answer(const protocol::ChatRequest& request, c
   protocol::ChatAnswer answer;
   answer.message = parser.message();
   answer.finish_reason = !answer.message.tool_calls.empty() && *reason == "stop" ? "tool_calls" : *reason;
-  answer.stopping_word = stopping_word(all.finish, request.stop);
+  answer.stopping_word = stopping_word(*all.finish, request.stop);
   answer.has_logprobs = request.logprobs;
   answer.logprob_shape = logprob_shape(request);
   if (answer.has_logprobs) answer.logprobs = logprobs_of(std::move(all.logprobs), request.n_probs);
@@ -112,7 +107,7 @@ std::string verbose_of(const Begun<protocol::ChatRequest>& begun, const std::str
                        std::span<const Collected> all) {
   const auto& choice = begun.choices.front();
   if (!choice.native) return {};
-  auto answer = native_end(choice, all.front().finish);
+  auto answer = native_end(choice, *all.front().finish);
   if (!answer) return {};
   answer->model = model;
   answer->has_new_line = all.front().text.contains('\n');
@@ -123,7 +118,7 @@ std::string verbose_of(const Begun<protocol::ChatRequest>& begun, const std::str
 
 Result<protocol::TextAnswer> text_answer(const protocol::CompletionRequest& request, const Choice& choice,
                                          Collected all) {
-  const auto reason = finish_reason_of(all.finish);
+  const auto reason = finish_reason_of(*all.finish);
   if (!reason) return std::unexpected(reason.error());
   protocol::TextAnswer answer;
   answer.text = choice.echo + all.text;
@@ -141,7 +136,7 @@ Result<std::vector<std::string>> native_answers_of(const Begun<protocol::Complet
   std::vector<std::string> answers;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& facts = *begun.choices[i].native;
-    auto answer = native_end(begun.choices[i], all[i].finish);
+    auto answer = native_end(begun.choices[i], *all[i].finish);
     if (!answer) return std::unexpected(std::move(answer.error()));
     answer->index = static_cast<std::uint32_t>(i);
     answer->model = model;
@@ -198,6 +193,7 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
   options.prepared(request.id);
 
   auto head = head_of(chat->request.model, "chatcmpl-");
+  head.not_stored = chat->request.store;
   head.warnings = chat->warnings;
   const auto before_engine = timers.now() - arrived - (MonoClock::now() - chat->at);
   const auto executor = co_await async::asio::this_coro::executor;
@@ -210,9 +206,8 @@ async::Task<Response> EngineServer::Impl::chat(http::Request request) {
         std::make_unique<AnswerStream>(executor, timers, std::move(chat->choices), head, std::move(streaming));
     co_return with_warnings(Response::event_stream(std::move(events)), head.warnings);
   }
-  auto all = co_await collect(chat->choices, std::make_shared<Signal>(executor));
-  const auto totals = total(chat->choices, all, before_engine);
-  if (options.request_done) options.request_done(totals.record);
+  auto collecting = collect(chat->choices, std::make_shared<Signal>(executor), before_engine, options.request_done);
+  auto [all, totals] = co_await std::move(collecting);
   const auto verbose = verbose_of(*chat, head.model, all);
   const auto answers = answers_of(*chat, std::move(all), chat_answer);
   if (!answers) co_return error_response(answers.error());
@@ -273,9 +268,9 @@ async::Task<Response> EngineServer::Impl::complete_as(http::Request request, Com
         std::make_unique<AnswerStream>(executor, timers, std::move(completion->choices), head, std::move(streaming));
     co_return with_warnings(Response::event_stream(std::move(events)), head.warnings);
   }
-  auto all = co_await collect(completion->choices, std::make_shared<Signal>(executor));
-  const auto totals = total(completion->choices, all, before_engine);
-  if (options.request_done) options.request_done(totals.record);
+  auto collecting =
+      collect(completion->choices, std::make_shared<Signal>(executor), before_engine, options.request_done);
+  auto [all, totals] = co_await std::move(collecting);
   if (native) {
     const auto answers = native_answers_of(*completion, head.model, std::move(all));
     if (!answers) co_return error_response(answers.error());

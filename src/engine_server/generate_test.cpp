@@ -13,6 +13,17 @@ using testing::HasSubstr;
 const std::string kHello =
     "Hello! I am a scripted model, and every word of this answer was known before you asked for it.";
 
+// It was accepted, and nothing said that no chat is stored.
+TEST(Chat, SaysThatItIsNotStored) {
+  Fixture server("scripted-hello");
+  EXPECT_FALSE(server.chat("hi").body.contains("\"store\""));
+  EXPECT_FALSE(server.chat("hi", R"(,"store":false)").body.contains("\"store\""));
+  EXPECT_EQ(server.chat("hi", R"(,"store":true)").json().at("store"), false);
+  const auto events = server.chat("hi", R"(,"store":true,"stream":true)").events();
+  ASSERT_GT(events.size(), 1u);
+  for (std::size_t i = 0; i + 1 < events.size(); ++i) EXPECT_THAT(events[i], HasSubstr(R"("store":false)"));
+}
+
 TEST(Chat, AnswersWhole) {
   Fixture server("scripted-hello");
   const auto answer = server.chat("hi", R"(,"model":"my/name")");

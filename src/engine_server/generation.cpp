@@ -168,7 +168,7 @@ Result<> fill_options(const InferenceEngine& service, const protocol::Generation
   options.sampling.ignore_eos = request.ignore_eos;
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
-  options.progress = request.timings_per_token;
+  options.progress = true;  // counts the tokens of requests whose clients leave
   options.each_token = request.stream && (request.each_token || request.timings_per_token);
   options.prompt_progress = request.stream && (request.return_progress || request.prompt_usage);
   options.max_predict = Millis(request.max_predict_ms);
@@ -338,7 +338,6 @@ Result<std::vector<Prepared>> prepare_completion(const PromptTokens& tokens, con
     prepared.options.grammar = following.grammar;
     prepared.warnings = warnings;
     if (request.native) {
-      prepared.options.progress = request.stream;  // its events count tokens
       if (!settings)
         settings =
             std::make_shared<SettingsText>(prepared.options, request, service.facts().n_ctx, service.end_tokens());

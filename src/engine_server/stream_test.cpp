@@ -28,6 +28,25 @@ async::Task<void> until_generating(engine::InferenceEngine& service, std::uint32
   while (service.stats().total().generating != count) co_await async::asio::post(executor, async::use_task);
 }
 
+// They ended with a Markdown fence that the whole answers don't have.
+TEST(Stream, StructuredAnswersEqualWholeOnes) {
+  Fixture server("tiny-llama");
+  const auto fence = R"(,"logit_bias":[["`",30]],"temperature":1,"max_tokens":60)";
+  const auto schema =
+      R"(,"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"object","properties":{"a":{"type":"boolean"}},"required":["a"],"additionalProperties":false}}})";
+  int fenced = 0;
+  for (int seed = 1; seed <= 8; ++seed) {
+    const auto more = std::string(fence) + schema + R"(,"seed":)" + std::to_string(seed);
+    const auto whole = server.chat("Is it so?", more + R"(,"logprobs":true)");
+    ASSERT_EQ(whole.status, 200u) << whole.body;
+    const auto text = std::string(whole.choice().at("message").at("content").as_string());
+    EXPECT_EQ(server.chat("Is it so?", more + R"(,"stream":true)").streamed(), text) << seed;
+    const auto tokens = json::serialize(whole.choice().at("logprobs"));
+    if (tokens.contains('`')) ++fenced;
+  }
+  EXPECT_GT(fenced, 0) << "else this test is of no use";
+}
+
 TEST(Stream, DroppingTheSourceCancels) {
   Fixture server("scripted-endless", 8192);
   const auto use = [&]() -> async::Task<void> {
@@ -56,6 +75,40 @@ TEST(Stream, LeavingWithoutStreamCancelsToo) {
     co_await until_generating(*server.service, 0);
   };
   async::run_blocking(server.loop, use());
+}
+
+// Waits, by turns of the loop, until the engine has made so many tokens.
+async::Task<void> until_predicted(engine::InferenceEngine& service, std::uint64_t count) {
+  const auto executor = co_await async::asio::this_coro::executor;
+  while (service.stats().total().predicted_tokens < count) co_await async::asio::post(executor, async::use_task);
+}
+
+// They counted nothing, although the model had worked on them.
+TEST(Stream, RequestsWhoseClientLeavesAreCounted) {
+  for (const bool stream : {true, false}) {
+    Fixture server("scripted-endless", 8192);
+    const auto ask = [&]() -> async::Task<void> {
+      auto response = co_await server.server->handle(endless_request(stream));
+      auto* source = response.body.source();
+      while (source) (void)co_await source->read();
+    };
+    const auto use = [&]() -> async::Task<void> {
+      const auto executor = co_await async::asio::this_coro::executor;
+      async::TaskGroup clients(executor);
+      clients.spawn("client", ask());
+      co_await until_predicted(*server.service, 5);
+      clients.cancel();
+      co_await clients.join();
+      co_await until_generating(*server.service, 0);
+    };
+    async::run_blocking(server.loop, use());
+    ASSERT_EQ(server.records.size(), 1u) << stream;
+    const auto& record = server.records.front();
+    EXPECT_GE(record.output_tokens, 5u) << stream;
+    EXPECT_LE(record.output_tokens, server.service->stats().total().predicted_tokens) << stream;
+    EXPECT_GT(record.input_tokens, 0u) << stream;
+    EXPECT_GT(record.first_token_ms, 0) << stream;
+  }
 }
 
 TEST(Stream, FailuresAfterTheStartAreOneEventWithoutDone) {
@@ -105,9 +158,10 @@ struct Played {
     choices.push_back({.generation = Generation(engine::StreamHandle(state))});
     stream = std::make_unique<AnswerStream>(executor, timers, std::move(choices), head, std::move(options));
   }
-  void say(const std::string& text) const {
+  void say(const std::string& text, std::optional<engine::Progress> progress = std::nullopt) const {
     engine::StreamChunk chunk;
     chunk.text = text;
+    chunk.progress = progress;
     state->push(std::move(chunk));
   }
   void end(engine::FinishReason reason, std::optional<Error> error = std::nullopt) const {
@@ -220,6 +274,42 @@ TEST(Stream, WhatIsThereTogetherGoesOutTogether) {
     EXPECT_EQ(answer.streamed(), "ab");
     EXPECT_EQ(answer.events().back(), "[DONE]");
     EXPECT_EQ(records, 1u);
+    co_return;
+  };
+  async::run_blocking(time.loop, use());
+}
+
+TEST(Stream, OneThatIsDroppedCountsWhatHadCome) {
+  HandDriven time;
+  auto& timers = time.timers;
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    std::vector<RequestRecord> records;
+    const auto done = [&](const RequestRecord& record) { records.push_back(record); };
+    const engine::Progress first{.usage = {.prompt_tokens = 9, .cached_tokens = 4, .completion_tokens = 1},
+                                 .timings = {}};
+    const engine::Progress second{.usage = {.prompt_tokens = 9, .cached_tokens = 4, .completion_tokens = 3},
+                                  .timings = {}};
+    Played(executor, timers, done).stream.reset();
+    EXPECT_TRUE(records.empty()) << "the model had made nothing";
+    {
+      Played played(executor, timers, done);
+      played.say("a", first);
+      const std::string sent(played.stream->take_ready());
+      EXPECT_THAT(sent, testing::Not(testing::HasSubstr("timings"))) << "nobody asked for them";
+      played.say("bc", second);
+    }
+    EXPECT_EQ(records.size(), 1u);
+    EXPECT_EQ(records.back().output_tokens, 3u);
+    EXPECT_EQ(records.back().input_tokens, 9u);
+    EXPECT_EQ(records.back().cached_tokens, 4u);
+    {
+      Played played(executor, timers, done);
+      played.say("a", first);
+      played.end(engine::FinishReason::error);
+      (void)played.stream->take_ready();
+    }
+    EXPECT_EQ(records.size(), 2u) << "one that failed is counted once";
     co_return;
   };
   async::run_blocking(time.loop, use());

@@ -6,6 +6,7 @@
 
 #include "json/count.h"
 #include "json/errors.h"
+#include "json/lone_surrogates.h"
 #include "json/peek.h"
 #include "json/value.h"
 #include "json/writer.h"
@@ -300,6 +301,44 @@ TEST(Peek, ChecksEscapes) {
        {R"(["\ud83d"])", R"(["\ude00"])", R"(["\ud83dx"])", R"(["\ud83d\n"])", R"(["\ud83d\u0041"])", R"(["\u12g4"])",
         R"(["\x41"])", R"(["\u12"])", R"({"\q":1})", "[\"\x01\"]", "[\"\xff\"]", "[\"\\\"]", "[\"\\u00", "\"\\"}) {
     EXPECT_FALSE(Peek::open(text)) << text;
+  }
+}
+
+// Clients that cut texts at 16 bits send halves of characters.
+TEST(LoneSurrogates, BecomeReplacementCharactersWhereverTheyStand) {
+  const auto replaced = [](std::string text) {
+    const auto before = text;
+    EXPECT_EQ(replace_lone_surrogates(text), text != before);
+    EXPECT_EQ(text.size(), before.size());
+    return text;
+  };
+  const std::pair<std::string, std::string> kCases[] = {
+      {R"(["\ud83d"])", R"(["\ufffd"])"},
+      {R"(["\uDE00"])", R"(["\ufffd"])"},
+      {R"({"\uD83d":{"a\udbff":["x\udc00y"]}})", R"({"\ufffd":{"a\ufffd":["x\ufffdy"]}})"},
+      {R"(["\ud83d\ud83d\ude00"])", R"(["\ufffd\ud83d\ude00"])"},
+      {R"(["\ude00\ud83d"])", R"(["\ufffd\ufffd"])"},
+      {R"(["\ud83d\n\ude00"])", R"(["\ufffd\n\ufffd"])"},
+      {R"(["\ud83d\u0041\ud7ff\ue000"])", R"(["\ufffd\u0041\ud7ff\ue000"])"},
+      {R"(["\\\ud83d"])", R"(["\\\ufffd"])"},
+      {"[\"\xED\xA0\xBD\"]", "[\"\uFFFD\"]"},
+      {"[\"a\xED\xA0\xBD\xED\xB8\x80\"]", "[\"a\uFFFD\uFFFD\"]"},
+  };
+  for (const auto& [text, expected] : kCases) {
+    EXPECT_FALSE(Peek::open(text)) << text << ": else this test is of no use";
+    EXPECT_EQ(replaced(text), expected);
+    EXPECT_TRUE(Peek::open(expected)) << expected;
+    EXPECT_TRUE(parse(expected)) << expected;
+  }
+}
+
+TEST(LoneSurrogates, AllElseStays) {
+  for (const std::string same :
+       {R"(["\ud83d\ude00 \uD83D\uDE00 \u00e9"])", R"(["\\ud83d", "\\\\ude00"])", R"({"a":"ud83d"})", R"(["\u12g4"])",
+        R"(["\ud8)", "\\", "\\u", "", "\xED", "\xED\xA0", "\xED\x95\x9C 한국어 😀", "\xFF\xC0"}) {
+    auto text = same;
+    EXPECT_FALSE(replace_lone_surrogates(text)) << same;
+    EXPECT_EQ(text, same);
   }
 }
 

@@ -23,6 +23,9 @@ Only `arguments`, `const`, `default`, `enum` and `examples` keep their nulls.
 - A `refusal` is treated as the content of its message, and a `function_call` as one of `tool_calls`.
 - `POST apply-template` accepts the fields of chat/completions and returns the rendered prompt, `{"prompt": …}`. `POST
   chat/completions/input_tokens` returns the number of its tokens, `{"input_tokens": …}`.
+- Chats are not stored: to a request with `"store": true` the answer, and each event of a stream, has `"store": false`. Responses are
+  (`POST responses`).
+- Half of a surrogate pair, such as `"\ud83d"`, is read as U+FFFD.
 - Unknown fields are ignored, because OpenAI clients send `user`, `metadata`, `service_tier`, `prediction`, `verbosity` and more with every
   request. Unsupported fields that would change the response are rejected with the reason; the tables list them.
 - Default values come from the model's file if it has them, else from llama-server.

@@ -184,6 +184,7 @@ Result<ChatRequest> parse_chat_request(const std::string& text) {
   request.add_generation_prompt = flag(body.find("add_generation_prompt"));
   request.continuation = continuation(body.find("continue_final_message"));
   request.echo = body.find("echo").as_bool();
+  request.store = body.find("store").as_bool();
   request.enable_thinking = flag(body.find("enable_thinking"));
   request.reasoning_effort = body.find("reasoning_effort").as_string();
   request.reasoning_format = body.find("reasoning_format").as_string();

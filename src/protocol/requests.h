@@ -120,7 +120,8 @@ struct ChatRequest : GenerationRequest {
   std::vector<std::pair<std::string, std::string>> template_kwargs;  // name and JSON text
   std::optional<bool> add_generation_prompt;
   Continuation continuation = Continuation::unsaid;
-  bool echo = false;  // with a given continuation: streams repeat the continued text
+  bool echo = false;   // with a given continuation: streams repeat the continued text
+  bool store = false;  // asks for the answer to be stored, which chats can't
   std::optional<bool> enable_thinking;
   std::string reasoning_effort;
   std::string reasoning_format;  // none, auto, deepseek, deepseek-legacy; empty: not given

@@ -152,8 +152,7 @@ R Store::with_file(Work& work) {
 }
 
 template <typename R, typename Work>
-async::Task<R> Store::ask(std::uint64_t bytes, Work work) {
-  if (!has_room(bytes)) co_return fail(errc::busy, "too many reads and writes wait: retry later");
+async::Task<R> Store::run(std::uint64_t bytes, Work work) {
   // Counted until the job is destroyed, before its caller resumes: the caller may use its place in the queue at once.
   auto job = [this, counted = Job(*this, bytes), work = std::move(work)]() mutable {
     const Job until_done = std::move(counted);
@@ -161,6 +160,13 @@ async::Task<R> Store::ask(std::uint64_t bytes, Work work) {
   };
   auto asking = async::run_or_leave(thread_, timers_, std::move(job));
   co_return co_await std::move(asking);
+}
+
+template <typename R, typename Work>
+async::Task<R> Store::ask(std::uint64_t bytes, Work work) {
+  if (!has_room(bytes)) co_return fail(errc::busy, "too many reads and writes wait: retry later");
+  auto running = run<R>(bytes, std::move(work));
+  co_return co_await std::move(running);
 }
 
 template <typename Work>
@@ -268,6 +274,12 @@ async::Task<Result<>> Store::put_now(ResponseRow row) {
   const auto bytes = size_of(row);
   auto work = [this, row = std::move(row)](File& file) { return file.tables.put(row, now()); };
   return ask<Result<>>(bytes, std::move(work));
+}
+
+async::Task<Result<>> Store::put_now(Place /*place*/, ResponseRow row) {
+  const auto bytes = size_of(row);
+  auto work = [this, row = std::move(row)](File& file) { return file.tables.put(row, now()); };
+  return run<Result<>>(bytes, std::move(work));
 }
 
 async::Task<Result<ResponseRow>> Store::response(std::string owner, std::string id) {

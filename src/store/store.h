@@ -83,7 +83,7 @@ class Store {
   };
   // Errors: busy; unavailable, if that is known.
   Result<Place> reserve();
-  // Returns at once. Failures are logged and counted.
+  // Returns at once. Failures are logged and counted; put_now() reports them.
   void put(Place place, ResponseRow row);
   // Appends items to the conversation, if it exists.
   void append(Place place, std::string owner, std::string conversation, std::vector<ItemRow> items);
@@ -94,8 +94,9 @@ class Store {
   void capture(std::string request, std::int64_t ended, std::uint64_t bytes,
                std::move_only_function<std::string()> doc);
 
-  // Errors of all: busy, unavailable, and those of Tables.
+  // Errors of all: busy (not with a place), unavailable, and those of Tables. A cancelled put_now() still writes.
   async::Task<Result<>> put_now(ResponseRow row);
+  async::Task<Result<>> put_now(Place place, ResponseRow row);
   async::Task<Result<ResponseRow>> response(std::string owner, std::string id);
   async::Task<Result<std::vector<ResponseRow>>> chain(std::string owner, std::string id, ReadLimits limits);
   // The existing ones of them.
@@ -129,7 +130,9 @@ class Store {
   // Runs `work(File&)` and converts exceptions of the file to errors. On the thread.
   template <typename R, typename Work>
   R with_file(Work& work);
-  // `bytes`: of its texts.
+  // `bytes`: of its texts. ask() fails if the queue is full.
+  template <typename R, typename Work>
+  async::Task<R> run(std::uint64_t bytes, Work work);
   template <typename R, typename Work>
   async::Task<R> ask(std::uint64_t bytes, Work work);
   template <typename Work>

@@ -11,6 +11,7 @@
 #include "config/flat_values.h"
 #include "dialects/error_filter.h"
 #include "json/byte_order_mark.h"
+#include "json/lone_surrogates.h"
 #include "json/value.h"
 #include "protocol/errors.h"
 
@@ -77,6 +78,7 @@ async::Task<http::Response> set(ApiContext& context, http::Request request) {
   auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
   if (!body) co_return dialects::error_response(body.error());
   *body = json::without_byte_order_mark(std::move(*body));
+  json::replace_lone_surrogates(*body);
   const auto parsed = json::parse(*body);
   if (!parsed) co_return dialects::error_response(parsed.error());
   const auto* object = parsed->if_object();

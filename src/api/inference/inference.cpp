@@ -255,7 +255,8 @@ async::Task<http::Response> infer(ApiContext& context, const Endpoint& endpoint,
   auto answering = carry_out(context, endpoint, std::move(work));
   auto response = co_await std::move(answering);
   if (!keeping) co_return response;
-  co_return kept(std::move(response), std::move(keeping));
+  auto keeping_it = kept(std::move(response), std::move(keeping));
+  co_return co_await std::move(keeping_it);
 }
 
 async::Task<http::Response> noted(ApiContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,

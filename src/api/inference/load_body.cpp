@@ -8,6 +8,7 @@
 #include "config/load/llama_args.h"
 #include "config/options/close_keys.h"
 #include "json/byte_order_mark.h"
+#include "json/lone_surrogates.h"
 #include "protocol/errors.h"
 
 namespace corral::api {
@@ -58,6 +59,7 @@ async::Task<Result<json::Peek>> checked_body(ApiContext& context, http::Request&
   auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
   if (!body) co_return std::unexpected(body.error());
   *body = json::without_byte_order_mark(std::move(*body));
+  json::replace_lone_surrogates(*body);
   if (may_be_empty && body->empty()) *body = "{}";
   auto peek = json::Peek::open(std::move(*body));
   if (!peek) co_return std::unexpected(peek.error());

@@ -10,6 +10,7 @@
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "json/byte_order_mark.h"
+#include "json/lone_surrogates.h"
 #include "json/value.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
@@ -106,6 +107,7 @@ async::Task<http::Response> adapters(ApiContext& context, http::Request request)
   auto body = co_await request.body.read_all(kMaxAdapterBytes);
   if (!body) co_return dialects::error_response(body.error());
   *body = json::without_byte_order_mark(std::move(*body));
+  json::replace_lone_surrogates(*body);
   http::RequestHead head{request.head.method, "/lora-adapters", {}};
   auto answer = co_await send_child(context, name, std::move(head), std::move(*body), kPropsPatience);
   co_return answer ? std::move(*answer) : dialects::error_response(answer.error());

@@ -11,6 +11,7 @@
 #include "dialects/error_filter.h"
 #include "dialects/responses/kept_items.h"
 #include "json/byte_order_mark.h"
+#include "json/lone_surrogates.h"
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/responses/responses_fields.h"
@@ -40,7 +41,8 @@ struct Said {
   std::vector<store::ItemRow> items = {};
 };
 
-Result<Said> read_said(const std::string& body, const protocol::FieldTable& table, std::string_view request) {
+Result<Said> read_said(std::string body, const protocol::FieldTable& table, std::string_view request) {
+  json::replace_lone_surrogates(body);
   const auto peek = json::Peek::open(body);
   if (!peek) return std::unexpected(peek.error());
   const auto root = peek->root();
@@ -62,8 +64,10 @@ async::Task<Result<Said>> said_of(ApiContext& context, http::Request& request, c
   *body = json::without_byte_order_mark(std::move(*body));
   if (body->empty()) body = "{}";
   if (context.body_threads == nullptr || body->size() <= kSmallBody)
-    co_return read_said(*body, table, request.id.value());
-  auto work = [body = std::move(*body), &table, id = request.id.value()] { return read_said(body, table, id); };
+    co_return read_said(std::move(*body), table, request.id.value());
+  auto work = [body = std::move(*body), &table, id = request.id.value()]() mutable {
+    return read_said(std::move(body), table, id);
+  };
   co_return co_await context.body_threads->run(std::move(work));
 }
 

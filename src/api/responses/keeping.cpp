@@ -10,6 +10,7 @@
 #include "api/inference/body_check.h"
 #include "dialects/answer_id.h"
 #include "dialects/responses/kept_items.h"
+#include "json/lone_surrogates.h"
 #include "store/errors.h"
 
 namespace corral::api {
@@ -18,15 +19,19 @@ namespace {
 using dialects::Before;
 namespace responses = dialects::responses;
 
+// How long an answer waits for the disk.
+constexpr Millis kStoring{5'000};
+
 async::Task<Result<dialects::Canonical>> read_on(async::ThreadPool* threads, const dialects::Endpoint& endpoint,
-                                                 std::shared_ptr<const std::string> body,
+                                                 std::shared_ptr<std::string> body,
                                                  std::shared_ptr<const Before> before) {
   std::size_t bytes = body->size();
   for (const auto& text : before->earlier) bytes += text.size();
-  if (threads == nullptr || bytes <= kSmallBody) co_return endpoint.read_on(*body, *before);
   auto work = [read = endpoint.read_on, body = std::move(body), before = std::move(before)] {
+    json::replace_lone_surrogates(*body);
     return read(*body, *before);
   };
+  if (threads == nullptr || bytes <= kSmallBody) co_return work();
   co_return co_await threads->run(std::move(work));
 }
 
@@ -42,34 +47,51 @@ Error about_field(Error error, std::string_view field) {
 
 bool is_under_way(std::string_view status) { return status == store::kQueued || status == store::kInProgress; }
 
-// Forwards a stream, and stores the answer at its last event.
+// Forwards a stream, and stores the answer before its last event.
 class StoringBody final : public http::BodySource {
  public:
   StoringBody(std::unique_ptr<http::BodySource> body, std::shared_ptr<Keeping> keeping)
       : body_(std::move(body)), keeping_(std::move(keeping)) {}
   async::Task<Result<std::string_view>> read() override {
-    const auto piece = co_await body_->read();
-    if (piece) look(*piece);
-    co_return piece;
+    if (last_.empty()) {
+      const auto piece = co_await body_->read();
+      if (!piece || !is_last(*piece)) co_return piece;
+      last_ = *piece;
+    }
+    sent_ = std::exchange(last_, {});
+    auto storing = store();
+    co_await std::move(storing);
+    co_return std::string_view(sent_);
   }
   std::string_view take_ready() override {
+    if (!last_.empty()) return {};
     const auto piece = body_->take_ready();
-    look(piece);
-    return piece;
+    if (!is_last(piece)) return piece;
+    last_ = piece;  // to store it takes a wait
+    return {};
   }
   void abort() override { body_->abort(); }
   std::optional<std::uint64_t> length() const override { return body_->length(); }
 
  private:
-  void look(std::string_view events) {
-    if (!keeping_ || events.empty()) return;
-    const auto last = responses::last_answer(events);
-    if (!last) return;
-    std::exchange(keeping_, nullptr)->finish(last->status, std::string(last->doc));
+  bool is_last(std::string_view events) const {
+    return keeping_ && !events.empty() && responses::last_answer(events).has_value();
+  }
+  async::Task<void> store() {
+    const auto keeping = std::exchange(keeping_, nullptr);
+    const auto answer = *responses::last_answer(sent_);
+    auto storing = keeping->store_now(std::string(answer.status), std::string(answer.doc));
+    const bool stored = co_await std::move(storing);
+    if (stored) co_return;
+    const auto place = static_cast<std::size_t>(answer.doc.data() - sent_.data());
+    const auto honest = responses::not_stored(std::string(answer.doc));
+    sent_.replace(place, answer.doc.size(), honest);
   }
 
   const std::unique_ptr<http::BodySource> body_;
   std::shared_ptr<Keeping> keeping_;
+  std::string last_;  // the events with the end of the answer, which aren't sent yet
+  std::string sent_;
 };
 
 }  // namespace
@@ -86,13 +108,16 @@ Error nothing_kept(std::string_view what) {
                       what)};
 }
 
-Keeping::Keeping(store::Store* store, const http::Request& request)
-    : store_(store), id_(dialects::answer_id("resp", request.id.value())), owner_(request.caller.key) {}
+Keeping::Keeping(store::Store* store, async::Timers& timers, const http::Request& request)
+    : store_(store),
+      timers_(timers),
+      id_(dialects::answer_id("resp", request.id.value())),
+      owner_(request.caller.key) {}
 
 async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, const dialects::Endpoint& endpoint,
                                                        const http::Request& request, std::string body,
                                                        std::shared_ptr<Keeping>& keeping) {
-  auto mine = std::make_shared<Keeping>(response_store(context), request);
+  auto mine = std::make_shared<Keeping>(response_store(context), context.timers, request);
   mine->created_ = epoch_millis(context.timers.wall_now());
   auto before = std::make_shared<Before>();
   before->id = request.id.value();
@@ -100,7 +125,7 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
   Result<store::Store::Place> place = store::Store::Place();
   if (answers && mine->store_ != nullptr) place = mine->store_->reserve();
   before->keeps = answers && mine->store_ != nullptr && place.has_value();
-  auto shared = std::make_shared<const std::string>(std::move(body));
+  auto shared = std::make_shared<std::string>(std::move(body));
   auto reading = read_on(context.body_threads, endpoint, shared, before);
   auto asked = co_await std::move(reading);
   if (!asked) co_return asked;
@@ -216,25 +241,39 @@ store::ResponseRow Keeping::row(std::string status, std::string doc) const {
           .input = storage_->input};
 }
 
-void Keeping::finish(std::string_view status, std::string doc) {
-  if (items_ && (status == "completed" || status == "incomplete")) {
-    std::vector<store::ItemRow> items;
-    for (const auto* text : {&storage_->input, &std::as_const(doc)}) {
-      for (auto& item : responses::items_in(*text)) items.push_back({std::move(item.id), std::move(item.doc)});
-    }
-    store_->append(std::move(items_), owner_, storage_->conversation, std::move(items));
+void Keeping::append_items(std::string_view status, const std::string& doc) {
+  if (!items_ || (status != "completed" && status != "incomplete")) return;
+  std::vector<store::ItemRow> items;
+  for (const auto* text : {&storage_->input, &doc}) {
+    for (auto& item : responses::items_in(*text)) items.push_back({std::move(item.id), std::move(item.doc)});
   }
+  store_->append(std::move(items_), owner_, storage_->conversation, std::move(items));
+}
+
+async::Task<bool> Keeping::store_now(std::string status, std::string doc) {
+  append_items(status, doc);
+  if (!answer_) co_return true;  // and the document doesn't say that it is stored
+  auto putting = store_->put_now(std::move(answer_), row(std::move(status), std::move(doc)));
+  const auto put = co_await async::with_timeout(timers_, kStoring, std::move(putting));
+  co_return put && *put;
+}
+
+void Keeping::finish(std::string_view status, std::string doc) {
+  append_items(status, doc);
   if (answer_) store_->put(std::move(answer_), row(std::string(status), std::move(doc)));
 }
 
-http::Response kept(http::Response answer, std::shared_ptr<Keeping> keeping) {
-  if (answer.head.status >= 400) return answer;
+async::Task<http::Response> kept(http::Response answer, std::shared_ptr<Keeping> keeping) {
+  if (answer.head.status >= 400) co_return answer;
   if (answer.body.streaming()) {
     answer.body = http::Body(std::make_unique<StoringBody>(answer.body.take_source(), std::move(keeping)));
-    return answer;
+    co_return answer;
   }
-  keeping->finish(responses::status_in(answer.body.text()), answer.body.text());
-  return answer;
+  const auto& doc = answer.body.text();
+  auto storing = keeping->store_now(responses::status_in(doc), doc);
+  const bool stored = co_await std::move(storing);
+  if (!stored) answer.body = http::Body(responses::not_stored(doc));
+  co_return answer;
 }
 
 }  // namespace corral::api

@@ -1,8 +1,9 @@
 // Storage of one request of the Responses API, and the earlier responses that it continues.
 //
 // Reserves places in the store before the model works. If there are none, a request that insists on storage fails
-// (503). Other requests are answered without storage, and the answer has "store": false. If the server stores nothing
-// (`store_responses`), only requests that refer to stored data fail.
+// (503). Other requests are answered without storage, and the answer has "store": false; so has an answer that can't be
+// written at its end, because the disk is full or doesn't respond. If the server stores nothing (`store_responses`),
+// only requests that refer to stored data fail.
 #pragma once
 
 #include <memory>
@@ -29,7 +30,7 @@ class Keeping {
                                                        const http::Request& request, std::string body,
                                                        std::shared_ptr<Keeping>& keeping);
 
-  Keeping(store::Store* store, const http::Request& request);
+  Keeping(store::Store* store, async::Timers& timers, const http::Request& request);
 
   const dialects::StorageRequest& storage() const { return *storage_; }
   bool in_background() const { return storage_->background; }
@@ -40,22 +41,27 @@ class Keeping {
   // The row of an answer with this status.
   store::ResponseRow row(std::string status, std::string doc) const;
 
-  // Stores the result, without a wait. Call it once.
+  // Stores the result. False: it isn't stored, or not within some seconds, although the document says so. Call one of
+  // the two, once.
+  async::Task<bool> store_now(std::string status, std::string doc);
+  // The same without a wait.
   void finish(std::string_view status, std::string doc);
 
  private:
+  void append_items(std::string_view status, const std::string& doc);
   async::Task<Result<>> look_back(std::uint64_t most, dialects::Before& before) const;
   async::Task<Result<>> look_for_answers(std::uint64_t most, dialects::Before& before) const;
   async::Task<Result<>> look_for_items(std::uint64_t most, dialects::Before& before) const;
 
   store::Store* const store_;
+  async::Timers& timers_;
   const std::string id_, owner_;
   std::int64_t created_ = 0;
   std::shared_ptr<const dialects::StorageRequest> storage_;
   store::Store::Place answer_, items_;
 };
 
-// The same answer; it is stored when its last bytes have come.
-http::Response kept(http::Response answer, std::shared_ptr<Keeping> keeping);
+// The same answer; it is stored before its last bytes are sent, which say whether it is.
+async::Task<http::Response> kept(http::Response answer, std::shared_ptr<Keeping> keeping);
 
 }  // namespace corral::api

@@ -1,8 +1,10 @@
 // Responses that are kept: got, gone on from, listed, deleted; whose they are; in the background; conversations.
+// Long because all of them need the same stored responses.
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
 #include "api/api_fixture_for_tests.h"
+#include "http/sse.h"
 
 namespace corral::api {
 namespace {
@@ -276,8 +278,10 @@ TEST_F(ResponsesTest, SwitchedOffNothingIsKeptOrFound) {
 TEST_F(ResponsesTest, WithAFullDiskOnlyThoseAreRefusedWhoSaidThatTheyWantItKept) {
   store::Store full(clock, {.file = dir.path() / "full.sqlite", .limits = {.response_age = kAges}, .max_pages = 60});
   use(full);
-  // Which nobody waits for; from then on it is known.
-  responded("ann", R"("input":")" + std::string(300'000, 'x') + "\"");
+  // Which is noticed when it is written; from then on it is known.
+  const auto first = responded("ann", R"("store":true,"input":")" + std::string(300'000, 'x') + "\"");
+  EXPECT_EQ(json::text_or(first, "status", ""), "completed");
+  EXPECT_FALSE(json::bool_or(first, "store", true)) << "it said that it was stored";
   EXPECT_EQ(as("ann", "GET", "/v1/responses/resp_1").status, 404u);
   const auto made = responded("ann", R"("input":"Hello")");
   EXPECT_FALSE(json::bool_or(made, "store", true)) << "it isn't, and says so";
@@ -289,6 +293,32 @@ TEST_F(ResponsesTest, WithAFullDiskOnlyThoseAreRefusedWhoSaidThatTheyWantItKept)
   }
   EXPECT_TRUE(full.finish_within(Millis(60'000)));
   use(store);
+}
+
+TEST_F(ResponsesTest, AStreamSaysAtItsEndThatTheDiskWasFull) {
+  store::Store full(clock, {.file = dir.path() / "full.sqlite", .limits = {.response_age = kAges}, .max_pages = 60});
+  for (auto* there : {&full, &store}) {
+    use(*there);
+    const auto before = engine().requests().size();
+    auto asking = ask_as(
+        "ann", "POST", "/v1/responses",
+        body(R"("stream":true,"metadata":{"said":"\"store\":true"},"input":")" + std::string(300'000, 'x') + "\""));
+    auto& request = reached(before);
+    request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{"content":"Hi"}}]})"));
+    request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"));
+    request.send(std::string(http::kSseDone));
+    request.end();
+    const auto answer = finish(*asking);
+    EXPECT_THAT(answer.text, HasSubstr(R"("store":true)")) << "nobody knew it at the beginning";
+    const auto last = answer.text.substr(answer.text.find("event: response.completed"));
+    const auto stored = last.contains(R"("store":true)");
+    EXPECT_EQ(stored, there == &store) << last;
+    EXPECT_NE(stored, last.contains(R"("store":false)")) << last;
+    EXPECT_THAT(last, HasSubstr(R"({"said":"\"store\":true"})"));
+    const auto id = "/v1/responses/resp_" + std::to_string(asked_);
+    EXPECT_EQ(as("ann", "GET", id).status, stored ? 200u : 404u);
+  }
+  EXPECT_TRUE(full.finish_within(Millis(60'000)));
 }
 
 TEST_F(ResponsesTest, AConversationHoldsWhatIsSaidInIt) {

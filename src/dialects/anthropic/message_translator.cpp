@@ -8,6 +8,7 @@
 #include "dialects/answer_id.h"
 #include "dialects/anthropic/read.h"
 #include "http/sse.h"
+#include "json/lone_surrogates.h"
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/http_error.h"
@@ -25,7 +26,8 @@ constexpr std::string_view kCaller = R"({"type":"direct"})";
 constexpr std::string_view kPing = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 // The arguments of a call, as an object.
-std::string input_of(const std::string& arguments) {
+std::string input_of(std::string arguments) {
+  json::replace_lone_surrogates(arguments);
   const auto peek = json::Peek::open(arguments);
   return peek && peek->root().is_object() ? arguments : "{}";  // incomplete or absent
 }

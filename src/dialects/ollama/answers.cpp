@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "dialects/ollama/conversation.h"
+#include "json/lone_surrogates.h"
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/http_error.h"
@@ -76,7 +77,8 @@ std::string write_calls(json::Writer& out, const std::vector<protocol::ToolPiece
   std::string left;
   bool open = false;
   for (const auto& [index, call] : calls) {
-    const std::string text = call.arguments.empty() ? "{}" : call.arguments;
+    std::string text = call.arguments.empty() ? "{}" : call.arguments;
+    json::replace_lone_surrogates(text);
     const auto arguments = json::Peek::open(text);
     if (!arguments || !arguments->root().is_object()) {
       left.append(call.name).append(call.arguments);

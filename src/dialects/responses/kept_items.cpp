@@ -138,4 +138,17 @@ std::string interrupted(const std::string& answer) {
   return json::serialize(*value);
 }
 
+std::string not_stored(const std::string& answer) {
+  const auto peek = json::Peek::open(answer);
+  if (!peek || !peek->root().is_object()) return answer;
+  std::string text;
+  text.reserve(answer.size() + 1);
+  json::Writer out(text);
+  out.begin_object();
+  peek->root().each_member(
+      [&](std::string_view name, View value) { out.any_key(name).raw(name == "store" ? "false" : value.text()); });
+  out.end_object();
+  return text;
+}
+
 }  // namespace corral::dialects::responses

@@ -38,5 +38,7 @@ std::optional<LastAnswer> last_answer(std::string_view events);
 std::string status_in(const std::string& answer);
 // The document of a background answer that the end of its program interrupted.
 std::string interrupted(const std::string& answer);
+// The document of an answer that could not be stored: "store" is false.
+std::string not_stored(const std::string& answer);
 
 }  // namespace corral::dialects::responses

@@ -4,10 +4,13 @@
 #include <array>
 #include <optional>
 
+#include "json/lone_surrogates.h"
 #include "json/peek.h"
 
 namespace corral::dialects::responses {
 namespace {
+
+using namespace std::string_view_literals;
 
 // In the order of ItemStatus.
 constexpr auto kStatuses = std::to_array<std::string_view>({"in_progress", "completed", "incomplete"});
@@ -26,10 +29,17 @@ NamedTool tool_named(const ResponseFacts& facts, std::string_view name) {
 
 namespace {
 
-std::optional<std::string> input_in(const std::string& object) {
+std::optional<std::string> input_in(std::string object) {
+  json::replace_lone_surrogates(object);
   const auto peek = json::Peek::open(object);
   if (!peek || !peek->root().find("input").is_string()) return std::nullopt;
   return std::string(peek->root().find("input").as_string());
+}
+
+// Whether the text ends with an escape such as \uD83D, which needs another one behind it.
+bool ends_in_half(std::string_view text) {
+  const auto end = text.substr(text.size() - std::min<std::size_t>(text.size(), 6));
+  return (end.starts_with("\\ud") || end.starts_with("\\uD")) && end.size() == 6 && "89abAB"sv.contains(end[3]);
 }
 
 }  // namespace
@@ -39,7 +49,9 @@ std::string custom_input(const std::string& arguments) {
   // The arguments may be cut off within the text, or within a character of it that is written as \uD83D\uDE00.
   constexpr std::size_t kLongest = 12;
   for (std::size_t less = 0; less <= std::min(kLongest, arguments.size()); ++less) {
-    if (auto begun = input_in(arguments.substr(0, arguments.size() - less) + "\"}")) return *begun;
+    const auto known = arguments.substr(0, arguments.size() - less);
+    if (ends_in_half(known)) continue;
+    if (auto begun = input_in(known + "\"}")) return *begun;
   }
   return {};  // before it began
 }

@@ -296,6 +296,10 @@ TEST(CustomInput, IsWhatHadComeOfATextThatWasCutOff) {
   for (std::size_t less = 1; less < 12; ++less)
     EXPECT_EQ(custom_input(whole.substr(0, whole.size() - less)), "a\n") << less;
   EXPECT_EQ(custom_input(R"({"input":"a\)"), "a");
+  EXPECT_EQ(custom_input(R"({"input":"a \ud83d b"})"), "a \uFFFD b");
+  const std::string half = R"({"input":"\ud83d\ud83d\ude00 b)";
+  EXPECT_EQ(custom_input(half), "\uFFFD😀 b");
+  EXPECT_EQ(custom_input(half.substr(0, half.size() - 9)), "\uFFFD") << "the next character may be a whole one";
   for (const auto* nothing : {"", "{", R"({"inp)", R"({"input":)", R"({"input":7})", "a"})
     EXPECT_EQ(custom_input(nothing), "");
 }

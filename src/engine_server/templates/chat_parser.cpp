@@ -1,10 +1,15 @@
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <stdexcept>
+#include <utility>
+#include <variant>
 
+#include <chat-peg-parser.h>
 #include <fmt/format.h>
 
 #include "base/excerpt.h"
+#include "base/utf8.h"
 #include "engine_server/errors.h"
 #include "engine_server/templates/nesting.h"
 #include "engine_server/templates/parser_spec.h"
@@ -31,15 +36,45 @@ common_chat_msg read(const std::string& text, bool partial, const common_chat_pa
   return message;
 }
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+using Delimiters = std::vector<std::string>;
+
+// The texts that end this part of an answer, if it runs until one of them; none: it runs to the end of the answer.
+// No value: the part has rules of its own, such as those of JSON.
+std::optional<Delimiters> delimiters_of(const common_peg_arena& parser, common_peg_parser_id part) {
+  for (std::size_t steps = 0; steps < parser.size(); ++steps) {
+    const auto& rules = parser.get(part);
+    if (const auto* until = std::get_if<common_peg_until_parser>(&rules)) return until->delimiters;
+    if (const auto* named = std::get_if<common_peg_rule_parser>(&rules)) {
+      part = named->child;
+    } else if (const auto* reference = std::get_if<common_peg_ref_parser>(&rules)) {
+      part = parser.get_rule(reference->name);
+    } else {
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+// The same of all parts with this tag.
+std::optional<Delimiters> delimiters_of(const common_peg_arena& parser, std::string_view tag) {
+  Delimiters all;
+  for (common_peg_parser_id id = 0; id < parser.size(); ++id) {
+    const auto* tagged = std::get_if<common_peg_tag_parser>(&parser.get(id));
+    if (!tagged || tagged->tag != tag) continue;
+    const auto delimiters = delimiters_of(parser, tagged->child);
+    if (!delimiters || std::ranges::any_of(*delimiters, &std::string::empty)) return std::nullopt;
+    all.insert(all.end(), delimiters->begin(), delimiters->end());
+  }
+  return all;
+}
 
 }  // namespace
 
 // The library parses the whole answer again each time, which gets slower with every token. If new text can only
-// continue the last part (no tool calls possible, no tag that could begin, nothing held back), it is appended directly.
-// Otherwise each new byte adds a budget of so many parsed bytes, and an answer starts with a base budget. So short
-// answers are parsed at every piece, one of 64 KiB at each half KiB, and the total work is linear in the length of the
-// answer.
+// continue the part that took the text before it (no tool calls possible, no delimiter that could begin), it is
+// appended directly. Otherwise each new byte adds a budget of so many parsed bytes, and an answer starts with a base
+// budget. So short answers are parsed at every piece, one of 64 KiB at each half KiB, and the total work is linear in
+// the length of the answer.
 constexpr std::uint64_t kReadForEach = 128;
 constexpr std::uint64_t kReadAtFirst = 4 << 20;
 
@@ -53,43 +88,39 @@ struct ChatParser::Impl {
   std::vector<std::string> call_ids;
   protocol::ChatMessage message;
 
-  // Bytes in which an end tag could begin.
-  std::size_t tag_window() const {
-    std::size_t longest = 1;
-    for (const auto& tag : spec->end_tags) longest = std::max(longest, tag.size());
-    return longest;
-  }
+  enum class Part { none, content, reasoning };
+  Part growing = Part::none;  // the part that took all text between the last two parses
+  std::size_t parsed_to = 0;  // bytes of the text that `known` is of
+  std::optional<Delimiters> content_ends, reasoning_ends;
 
-  bool tag_possible(std::size_t from) const {
-    const auto begin = from > tag_window() ? from - tag_window() : 0;
-    const auto tail = std::string_view(text).substr(begin);
-    for (const auto& tag : spec->end_tags) {
-      if (!tag.empty() && tail.find(tag.front()) != std::string_view::npos) return true;
-    }
-    return tail.find('<') != std::string_view::npos || tail.find('[') != std::string_view::npos;
-  }
-
-  // Whether `added` bytes at the end of the text continue `part`, the last one that has anything in it.
-  bool continues(const std::string& part, std::size_t added) const {
-    constexpr std::size_t kCompared = 64;
-    const auto before = std::string_view(text).substr(0, text.size() - added);
-    const auto length = std::min(part.size(), kCompared);
-    return length > 0 && before.ends_with(std::string_view(part).substr(part.size() - length));
+  // Whether a delimiter could begin in the last `added` bytes, or before and end in them.
+  bool end_possible(const Delimiters& ends, std::size_t added) const {
+    std::size_t longest = 0;
+    for (const auto& end : ends) longest = std::max(longest, end.size());
+    const auto tail = std::string_view(text).substr(text.size() - std::min(text.size(), added + longest));
+    return std::ranges::any_of(ends, [&](const auto& end) { return tail.contains(end.front()); });
   }
 
   bool push_fast(std::string_view added, std::vector<protocol::ChatDelta>& deltas) {
-    if (spec->has_tools || added.empty() || is_space(added.back())) return false;
-    if (!known.content.empty()) {
-      if (!continues(known.content, added.size())) return false;
+    if (growing == Part::none || added.empty() || parsed_to + added.size() != text.size()) return false;
+    const auto& ends = growing == Part::content ? content_ends : reasoning_ends;
+    if (!ends || end_possible(*ends, added.size()) || valid_utf8(added) != added) return false;
+    auto& delta = deltas.emplace_back();
+    if (growing == Part::content) {
       known.content.append(added);
-      deltas.push_back({.content = std::string(added)});
-      return true;
+      delta.content = added;
+    } else {
+      known.reasoning_content.append(added);
+      delta.reasoning_content = added;
     }
-    if (known.reasoning_content.empty() || spec->end_tags.empty()) return false;
-    if (tag_possible(text.size() - added.size()) || !continues(known.reasoning_content, added.size())) return false;
-    known.reasoning_content.append(added);
-    deltas.push_back({.reasoning_content = std::string(added)});
+    parsed_to = text.size();
     return true;
+  }
+
+  Part part_that_took(std::string_view added, const std::vector<common_chat_msg_diff>& diffs) const {
+    if (spec->has_tools || added.empty() || diffs.size() != 1) return Part::none;
+    if (diffs.front().content_delta == added) return Part::content;
+    return diffs.front().reasoning_content_delta == added ? Part::reasoning : Part::none;
   }
 
   void parse_end(bool cut_off, std::vector<protocol::ChatDelta>& deltas) {
@@ -103,10 +134,13 @@ struct ChatParser::Impl {
 
   void parse(bool partial, std::vector<protocol::ChatDelta>& deltas) {
     has_read += text.size();
+    growing = Part::none;
     auto now = read(text, partial, params);
     if (now.empty()) return;
     now.set_tool_call_ids(call_ids, random_id);
-    for (auto& diff : common_chat_msg_diff::compute_diffs(known, now)) {
+    auto diffs = common_chat_msg_diff::compute_diffs(known, now);
+    growing = part_that_took(std::string_view(text).substr(std::exchange(parsed_to, text.size())), diffs);
+    for (auto& diff : diffs) {
       protocol::ChatDelta delta{.content = std::move(diff.content_delta),
                                 .reasoning_content = std::move(diff.reasoning_content_delta)};
       if (diff.tool_call_index != std::string::npos) {
@@ -123,6 +157,8 @@ struct ChatParser::Impl {
 ChatParser::ChatParser(std::shared_ptr<const ParserSpec> spec, bool stream) : impl_(std::make_unique<Impl>()) {
   impl_->params = spec->params;
   impl_->params.reasoning_in_content = stream && spec->legacy_reasoning;
+  impl_->content_ends = delimiters_of(impl_->params.parser, common_chat_peg_builder::CONTENT);
+  impl_->reasoning_ends = delimiters_of(impl_->params.parser, common_chat_peg_builder::REASONING);
   impl_->spec = std::move(spec);
   if (!impl_->params.is_continuation || impl_->params.echo) return;
   try {

@@ -342,7 +342,6 @@ Result<RenderedChat> ChatTemplate::render(const protocol::ChatRequest& request) 
     spec->params.parse_tool_calls = spec->has_tools;
     spec->params.is_continuation = request.continuation != protocol::Continuation::unsaid;
     spec->params.echo = request.echo;
-    spec->end_tags = made.thinking_end_tags;
     spec->legacy_reasoning = inputs.reasoning_format == COMMON_REASONING_FORMAT_DEEPSEEK_LEGACY;
     chat.parser = std::move(spec);
     return chat;

@@ -9,9 +9,8 @@ namespace corral::engine_server {
 
 struct ParserSpec {
   common_chat_parser_params params;
-  bool has_tools = false;             // tool calls may come
-  std::vector<std::string> end_tags;  // of reasoning
-  bool legacy_reasoning = false;      // "deepseek-legacy"
+  bool has_tools = false;         // tool calls may come
+  bool legacy_reasoning = false;  // "deepseek-legacy"
 };
 
 }  // namespace corral::engine_server

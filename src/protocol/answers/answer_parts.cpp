@@ -93,6 +93,7 @@ void write_legacy(json::Writer& out, std::span<const TokenLogprob> tokens) {
 void write_head(json::Writer& out, const AnswerHead& head, std::string_view object) {
   out.field("id", head.id).field("object", object).field("created", head.created).field("model", head.model);
   out.field("system_fingerprint", head.fingerprint);
+  if (head.not_stored) out.field("store", false);
 }
 
 void write_warnings(json::Writer& out, std::span<const std::string> warnings) {

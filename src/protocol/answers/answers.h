@@ -17,6 +17,7 @@ struct AnswerHead {
   std::string model = {};                  // the requested name
   std::int64_t created = 0;                // seconds since 1970
   std::string fingerprint = {};            // of the server's software
+  bool not_stored = false;                 // the request asked for storage: the answer says "store": false
   std::vector<std::string> warnings = {};  // parts of the request without effect; written at the end of an answer
 };
 

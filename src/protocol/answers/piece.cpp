@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "json/lone_surrogates.h"
 #include "json/peek.h"
 #include "protocol/http_error.h"
 
@@ -75,7 +76,11 @@ unsigned status_of(View error) {
 }  // namespace
 
 Result<AnswerPiece> read_answer(const std::string& text) {
-  const auto peek = json::Peek::open(text);
+  auto peek = json::Peek::open(text);
+  if (!peek) {
+    auto copy = text;
+    if (json::replace_lone_surrogates(copy)) peek = json::Peek::open(std::move(copy));
+  }
   if (!peek) return std::unexpected(peek.error());
   const auto root = peek->root();
   AnswerPiece piece;
