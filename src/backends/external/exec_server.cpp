@@ -102,12 +102,11 @@ Result<std::map<std::string, std::string>> request_values(std::string_view body)
 
 class ExecServer::Target final : public http::Target {
  public:
-  Target(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, PlaceholderValues values, RequestDone done)
+  Target(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, PlaceholderValues values)
       : backend_(backend),
         model_(std::move(model)),
         descriptor_(std::move(descriptor)),
         values_(std::move(values)),
-        done_(std::move(done)),
         gate_(RequestGate::make(descriptor_->concurrency)) {}
 
   async::Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
@@ -115,7 +114,6 @@ class ExecServer::Target final : public http::Target {
     const auto answering = answer(head, body);
     if (!answering) co_return said(answering.error());
     auto [argv, input] = std::move(*answering);
-    const auto began = backend_.timers_.now();
     auto place = co_await gate_->enter();
     const auto executor = co_await async::asio::this_coro::executor;
     auto spec = backend_.spec_of(*descriptor_, std::move(argv), values_);
@@ -128,7 +126,6 @@ class ExecServer::Target final : public http::Target {
     http::Response response;
     response.head.headers.add("Content-Type", descriptor_->output);
     response.body = http::Body(std::move(output));
-    count_answer(response, backend_.timers_, began, done_);
     co_return response;
   }
 
@@ -172,7 +169,6 @@ class ExecServer::Target final : public http::Target {
   const ModelPtr model_;
   const DescriptorPtr descriptor_;
   const PlaceholderValues values_;
-  const RequestDone done_;
   const std::shared_ptr<RequestGate> gate_;
 };
 
@@ -185,13 +181,11 @@ ExecServer::ExecServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr d
 
 ExecServer::~ExecServer() = default;
 
-async::Task<Result<>> ExecServer::load(Hooks hooks) {
+async::Task<Result<>> ExecServer::load(Hooks) {
   const auto program = backend_.program_of(*descriptor_);
   if (!program) co_return std::unexpected(program.error());
-  hooks_ = std::make_shared<const Hooks>(std::move(hooks));
   target_ =
-      std::make_unique<Target>(backend_, model_, descriptor_, backend_.values_for(*model_, *descriptor_, options_),
-                               reporter(backend_.home_, hooks_));
+      std::make_unique<Target>(backend_, model_, descriptor_, backend_.values_for(*model_, *descriptor_, options_));
   co_return Result<>();
 }
 

@@ -33,7 +33,6 @@ class ExecServer final : public WrappedServer {
   const ModelPtr model_;
   const DescriptorPtr descriptor_;
   const LoadOptions options_;
-  std::shared_ptr<const Hooks> hooks_;
   std::unique_ptr<Target> target_;  // the same for all loops: processes live on the loop of their request
   async::Event let_go_;
 };

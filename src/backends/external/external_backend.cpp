@@ -274,7 +274,6 @@ std::shared_ptr<ExternalFormat> ExternalBackend::words_for(const models::ModelIn
   }
   words->gate = RequestGate::make(descriptor->concurrency);
   words->threads = options_.threads;
-  words->timers = &timers_;
   return words;
 }
 

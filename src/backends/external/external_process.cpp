@@ -50,8 +50,7 @@ ExternalProcess::ExternalProcess(ExternalBackend& backend, ModelPtr model, Descr
       options_(std::move(options)),
       tasks_(backend.home_) {}
 
-async::Task<Result<>> ExternalProcess::load(Hooks hooks) {
-  hooks_ = std::make_shared<const Hooks>(std::move(hooks));
+async::Task<Result<>> ExternalProcess::load(Hooks) {
   Result<> loaded;
   for (int attempt = 0; attempt < kPorts; ++attempt) {
     bool taken = false;
@@ -112,7 +111,6 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
   child_ = std::move(*child);
   auto words = backend_.words_for(*model_, descriptor_, values_);
   words->base = base;
-  words->done = reporter(backend_.home_, hooks_);
   targets_.emplace(std::move(words), std::move(endpoint));
   co_return co_await until_ready(taken);
 }
@@ -290,8 +288,7 @@ AttachedServer::AttachedServer(ExternalBackend& backend, ModelPtr model, Descrip
       options_(std::move(options)),
       let_go_(backend.home_) {}
 
-async::Task<Result<>> AttachedServer::load(Hooks hooks) {
-  hooks_ = std::make_shared<const Hooks>(std::move(hooks));
+async::Task<Result<>> AttachedServer::load(Hooks) {
   const auto address = parse_address(descriptor_->url);
   if (!address)
     co_return fail(errc::invalid_option,
@@ -299,7 +296,6 @@ async::Task<Result<>> AttachedServer::load(Hooks hooks) {
   const auto values = backend_.values_for(*model_, *descriptor_, options_);
   auto words = backend_.words_for(*model_, descriptor_, values);
   words->base = address->base;
-  words->done = reporter(backend_.home_, hooks_);
   targets_.emplace(std::move(words), http::TcpEndpoint{address->host, address->port});
   if (descriptor_->ready.path.empty()) co_return Result<>();
   auto asking = ask(targets_->probe(backend_.home_));

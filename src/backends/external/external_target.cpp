@@ -88,7 +88,6 @@ class ExternalTargets::Target final : public http::Target {
     if (head.method == "GET" && head.path() == "/health") co_return co_await alive();
     const auto there = head_for(head);
     if (!there) co_return refusal(there.error());
-    const auto began = words_->timers->now();
     auto place = co_await words_->gate->enter();
     std::string theirs;
     if (body.size() > kSmallBody && words_->threads != nullptr) {
@@ -100,14 +99,12 @@ class ExternalTargets::Target final : public http::Target {
     }
     auto answer = co_await client_.send(*there, theirs);
     hold(answer, std::move(place));
-    if (answer) count_answer(*answer, *words_->timers, began, words_->done);
     co_return answer;
   }
 
   async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource& body) override {
     const auto there = head_for(head);
     if (!there) co_return refusal(there.error());
-    const auto began = words_->timers->now();
     auto place = co_await words_->gate->enter();
     const auto type = head.headers.get("Content-Type");
     RenamedForm form(body, type, words_->name);
@@ -115,7 +112,6 @@ class ExternalTargets::Target final : public http::Target {
     if (!found) co_return std::unexpected(found.error());
     auto answer = co_await client_.upload(*there, form);
     hold(answer, std::move(place));
-    if (answer) count_answer(*answer, *words_->timers, began, words_->done);
     co_return answer;
   }
 

@@ -13,7 +13,6 @@
 
 #include "async/offload.h"
 #include "backends/client_pool.h"
-#include "backends/external/counted_answer.h"
 #include "backends/external/known_backends.h"
 #include "backends/external/request_gate.h"
 
@@ -28,8 +27,6 @@ struct ExternalFormat {
   std::vector<std::pair<std::string, std::string>> headers;
   std::shared_ptr<RequestGate> gate;
   async::ThreadPool* threads = nullptr;  // for large bodies; nullptr: on the loop
-  async::Timers* timers = nullptr;
-  RequestDone done = {};  // called for each request
 };
 
 class ExternalTargets {

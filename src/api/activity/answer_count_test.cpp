@@ -1,26 +1,28 @@
-#include "protocol/answers/answer_count.h"
+#include "api/activity/answer_count.h"
 
 #include <gtest/gtest.h>
 
 #include "protocol/answers/chunks.h"
 
-namespace corral::protocol {
+namespace corral::api {
 namespace {
 
-const AnswerHead kHead{.id = "chatcmpl-1", .model = "m", .created = 1};
-const Timings kTimings{.cache_n = 3, .prompt_n = 4, .predicted_n = 5};
+using protocol::ChunkWriter;
 
-std::string role(const Usage* usage = nullptr) {
+const protocol::AnswerHead kHead{.id = "chatcmpl-1", .model = "m", .created = 1};
+const protocol::Timings kTimings{.cache_n = 3, .prompt_n = 4, .predicted_n = 5};
+
+std::string role(const protocol::Usage* usage = nullptr) {
   std::string text;
   ChunkWriter(ChunkWriter::Shape::chat, kHead).role(text, usage);
   return text;
 }
-std::string delta(ChatDelta what) {
+std::string delta(protocol::ChatDelta what) {
   std::string text;
   ChunkWriter(ChunkWriter::Shape::chat, kHead).delta(text, what);
   return text;
 }
-std::string finish(const Timings* timings) {
+std::string finish(const protocol::Timings* timings) {
   std::string text;
   ChunkWriter(ChunkWriter::Shape::chat, kHead).finish(text, "stop", {}, timings);
   return text;
@@ -47,7 +49,8 @@ TEST(AnswerCount, TimingsOfAllAnswersCountTogether) {
 }
 
 TEST(AnswerCount, UsageCountsMoreThanTimings) {
-  const Usage known{.prompt_tokens = 9}, usage{.prompt_tokens = 9, .cached_tokens = 2, .completion_tokens = 6};
+  const protocol::Usage known{.prompt_tokens = 9},
+      usage{.prompt_tokens = 9, .cached_tokens = 2, .completion_tokens = 6};
   AnswerCount count;
   std::string last;
   ChunkWriter(ChunkWriter::Shape::chat, kHead).usage(last, usage, &kTimings);
@@ -55,24 +58,6 @@ TEST(AnswerCount, UsageCountsMoreThanTimings) {
   EXPECT_EQ(count.tokens().prompt, 9u);
   EXPECT_EQ(count.tokens().cached, 2u);
   EXPECT_EQ(count.tokens().output, 6u);
-}
-
-// Python's servers do, and some report the usage with the last text.
-TEST(AnswerCount, SpacesAroundColonsChangeNothing) {
-  AnswerCount stream;
-  stream.feed("data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}], \"usage\": null}\n\n");
-  EXPECT_EQ(stream.pieces(), 1u);
-  EXPECT_EQ(stream.tokens().output, 1u);
-  stream.feed(
-      "data: {\"choices\": [{\"delta\": {\"content\": \"b\"}}], \"usage\": {\"prompt_tokens\": 7, "
-      "\"completion_tokens\" : 5}}\n\n");
-  EXPECT_EQ(stream.pieces(), 2u);
-  EXPECT_EQ(stream.tokens().prompt, 7u);
-  EXPECT_EQ(stream.tokens().output, 5u);
-  AnswerCount whole;
-  whole.whole("{\"choices\": [], \"usage\": {\"prompt_tokens\": 3, \"completion_tokens\": 4}}");
-  EXPECT_EQ(whole.tokens().prompt, 3u);
-  EXPECT_EQ(whole.tokens().output, 4u);
 }
 
 // What a model says isn't what the answer says of itself.
@@ -86,15 +71,15 @@ TEST(AnswerCount, TextsAreNoNumbers) {
 
 TEST(AnswerCount, WholeAnswers) {
   AnswerCount chat;
-  const ChatAnswer answer{.message = {.content = std::string(10'000, 'x')}, .finish_reason = "stop"};
-  chat.whole(
-      chat_completion(kHead, {&answer, 1}, {.prompt_tokens = 8, .cached_tokens = 1, .completion_tokens = 2}, kTimings));
+  const protocol::ChatAnswer answer{.message = {.content = std::string(10'000, 'x')}, .finish_reason = "stop"};
+  chat.whole(protocol::chat_completion(kHead, {&answer, 1},
+                                       {.prompt_tokens = 8, .cached_tokens = 1, .completion_tokens = 2}, kTimings));
   EXPECT_EQ(chat.tokens().prompt, 8u);
   EXPECT_EQ(chat.tokens().cached, 1u);
   EXPECT_EQ(chat.tokens().output, 2u);
   AnswerCount embedding;
   const std::vector<float> vector(5'000, 0.5f);
-  embedding.whole(embeddings("m", {&vector, 1}, false, 12));
+  embedding.whole(protocol::embeddings("m", {&vector, 1}, false, 12));
   EXPECT_EQ(embedding.tokens().prompt, 12u);
   EXPECT_EQ(embedding.tokens().output, std::nullopt);
   AnswerCount other;
@@ -103,4 +88,4 @@ TEST(AnswerCount, WholeAnswers) {
 }
 
 }  // namespace
-}  // namespace corral::protocol
+}  // namespace corral::api

@@ -1,15 +1,14 @@
 // Counts tokens in a canonical answer while it passes, without parsing all of it: the pieces of a stream that contain
 // text, and the token counts that the answer reports. Plain values; for one thread.
 //
-// In JSON a quote inside a text is escaped, so `"usage":{` occurs only as a member. Servers may write spaces around
-// ':'.
+// In JSON a quote inside a text is escaped, so `"usage":{` occurs only as a member.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
-namespace corral::protocol {
+namespace corral::api {
 
 // Tokens; nothing: the answer doesn't report them.
 struct AnswerTokens {
@@ -29,7 +28,6 @@ class AnswerCount {
   AnswerTokens tokens() const;
 
  private:
-  void take(std::string_view event);
   void numbers(std::string_view text);
 
   AnswerTokens told_;
@@ -38,4 +36,4 @@ class AnswerCount {
   bool has_usage_ = false;
 };
 
-}  // namespace corral::protocol
+}  // namespace corral::api
