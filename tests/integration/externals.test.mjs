@@ -173,6 +173,27 @@ external("kill -9 of the server takes them along", async (externals) => {
   externals.server = undefined;
 });
 
+const kStarts = {
+  "in its group": (command) => `${command} & wait`,
+  "in a session of its own": (command) => `setsid ${command} & wait`,
+};
+for (const [where, start] of Object.entries(kStarts)) {
+  external(`what a program starts ${where} goes with the server, however it ends, and with its model`, async (externals) => {
+    externals.program("mine", {}, start);
+    externals.models('[models.m]\ncmd = "mine --port {port}"\n');
+    const server = await externals.serve();
+    const first = (await ask(server, "m", "hi")).body.pid;
+    assert.notEqual((await server.loaded())[0].pid, first);
+    assert.equal((await server.post("/v1/unload", { model_name: "m" })).status, 200);
+    assert.ok(!runs(first));
+    const second = (await ask(server, "m", "hi")).body.pid;
+    server.child.kill("SIGKILL");
+    await server.ended;
+    await until(() => !runs(second));
+    externals.server = undefined;
+  });
+}
+
 external("what it took is measured, and counts for its next load", async (externals) => {
   externals.program("mine");
   externals.models('[models.m]\ncmd = "mine --port {port}"\nmemory = "1MiB"\n');

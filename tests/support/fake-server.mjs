@@ -47,6 +47,10 @@ async function answer(request, response) {
     return;
   }
   if (said("wedge")) return void (wedged = true);
+  if (said("stall")) {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    return response.write('data: {"choices":[{"delta":{"content":"one"}}]}\n\n');
+  }
   if (said("huge")) {
     response.writeHead(200, { "content-type": "application/json" });
     return response.end(JSON.stringify({ text: "y".repeat(32 << 20) }));

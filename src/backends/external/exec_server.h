@@ -1,5 +1,6 @@
 // A backend of kind exec: each request gets a process of its own, which reads its text on standard input and whose
-// output is streamed as the response. Dropping the response kills the process.
+// output is streamed as the response. Dropping the response kills the process, and so does its limit
+// (request_limit.h).
 //
 // Values of a request get into the command only through {request.FIELD}, as one word or a part of one, and never look
 // like a flag.

@@ -235,6 +235,8 @@ async::Task<void> ExternalProcess::stop(Millis grace) {
     grace = Millis(0);
   }
   if (child_->alive()) co_await child_->stop(grace);
+  // Its connections may be held by something that isn't its child, such as a container.
+  if (targets_) targets_->give_up();
   remove_socket();
 }
 
@@ -310,6 +312,7 @@ async::Task<Result<>> AttachedServer::load(Hooks) {
 }
 
 async::Task<void> AttachedServer::stop(Millis) {
+  if (targets_) targets_->give_up();
   let_go_.set();
   co_return;
 }
