@@ -110,6 +110,27 @@ external("one that dies in the middle of an answer is started again, and the req
   assert.ok(!runs(first));
 });
 
+external("requests are counted with the tokens that it tells", async (externals) => {
+  externals.program("mine");
+  externals.models('[models.m]\ncmd = "mine --port {port}"\n');
+  const server = await externals.serve();
+  await ask(server, "m", "hi");
+  await ask(server, "m", "hi");
+  const { body } = await server.get("/v1/stats");
+  assert.deepEqual([body.model_name, body.request_count_total, body.prompt_tokens_total, body.output_tokens_total], ["m", 2, 22, 10]);
+});
+
+external("one that answers and dies again and again is started again and again", async (externals) => {
+  externals.program("mine");
+  externals.models('[models.m]\ncmd = "mine --port {port}"\n');
+  const server = await externals.serve();
+  for (let round = 0; round < 6; ++round) {
+    const { status, body } = await ask(server, "m", `hi ${round}`);
+    assert.equal(status, 200, JSON.stringify(body));
+    process.kill(body.pid, "SIGKILL");
+  }
+});
+
 external("a flood of words costs its log no more than its bound, and its requests nothing", async (externals) => {
   externals.program("mine", { flood: 24 << 20 });
   externals.models('[models.m]\ncmd = "mine --port {port}"\n');

@@ -66,7 +66,8 @@ async function answer(request, response) {
   }
   if (said("together")) await new Promise((done) => setImmediate(() => setImmediate(done)));
   response.writeHead(200, { "content-type": "application/json" });
-  const got = { pid: process.pid, path: request.url, headers: request.headers, body, words, env: process.env, cwd: process.cwd(), most };
+  const usage = { prompt_tokens: 11, completion_tokens: 5 };
+  const got = { usage, pid: process.pid, path: request.url, headers: request.headers, body, words, env: process.env, cwd: process.cwd(), most };
   response.end(JSON.stringify(got));
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "async/task_group.h"
+#include "backends/external/counted_answer.h"
 #include "backends/external/errors.h"
 #include "backends/external/external_answer.h"
 #include "json/peek.h"
@@ -103,13 +104,15 @@ Result<std::map<std::string, std::string>> request_values(std::string_view body)
 
 class ExecServer::Target final : public http::Target {
  public:
-  Target(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, PlaceholderValues values)
+  Target(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, PlaceholderValues values,
+         std::shared_ptr<RequestReports> reports)
       : backend_(backend),
         model_(std::move(model)),
         descriptor_(std::move(descriptor)),
         values_(std::move(values)),
         gate_(RequestGate::make(descriptor_->concurrency)),
-        limit_(std::make_shared<RequestLimit>(backend.timers_, descriptor_->request_timeout, model_->name.value())) {}
+        limit_(std::make_shared<RequestLimit>(backend.timers_, descriptor_->request_timeout, model_->name.value())),
+        reports_(std::move(reports)) {}
 
   async::Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
     if (head.method == "GET") co_return http::Response::json(200, R"({"status":"ok"})");
@@ -140,6 +143,7 @@ class ExecServer::Target final : public http::Target {
     auto spec = backend_.spec_of(*descriptor_, std::move(work.argv), values_);
     spec.pipes = true;
     request.watched->program_works();
+    const auto began = backend_.timers_.now();
     auto child = co_await backend_.spawner_.spawn(std::move(spec));
     if (!child) co_return said(Error(make_error_code(errc::backend_not_installed), child.error().message));
     auto output =
@@ -149,7 +153,8 @@ class ExecServer::Target final : public http::Target {
     http::Response response;
     response.head.headers.add("Content-Type", descriptor_->output);
     response.body = http::Body(std::move(output));
-    co_return passed_answer(std::move(response), std::move(request));
+    auto passed = passed_answer(std::move(response), std::move(request));
+    co_return counted_answer(std::move(passed), reports_, backend_.timers_, began);
   }
 
   Error not_served(const http::RequestHead& head) const {
@@ -184,6 +189,7 @@ class ExecServer::Target final : public http::Target {
   const PlaceholderValues values_;
   const std::shared_ptr<RequestGate> gate_;
   const std::shared_ptr<RequestLimit> limit_;
+  const std::shared_ptr<RequestReports> reports_;
 };
 
 ExecServer::ExecServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options)
@@ -195,16 +201,18 @@ ExecServer::ExecServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr d
 
 ExecServer::~ExecServer() = default;
 
-async::Task<Result<>> ExecServer::load(Hooks) {
+async::Task<Result<>> ExecServer::load(Hooks hooks) {
   const auto program = backend_.program_of(*descriptor_);
   if (!program) co_return std::unexpected(program.error());
-  target_ =
-      std::make_unique<Target>(backend_, model_, descriptor_, backend_.values_for(*model_, *descriptor_, options_));
+  reports_ = RequestReports::make(backend_.home_, std::move(hooks.request_done));
+  target_ = std::make_unique<Target>(backend_, model_, descriptor_,
+                                     backend_.values_for(*model_, *descriptor_, options_), reports_);
   co_return Result<>();
 }
 
 async::Task<void> ExecServer::stop(Millis) {
   if (target_) target_->give_up();
+  if (reports_) reports_->close();
   let_go_.set();
   co_return;
 }

@@ -34,6 +34,7 @@ class ExecServer final : public WrappedServer {
   const ModelPtr model_;
   const DescriptorPtr descriptor_;
   const LoadOptions options_;
+  std::shared_ptr<RequestReports> reports_;
   std::unique_ptr<Target> target_;  // the same for all loops: processes live on the loop of their request
   async::Event let_go_;
 };

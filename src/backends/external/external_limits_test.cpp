@@ -1,4 +1,4 @@
-// Requests to external programs that stop in the middle, or are given up.
+// Requests to external programs that stop in the middle, are given up, and are counted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,8 @@ namespace corral::backends {
 namespace {
 
 using std::chrono::seconds;
+using testing::IsEmpty;
+using testing::SizeIs;
 
 using Pieces = async::Channel<std::string>;
 
@@ -32,6 +34,8 @@ class Feeding final : public http::Handler {
   explicit Feeding(async::Executor executor) : pieces(std::make_shared<Pieces>(executor)), never_(executor) {}
 
   bool answers = true;
+  unsigned status = 200;
+  std::string type = "text/event-stream";
   const std::shared_ptr<Pieces> pieces;
   int asked = 0;
 
@@ -40,8 +44,8 @@ class Feeding final : public http::Handler {
     ++asked;
     (void)co_await request.body.read_all(1 << 20);
     if (!answers) co_await never_.wait();
-    http::Response response{{200, {}}, http::Body(std::make_unique<FedAnswer>(pieces))};
-    response.head.headers.add("Content-Type", "text/event-stream");
+    http::Response response{{status, {}}, http::Body(std::make_unique<FedAnswer>(pieces))};
+    response.head.headers.add("Content-Type", type);
     co_return response;
   }
 
@@ -190,6 +194,91 @@ TEST_F(ExternalLimitsTest, AProgramForOneRequestIsKilledAtItsLimit) {
   ASSERT_TRUE(*given_up);
   EXPECT_EQ((*given_up)->error().code, errc::backend_died);
   EXPECT_EQ(spawner_.running(), 0u);
+}
+
+TEST_F(ExternalLimitsTest, RequestsAreCountedWithTheTokensThatTheyTell) {
+  start();
+  feeding_.type = "application/json";
+  const auto whole = begin();
+  feed(R"({"choices":[{"message":{"content":"\"usage\":{\"prompt_tokens\":99}"}}],"usage":{"prompt_tokens":7,)");
+  feed(R"("completion_tokens":3,"prompt_tokens_details":{"cached_tokens":2}}})");
+  feed("");
+  ASSERT_TRUE(*whole && **whole);
+  while (!(**read(***whole))->empty()) {
+  }
+  settle();
+  ASSERT_THAT(done_, SizeIs(1));
+  EXPECT_EQ(done_[0].input_tokens, 7u);
+  EXPECT_EQ(done_[0].output_tokens, 3u);
+  EXPECT_EQ(done_[0].cached_tokens, 2u);
+}
+
+TEST_F(ExternalLimitsTest, AStreamIsCountedAlsoWithoutNumbersAndWhenItsClientLeaves) {
+  start();
+  const auto text = [](const char* said) {
+    return fmt::format("data: {{\"delta\":{{\"content\": \"{}\"}}}}\n\n", said);
+  };
+  auto left = begin();
+  feed(text("") + text("one") + text("two"));
+  EXPECT_FALSE((**read(***left))->empty());
+  EXPECT_THAT(done_, IsEmpty());
+  left->reset();
+  settle();
+  ASSERT_THAT(done_, SizeIs(1));
+  EXPECT_EQ(done_[0].output_tokens, 2u);
+
+  left = begin();
+  feed(text("one"));
+  EXPECT_FALSE((**read(***left))->empty());
+  const auto waiting = read(***left);
+  (***left).body.source()->abort();
+  settle();
+  ASSERT_TRUE(*waiting);
+  EXPECT_FALSE(**waiting);
+  ASSERT_THAT(done_, SizeIs(2));
+  EXPECT_EQ(done_[1].output_tokens, 1u);
+
+  left = begin();
+  feed(text("one"));
+  EXPECT_FALSE((**read(***left))->empty());
+  {
+    async::TaskGroup reader(loop().executor());
+    auto reading = [](http::BodySource& source) -> async::Task<void> { (void)co_await source.read(); };
+    reader.spawn("a client that leaves", reading(*(***left).body.source()));
+    settle();
+  }
+  settle();
+  ASSERT_THAT(done_, SizeIs(3));
+}
+
+TEST_F(ExternalLimitsTest, ARefusalIsNotCounted) {
+  start();
+  feeding_.status = 400;
+  feeding_.type = "application/json";
+  const auto refused = begin();
+  feed(R"({"error":{},"usage":{"prompt_tokens":7}})");
+  feed("");
+  ASSERT_TRUE(*refused && **refused);
+  while (!(**read(***refused))->empty()) {
+  }
+  settle();
+  EXPECT_THAT(done_, IsEmpty());
+}
+
+// A program that dies in its answers has answered nothing, so that its crashes are counted.
+TEST_F(ExternalLimitsTest, AnAnswerThatBreaksOffIsNotCounted) {
+  start();
+  auto broken = begin();
+  feed("data: {\"delta\":{\"content\":\"one\"}}\n\n");
+  EXPECT_TRUE(**read(***broken));
+  const auto last = read(***broken);
+  wait_for(played_server_->stop(Millis(0)));
+  settle();
+  ASSERT_TRUE(*last);
+  EXPECT_FALSE(**last);
+  broken->reset();
+  settle();
+  EXPECT_THAT(done_, IsEmpty());
 }
 
 }  // namespace

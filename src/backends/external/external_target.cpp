@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backends/errors.h"
+#include "backends/external/counted_answer.h"
 #include "backends/external/errors.h"
 #include "backends/external/external_answer.h"
 #include "backends/external/form_name.h"
@@ -119,9 +120,11 @@ class ExternalTargets::Target final : public http::Target {
       theirs = in_their_words(body, *words_);
     }
     request.watched->program_works();
+    const auto began = words_->timers->now();
     auto answer = co_await client_.send(there, theirs);
     if (!answer) co_return answer;
-    co_return passed_answer(std::move(*answer), std::move(request));
+    auto passed = passed_answer(std::move(*answer), std::move(request));
+    co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
   }
 
   async::Task<Result<http::Response>> answer_form(const http::RequestHead& there, std::string_view type,
@@ -132,9 +135,11 @@ class ExternalTargets::Target final : public http::Target {
     const auto found = co_await form.find();
     if (!found) co_return std::unexpected(found.error());
     request.watched->program_works();
+    const auto began = words_->timers->now();
     auto answer = co_await client_.upload(there, form);
     if (!answer) co_return answer;
-    co_return passed_answer(std::move(*answer), std::move(request));
+    auto passed = passed_answer(std::move(*answer), std::move(request));
+    co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
   }
 
   async::Task<Result<http::Response>> alive() {

@@ -2,8 +2,8 @@
 //
 // Requests arrive in canonical form (protocol/ask.h). The path becomes the server's, `model` its name for the model;
 // fields are removed or added as the descriptor says. In a form only the name of the model is changed. Responses pass
-// unchanged (external_answer.h). A GET of /health is the watchdog's: it goes to the path of its readiness, outside the
-// queue; any other path is answered 404 here. Corral's own headers don't pass.
+// unchanged (external_answer.h) and are counted (counted_answer.h). A GET of /health is the watchdog's: it goes to the
+// path of its readiness, outside the queue; any other path is answered 404 here. Corral's own headers don't pass.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,11 @@
 #include "backends/external/known_backends.h"
 #include "backends/external/request_gate.h"
 #include "backends/external/request_limit.h"
+#include "backends/external/request_reports.h"
 
 namespace corral::backends {
 
-// Shared by all requests to one server. Immutable, except the gate and the limit.
+// Shared by all requests to one server. Immutable, except the gate, the limit and the reports.
 struct ExternalFormat {
   DescriptorPtr descriptor;
   std::string model;  // for messages
@@ -28,7 +29,9 @@ struct ExternalFormat {
   std::vector<std::pair<std::string, std::string>> headers;
   std::shared_ptr<RequestGate> gate;
   std::shared_ptr<RequestLimit> limit;
+  std::shared_ptr<RequestReports> reports;
   async::ThreadPool* threads = nullptr;  // for large bodies; nullptr: on the loop
+  async::Timers* timers = nullptr;
 };
 
 class ExternalTargets {
