@@ -90,8 +90,9 @@ struct Endpoint {
   // Instead of both, for bodies that are forms with files (form.h). Answers are whole; events of a backend pass
   // untouched.
   Result<Canonical> (*read_form)(Form form) = nullptr;
-  // Instead of a translator, for answers with sound, which passes as it is made.
-  http::Response (*tell_sound)(const Canonical& request, http::Response answer, async::ThreadPool* threads) = nullptr;
+  // Instead of a translator, for answers with sound, which passes as it is made. Returns when it has begun.
+  async::Task<http::Response> (*tell_sound)(const Canonical& request, http::Response answer,
+                                            async::ThreadPool* threads) = nullptr;
   http::Response (*tell_whole)(const Canonical& request, http::Response answer) = nullptr;
   // Like `read`, for bodies that may refer to stored data.
   Result<Canonical> (*read_on)(const std::string& body, const Before& before) = nullptr;

@@ -1,9 +1,8 @@
 // The first instructions of a child, which tie it to its parent, so that no child outlives the router, even after
 // SIGKILL of the router.
 //
-// Linux can send a signal to a child when its parent ends, but the child must request it. Foreign programs don't. So we
-// start ourselves in a hidden mode that requests it and then executes the program (the request survives exec, unless
-// the program is set-uid or has file capabilities):
+// Linux can send a signal to a child when its parent ends, but the child must request it. Foreign programs don't, and
+// they start processes of their own. So we start ourselves in a hidden mode that guards the program (guardian.h):
 //
 //   corral exec-child <parent pid> <status fd> -- program args…
 //
@@ -21,8 +20,7 @@ inline constexpr const char* kExecMode = "exec-child";
 inline constexpr const char* kParentVariable = "CORRAL_PARENT_PID";  // set for specs with binds_itself
 
 bool is_exec_mode(int argc, char** argv);
-// Returns only if the program can't be executed: the exit code for main(), as in shells (127 not found, 126 not
-// executable). Writes the errno to the status descriptor.
+// Runs and guards the program until its end. The exit code for main(), as of run_guardian().
 int run_exec_mode(int argc, char** argv);
 
 // From now on the kernel kills this process when its parent ends. False: the parent has already ended, so exit at once.

@@ -165,7 +165,7 @@ Result<Launched> launch(const ChildSpec& spec, const std::filesystem::path& own_
     return fail(errc::spawn_failed,
                 fmt::format("cannot start '{}' through {}: {}", spec.argv[0], program, std::strerror(failure)));
   }
-  auto handle = ProcessHandle::adopt(pid, spec.leftovers);
+  auto handle = ProcessHandle::adopt(pid, spec.leftovers, !spec.binds_itself);
   if (!handle) return std::unexpected(std::move(handle.error()));
   launched.process = std::move(*handle);
   launched.out = std::move(out->ours);

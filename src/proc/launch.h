@@ -14,7 +14,7 @@ struct Launched {
   UniqueFd out, err;
   UniqueFd in;           // for a spec with pipes
   UniqueFd control;      // if the spec asked for it
-  UniqueFd exec_status;  // for programs in exec mode: returns an errno if exec failed, its end after success
+  UniqueFd exec_status;  // for guarded programs: returns their pid, and an errno if exec failed; ends after success
 };
 
 // On the spawner's thread: the child dies with the calling thread.

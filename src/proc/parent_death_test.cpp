@@ -1,5 +1,6 @@
 // Nothing outlives the router, however it ends.
 #include <csignal>
+#include <sstream>
 
 #include "proc/process_test_support.h"
 
@@ -13,20 +14,66 @@ class ParentDeathTest : public RealProcesses {
   // A process that started a child of its own with `child_mode` is killed; its child must end too.
   void kill_parent_of(const std::string& child_mode) {
     auto driver = [&]() -> Task<void> {
-      const auto parent = co_await start_ready(mode("parent", child_mode));
-      const auto grandchild = std::stoi(parent->log().text());
-      const UniqueFd pidfd(pidfd_of(grandchild));
-      EXPECT_TRUE(pidfd);
-      EXPECT_NE(::getpgid(grandchild), parent->pid());
+      // Started directly: a guardian would end all of them.
+      auto spec = mode("parent", child_mode);
+      spec.binds_itself = true;
+      const auto parent = co_await start_ready(std::move(spec));
+      const auto all = watched(parent->log().text());
+      EXPECT_NE(::getpgid(std::stoi(parent->log().text())), parent->pid());
       parent->kill(SIGKILL);
       EXPECT_EQ(co_await parent->wait(), ExitStatus::killed(SIGKILL));
-      EXPECT_TRUE(has_ended(pidfd));
+      for (const auto& pidfd : all) EXPECT_TRUE(has_ended(pidfd));
+    };
+    async::run_blocking(loop, driver());
+  }
+
+  // The processes whose pids are in the text; "ready" is none.
+  static std::vector<UniqueFd> watched(const std::string& text) {
+    std::vector<UniqueFd> all;
+    std::istringstream words(text);
+    for (pid_t pid = 0; words >> pid;) {
+      all.emplace_back(pidfd_of(pid));
+      EXPECT_TRUE(all.back()) << pid;
+    }
+    return all;
+  }
+
+  // A program that has started others ends like this; nothing of it is left.
+  using Ending = Task<void> (*)(std::unique_ptr<Child>);
+  void end_family(Ending ending) {
+    auto driver = [&]() -> Task<void> {
+      auto child = co_await start_ready(mode("family"));
+      const auto all = watched(child->log().text());
+      EXPECT_EQ(all.size(), 3u);
+      auto ended = ending(std::move(child));
+      co_await std::move(ended);
+      for (const auto& pidfd : all) EXPECT_TRUE(has_ended(pidfd));
     };
     async::run_blocking(loop, driver());
   }
 };
 
 TEST_F(ParentDeathTest, KilledRouterTakesForeignProgramsAlong) { kill_parent_of("ignore-terminate"); }
+
+TEST_F(ParentDeathTest, KilledRouterTakesAllAlongThatAProgramHasStarted) { kill_parent_of("family"); }
+
+TEST_F(ParentDeathTest, NothingOutlivesTheProgramThatHasStartedIt) {
+  end_family([](std::unique_ptr<Child> child) -> Task<void> {
+    EXPECT_EQ(co_await child->stop(std::chrono::seconds(5)), ExitStatus::killed(SIGTERM));
+  });
+  end_family([](std::unique_ptr<Child> child) -> Task<void> {
+    child->kill(SIGKILL);
+    EXPECT_EQ(co_await child->wait(), ExitStatus::killed(SIGKILL));
+  });
+  end_family([](std::unique_ptr<Child> child) -> Task<void> {
+    ::kill(child->pid(), SIGUSR2);
+    EXPECT_EQ(co_await child->wait(), ExitStatus::killed(SIGUSR2));
+  });
+  end_family([](std::unique_ptr<Child> child) -> Task<void> {
+    child.reset();
+    co_return;
+  });
+}
 
 TEST_F(ParentDeathTest, KilledRouterTakesOwnSubCommandsAlong) { kill_parent_of("bound"); }
 

@@ -43,7 +43,7 @@ struct PosixChild::Process {
       : name(spec.name),
         timers(clock),
         bytes_per_second(spec.log.bytes_per_second),
-        pid(launched.process.pid()),
+        pid(launched.process.program()),
         handle(std::move(launched.process)),
         end_watch(executor, handle.pidfd()),
         out(executor, std::move(launched.out), false, spec.log.line_bytes),

@@ -19,14 +19,22 @@ Task<Result<Launched>> launch_here(ChildSpec spec, std::filesystem::path own_pro
   co_return launch(spec, own_program);
 }
 
-// The errno with which exec failed in the child, or 0 when the program runs.
-Task<int> exec_result(UniqueFd status) {
+struct Started {
+  pid_t pid = 0;  // of the program; 0: there is none
+  int cause = 0;  // the errno with which exec failed; 0: the program runs
+};
+
+// What a guardian says about its program.
+Task<Started> exec_result(UniqueFd status) {
   Descriptor pipe(co_await async::asio::this_coro::executor, status.release());
-  const auto [error] = co_await pipe.async_wait(Descriptor::wait_read, async::as_value);
-  if (error) throw boost::system::system_error(error);
-  int cause = 0;
-  const auto count = ::read(pipe.native_handle(), &cause, sizeof cause);
-  co_return count == sizeof cause ? cause : 0;
+  Started started;
+  for (int* next : {&started.pid, &started.cause}) {
+    const auto [error] = co_await pipe.async_wait(Descriptor::wait_read, async::as_value);
+    if (error) throw boost::system::system_error(error);
+    // Each number is written at once; the end comes instead of the second one.
+    if (::read(pipe.native_handle(), next, sizeof *next) != sizeof *next) break;
+  }
+  co_return started;
 }
 
 }  // namespace
@@ -52,8 +60,9 @@ Task<Result<std::unique_ptr<Child>>> PosixSpawner::spawn(ChildSpec spec) {
   if (!launched) co_return std::unexpected(std::move(launched.error()));
   if (launched->exec_status) {
     auto answer = exec_result(std::move(launched->exec_status));
-    const int cause = co_await std::move(answer);
-    if (cause != 0) co_return std::unexpected(exec_error(spec, cause));
+    const auto started = co_await std::move(answer);
+    if (started.cause != 0) co_return std::unexpected(exec_error(spec, started.cause));
+    if (started.pid != 0) launched->process.set_program(started.pid);
   }
   co_return std::make_unique<PosixChild>(executor, timers_, spec, std::move(*launched));
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include "proc/errors.h"
+#include "proc/guardian.h"
 
 namespace corral::proc {
 namespace {
@@ -34,9 +35,9 @@ bool wait_for(int pidfd, int options, siginfo_t& info) {
 
 }  // namespace
 
-Result<ProcessHandle> ProcessHandle::adopt(pid_t pid, Leftovers leftovers) {
+Result<ProcessHandle> ProcessHandle::adopt(pid_t pid, Leftovers leftovers, bool guards) {
   UniqueFd pidfd(pidfd_open(pid));
-  if (pidfd) return ProcessHandle(pid, std::move(pidfd), std::move(leftovers));
+  if (pidfd) return ProcessHandle(pid, std::move(pidfd), std::move(leftovers), guards);
   const int cause = errno;
   ::kill(-pid, SIGKILL);
   ::waitpid(pid, nullptr, 0);
@@ -48,6 +49,8 @@ ProcessHandle& ProcessHandle::operator=(ProcessHandle&& other) noexcept {
   if (this != &other) {
     kill_and_reap();
     pid_ = std::exchange(other.pid_, 0);
+    program_ = other.program_;
+    guards_ = other.guards_;
     pidfd_ = std::move(other.pidfd_);
     leftovers_ = std::move(other.leftovers_);
   }
@@ -56,6 +59,10 @@ ProcessHandle& ProcessHandle::operator=(ProcessHandle&& other) noexcept {
 
 void ProcessHandle::send(int signal) const {
   if (pid_ == 0) return;
+  if (guards_) {
+    ::kill(pid_, signal == SIGKILL ? end_signal() : signal);
+    return;
+  }
   ::kill(-pid_, signal);
   if (::getpgid(pid_) != pid_) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), signal, nullptr, 0);
 }
@@ -71,7 +78,7 @@ ExitStatus ProcessHandle::reap() {
   siginfo_t info;
   // Files of its pid belong to it while it exists, if only as a zombie.
   if (pid_ != 0 && !leftovers_.empty() && wait_for(pidfd_.get(), WEXITED | WNOWAIT, info))
-    remove_leftovers(leftovers_, pid_);
+    remove_leftovers(leftovers_, program_);
   const bool known = pid_ != 0 && wait_for(pidfd_.get(), WEXITED, info);
   pid_ = 0;
   pidfd_.reset();

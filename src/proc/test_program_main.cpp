@@ -64,6 +64,30 @@ int heed_terminate(const std::string&) {
   return wait_for_signal();
 }
 
+// Waits as a child of its group (0), in a session of its own (1), or so that its parent has ended (2). Writes its pid.
+[[noreturn]] void member(int kind, int tell) {
+  std::signal(SIGTERM, SIG_IGN);
+  if (kind > 0) ::setsid();
+  if (kind == 2 && ::fork() != 0) std::_Exit(0);
+  const pid_t self = ::getpid();
+  if (::write(tell, &self, sizeof self) != sizeof self) std::_Exit(99);
+  for (;;) ::pause();
+}
+
+// Starts one of each kind, prints their pids, and waits.
+int family(const std::string&) {
+  std::vector<pid_t> pids(3);
+  for (int kind = 0; kind < 3; ++kind) {
+    int fds[2];
+    if (::pipe(fds) != 0) return EXIT_FAILURE;
+    if (::fork() == 0) member(kind, fds[1]);
+    auto& pid = pids[static_cast<std::size_t>(kind)];
+    if (::read(fds[0], &pid, sizeof pid) != sizeof pid) return EXIT_FAILURE;
+  }
+  say(fmt::format("{} {} {}", pids[0], pids[1], pids[2]));
+  for (;;) ::pause();
+}
+
 int bound(const std::string&) {
   if (!bind_to_parent_from_environment()) return EXIT_FAILURE;
   return wait_for_signal();
@@ -149,7 +173,7 @@ int leave_with_parent(const std::string&) {
   return 5;
 }
 
-// A minimal router: starts a child that runs `mode`, prints its pid once it is ready, then waits to be killed.
+// A minimal router: starts a child that runs `mode`, prints its pid and first line, then waits to be killed.
 int parent(const std::string& mode) {
   async::Loop loop;
   async::SystemTimers timers;
@@ -158,11 +182,15 @@ int parent(const std::string& mode) {
     async::Event ready(co_await async::asio::this_coro::executor);
     ChildSpec spec{.name = "child", .argv = {own_program().string(), mode}};
     spec.binds_itself = mode == "bound";
-    spec.on_line = [&](const LogLine&) { ready.set(); };
+    std::string first;
+    spec.on_line = [&](const LogLine& line) {
+      first = line.text;
+      ready.set();
+    };
     auto child = co_await spawner.spawn(std::move(spec));
     if (!child) co_return;
     co_await ready.wait();
-    say(fmt::format("{}", (*child)->pid()));
+    say(fmt::format("{} {}", (*child)->pid(), first));
     co_await (*child)->wait();
   };
   async::run_blocking(loop, run());
@@ -395,6 +423,7 @@ int measure(const std::string& rounds) {
 const std::map<std::string_view, int (*)(const std::string&)> kModes = {
     {"ignore-terminate", ignore_terminate},
     {"heed-terminate", heed_terminate},
+    {"family", family},
     {"bound", bound},
     {"flood", flood},
     {"print-secrets", print_secrets},

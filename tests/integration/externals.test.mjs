@@ -110,6 +110,27 @@ external("one that dies in the middle of an answer is started again, and the req
   assert.ok(!runs(first));
 });
 
+external("requests are counted with the tokens that it tells", async (externals) => {
+  externals.program("mine");
+  externals.models('[models.m]\ncmd = "mine --port {port}"\n');
+  const server = await externals.serve();
+  await ask(server, "m", "hi");
+  await ask(server, "m", "hi");
+  const { body } = await server.get("/v1/stats");
+  assert.deepEqual([body.model_name, body.request_count_total, body.prompt_tokens_total, body.output_tokens_total], ["m", 2, 22, 10]);
+});
+
+external("one that answers and dies again and again is started again and again", async (externals) => {
+  externals.program("mine");
+  externals.models('[models.m]\ncmd = "mine --port {port}"\n');
+  const server = await externals.serve();
+  for (let round = 0; round < 6; ++round) {
+    const { status, body } = await ask(server, "m", `hi ${round}`);
+    assert.equal(status, 200, JSON.stringify(body));
+    process.kill(body.pid, "SIGKILL");
+  }
+});
+
 external("a flood of words costs its log no more than its bound, and its requests nothing", async (externals) => {
   externals.program("mine", { flood: 24 << 20 });
   externals.models('[models.m]\ncmd = "mine --port {port}"\n');
@@ -172,6 +193,27 @@ external("kill -9 of the server takes them along", async (externals) => {
   await until(() => !runs(pid));
   externals.server = undefined;
 });
+
+const kStarts = {
+  "in its group": (command) => `${command} & wait`,
+  "in a session of its own": (command) => `setsid ${command} & wait`,
+};
+for (const [where, start] of Object.entries(kStarts)) {
+  external(`what a program starts ${where} goes with the server, however it ends, and with its model`, async (externals) => {
+    externals.program("mine", {}, start);
+    externals.models('[models.m]\ncmd = "mine --port {port}"\n');
+    const server = await externals.serve();
+    const first = (await ask(server, "m", "hi")).body.pid;
+    assert.notEqual((await server.loaded())[0].pid, first);
+    assert.equal((await server.post("/v1/unload", { model_name: "m" })).status, 200);
+    assert.ok(!runs(first));
+    const second = (await ask(server, "m", "hi")).body.pid;
+    server.child.kill("SIGKILL");
+    await server.ended;
+    await until(() => !runs(second));
+    externals.server = undefined;
+  });
+}
 
 external("what it took is measured, and counts for its next load", async (externals) => {
   externals.program("mine");

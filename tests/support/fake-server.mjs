@@ -47,6 +47,10 @@ async function answer(request, response) {
     return;
   }
   if (said("wedge")) return void (wedged = true);
+  if (said("stall")) {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    return response.write('data: {"choices":[{"delta":{"content":"one"}}]}\n\n');
+  }
   if (said("huge")) {
     response.writeHead(200, { "content-type": "application/json" });
     return response.end(JSON.stringify({ text: "y".repeat(32 << 20) }));
@@ -62,7 +66,8 @@ async function answer(request, response) {
   }
   if (said("together")) await new Promise((done) => setImmediate(() => setImmediate(done)));
   response.writeHead(200, { "content-type": "application/json" });
-  const got = { pid: process.pid, path: request.url, headers: request.headers, body, words, env: process.env, cwd: process.cwd(), most };
+  const usage = { prompt_tokens: 11, completion_tokens: 5 };
+  const got = { usage, pid: process.pid, path: request.url, headers: request.headers, body, words, env: process.env, cwd: process.cwd(), most };
   response.end(JSON.stringify(got));
 }
 

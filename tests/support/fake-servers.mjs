@@ -25,12 +25,12 @@ export class Externals {
     writeFileSync(this.path(name), "x");
     return this.path(name);
   }
-  // A program of this name, which behaves like that; may be changed while it runs.
-  program(name, behaviour = {}) {
+  // A program of this name, which behaves like that; may be changed while it runs. `start`: how its script starts it.
+  program(name, behaviour = {}, start = (command) => `exec ${command}`) {
     const acts = this.path(`${name}.json`);
     writeFileSync(acts, JSON.stringify({ crashed: this.path(`${name}.crashed`), ...behaviour }));
     const script = join(this.bin, name);
-    writeFileSync(script, `#!/bin/sh\nexec "${process.execPath}" "${kFake}" "${acts}" "$@"\n`);
+    writeFileSync(script, `#!/bin/sh\n${start(`"${process.execPath}" "${kFake}" "${acts}" "$@"`)}\n`);
     chmodSync(script, 0o755);
     return script;
   }

@@ -171,7 +171,10 @@ async::Task<http::Response> carry_out(ApiContext& context, const Endpoint& endpo
   if (!kept.second.empty()) answering = context.kept_streams.keep(std::move(kept), std::move(answering));
   auto answer = co_await std::move(answering);
   if (asked.names) answer = dialects::in_own_names(std::move(answer), *asked.names);
-  if (endpoint.tell_sound != nullptr) co_return endpoint.tell_sound(asked, std::move(answer), context.body_threads);
+  if (endpoint.tell_sound != nullptr) {
+    auto telling = endpoint.tell_sound(asked, std::move(answer), context.body_threads);
+    co_return co_await std::move(telling);
+  }
   if (answers_as) co_return lm_studio::with_stats(std::move(answer), *answers_as);
   if (!translator) co_return answer;
   auto telling = tell(context, std::move(answer), std::move(translator), std::move(at_end), std::move(asked.begun),

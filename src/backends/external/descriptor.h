@@ -82,6 +82,7 @@ struct Descriptor {
   std::vector<std::string> strip;              // fields of a request that are removed
   std::map<std::string, std::string> set;      // fields that are added or replaced: JSON
   std::uint32_t concurrency = 0;               // limit of simultaneous requests, others wait; 0: none
+  Millis request_timeout{600'000};             // of a request for which the program takes and sends no byte
 
   std::string input = "input";  // exec: the field of the request that is sent to standard input
   std::string output;           // exec: the content type of the output, "audio/wav"

@@ -38,8 +38,26 @@ paths = { "chat/completions" = "/v1/chat/completions" }
 
 There is no shell: each string is one argument, and the value of a placeholder is never split. A program gets a clean environment (PATH,
 HOME, locale, libraries, devices; no keys, no tokens), its own process group, `/dev/null` as standard input and a size-limited log (`log/`
-in the state folder). It ends with the server, also after a crash. Before the first request, corral checks that the started program itself
-listens on the port.
+in the state folder). Before the first request, corral checks that the started program itself listens on the port.
+
+## End of a program
+
+A program and everything that it has started end together: when the model is unloaded, when the program itself ends, and when the server
+ends in any way, also by `kill -9`. This includes processes that left the group or the session of the program. A small process of corral's own
+between the server and the program (`guardian` in `ps -e`) sees to it. What it can't reach continues to run:
+
+- containers, and services of systemd: another program starts and holds them. Use `stop` (`docker stop NAME`), which runs at each regular
+  end, and `--rm`. After `kill -9` of the server the container runs until you stop it.
+- processes of another user, such as those started with `sudo`
+- anything, if the guardian itself is killed with SIGKILL before its program
+
+## Requests that hang
+
+A request ends with an error (504 `backend_timeout`) when its program takes and sends no byte of it for `request_timeout`, 10 minutes unless
+set (an hour for `sd-cpp` and `whispercpp`, which send nothing before the end). The wait for its turn or for a slow client is no part of that
+time. A program of kind `exec` is killed then; a server continues, because it may still answer others. A server that doesn't respond to its
+readiness check for `watchdog_timeout` while it works on requests is given up: corral kills it, or detaches it if it already ran (kind
+`attach`), and its requests end or are sent once more.
 
 ## Models of a backend
 

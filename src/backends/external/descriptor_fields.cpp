@@ -259,6 +259,15 @@ Complaint concurrency(const toml::node& value, Descriptor& into) {
   return {};
 }
 
+Complaint request_timeout(const toml::node& value, Descriptor& into) {
+  constexpr Millis kLongest = std::chrono::hours(24 * 365);
+  const auto said = texts_of(value);
+  const auto time = said && said->size() == 1 ? config::parse_duration(said->front()) : std::nullopt;
+  if (!time || time->count() <= 0 || *time > kLongest) return Complaint(kNotThat);
+  into.request_timeout = *time;
+  return {};
+}
+
 Complaint memory(const toml::node& value, Descriptor& into) {
   const auto* said = value.as_string();
   if (said == nullptr) return Complaint(kNotThat);
@@ -351,6 +360,9 @@ constexpr auto kRows = std::to_array<Row>({
     {{"concurrency", "concurrencyLimit", "a whole number from 0 to 100000", "0, any number",
       "Concurrent requests to it; others wait."},
      concurrency},
+    {{"request_timeout", "", "a time such as 90s or 10m", "10m",
+      "A request ends with an error after so long without progress: the program takes and sends no byte of it."},
+     request_timeout},
     {{"input", "", kText, "input", "Kind exec: the request field that goes to standard input."}, text<&D::input>},
     {{"output", "", kText, "", "Kind exec: the type of the output, such as audio/wav."}, text<&D::output>},
     {{"device", "", "cpu, gpu or npu, or an array of them", "cpu",

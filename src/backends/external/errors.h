@@ -10,6 +10,7 @@ enum class errc {
   not_served,          // the backend of the model has no such endpoint
   not_reachable,       // an attached server can't be reached
   request_failed,      // the process of one request has failed
+  stalled,             // the program took and sent no byte of one request for too long; it may still serve others
 };
 
 }  // namespace corral::backends::external

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "async/task_group.h"
+#include "backends/external/counted_answer.h"
 #include "backends/external/errors.h"
+#include "backends/external/external_answer.h"
 #include "json/peek.h"
 #include "protocol/errors.h"
 #include "protocol/http_error.h"
@@ -102,36 +104,33 @@ Result<std::map<std::string, std::string>> request_values(std::string_view body)
 
 class ExecServer::Target final : public http::Target {
  public:
-  Target(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, PlaceholderValues values)
+  Target(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, PlaceholderValues values,
+         std::shared_ptr<RequestReports> reports)
       : backend_(backend),
         model_(std::move(model)),
         descriptor_(std::move(descriptor)),
         values_(std::move(values)),
-        gate_(RequestGate::make(descriptor_->concurrency)) {}
+        gate_(RequestGate::make(descriptor_->concurrency)),
+        limit_(std::make_shared<RequestLimit>(backend.timers_, descriptor_->request_timeout, model_->name.value())),
+        reports_(std::move(reports)) {}
 
   async::Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
     if (head.method == "GET") co_return http::Response::json(200, R"({"status":"ok"})");
-    const auto answering = answer(head, body);
-    if (!answering) co_return said(answering.error());
-    auto [argv, input] = std::move(*answering);
-    auto place = co_await gate_->enter();
+    auto work = work_of(head, body);
+    if (!work) co_return said(work.error());
     const auto executor = co_await async::asio::this_coro::executor;
-    auto spec = backend_.spec_of(*descriptor_, std::move(argv), values_);
-    spec.pipes = true;
-    auto child = co_await backend_.spawner_.spawn(std::move(spec));
-    if (!child) co_return said(Error(make_error_code(errc::backend_not_installed), child.error().message));
-    auto output = std::make_unique<ExecBody>(executor, std::move(*child), std::move(input), std::move(place));
-    const auto begun = co_await output->begin();
-    if (!begun) co_return said(begun.error());
-    http::Response response;
-    response.head.headers.add("Content-Type", descriptor_->output);
-    response.body = http::Body(std::move(output));
-    co_return response;
+    ExternalRequest request{.executor = executor, .watched = WatchedRequest::begin(limit_, executor)};
+    const auto watched = request.watched;
+    auto answering = answer(std::move(*work), std::move(request));
+    auto limited = WatchedRequest::limited(watched, std::move(answering));
+    co_return co_await std::move(limited);
   }
 
   async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource&) override {
     co_return said(not_served(head));
   }
+
+  void give_up() { limit_->give_up(); }
 
  private:
   struct Work {
@@ -139,13 +138,32 @@ class ExecServer::Target final : public http::Target {
     std::string input;
   };
 
+  async::Task<Result<http::Response>> answer(Work work, ExternalRequest request) {
+    auto place = co_await gate_->enter();
+    auto spec = backend_.spec_of(*descriptor_, std::move(work.argv), values_);
+    spec.pipes = true;
+    request.watched->program_works();
+    const auto began = backend_.timers_.now();
+    auto child = co_await backend_.spawner_.spawn(std::move(spec));
+    if (!child) co_return said(Error(make_error_code(errc::backend_not_installed), child.error().message));
+    auto output =
+        std::make_unique<ExecBody>(request.executor, std::move(*child), std::move(work.input), std::move(place));
+    const auto begun = co_await output->begin();
+    if (!begun) co_return said(begun.error());
+    http::Response response;
+    response.head.headers.add("Content-Type", descriptor_->output);
+    response.body = http::Body(std::move(output));
+    auto passed = passed_answer(std::move(response), std::move(request));
+    co_return counted_answer(std::move(passed), reports_, backend_.timers_, began);
+  }
+
   Error not_served(const http::RequestHead& head) const {
     return {make_error_code(external::errc::not_served),
             fmt::format("'{}' is served by the backend '{}', which has no {}", model_->name.value(),
                         descriptor_->recipe, head.path())};
   }
 
-  Result<Work> answer(const http::RequestHead& head, std::string_view body) const {
+  Result<Work> work_of(const http::RequestHead& head, std::string_view body) const {
     const auto table = protocol::ask_table();
     const auto row = std::ranges::find(table, head.path(), &protocol::AskRow::path);
     if (row == table.end() || row->type != model_->type) return std::unexpected(not_served(head));
@@ -170,6 +188,8 @@ class ExecServer::Target final : public http::Target {
   const DescriptorPtr descriptor_;
   const PlaceholderValues values_;
   const std::shared_ptr<RequestGate> gate_;
+  const std::shared_ptr<RequestLimit> limit_;
+  const std::shared_ptr<RequestReports> reports_;
 };
 
 ExecServer::ExecServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options)
@@ -181,15 +201,18 @@ ExecServer::ExecServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr d
 
 ExecServer::~ExecServer() = default;
 
-async::Task<Result<>> ExecServer::load(Hooks) {
+async::Task<Result<>> ExecServer::load(Hooks hooks) {
   const auto program = backend_.program_of(*descriptor_);
   if (!program) co_return std::unexpected(program.error());
-  target_ =
-      std::make_unique<Target>(backend_, model_, descriptor_, backend_.values_for(*model_, *descriptor_, options_));
+  reports_ = RequestReports::make(backend_.home_, std::move(hooks.request_done));
+  target_ = std::make_unique<Target>(backend_, model_, descriptor_,
+                                     backend_.values_for(*model_, *descriptor_, options_), reports_);
   co_return Result<>();
 }
 
 async::Task<void> ExecServer::stop(Millis) {
+  if (target_) target_->give_up();
+  if (reports_) reports_->close();
   let_go_.set();
   co_return;
 }

@@ -1,5 +1,6 @@
 // A backend of kind exec: each request gets a process of its own, which reads its text on standard input and whose
-// output is streamed as the response. Dropping the response kills the process.
+// output is streamed as the response. Dropping the response kills the process, and so does its limit
+// (request_limit.h).
 //
 // Values of a request get into the command only through {request.FIELD}, as one word or a part of one, and never look
 // like a flag.
@@ -33,6 +34,7 @@ class ExecServer final : public WrappedServer {
   const ModelPtr model_;
   const DescriptorPtr descriptor_;
   const LoadOptions options_;
+  std::shared_ptr<RequestReports> reports_;
   std::unique_ptr<Target> target_;  // the same for all loops: processes live on the loop of their request
   async::Event let_go_;
 };

@@ -273,7 +273,9 @@ std::shared_ptr<ExternalFormat> ExternalBackend::words_for(const models::ModelIn
     if (auto text = expand(value, values)) words->headers.emplace_back(name, std::move(*text));
   }
   words->gate = RequestGate::make(descriptor->concurrency);
+  words->limit = std::make_shared<RequestLimit>(timers_, descriptor->request_timeout, model.name.value());
   words->threads = options_.threads;
+  words->timers = &timers_;
   return words;
 }
 

@@ -50,7 +50,8 @@ ExternalProcess::ExternalProcess(ExternalBackend& backend, ModelPtr model, Descr
       options_(std::move(options)),
       tasks_(backend.home_) {}
 
-async::Task<Result<>> ExternalProcess::load(Hooks) {
+async::Task<Result<>> ExternalProcess::load(Hooks hooks) {
+  reports_ = RequestReports::make(backend_.home_, std::move(hooks.request_done));
   Result<> loaded;
   for (int attempt = 0; attempt < kPorts; ++attempt) {
     bool taken = false;
@@ -111,6 +112,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
   child_ = std::move(*child);
   auto words = backend_.words_for(*model_, descriptor_, values_);
   words->base = base;
+  words->reports = reports_;
   targets_.emplace(std::move(words), std::move(endpoint));
   co_return co_await until_ready(taken);
 }
@@ -235,6 +237,9 @@ async::Task<void> ExternalProcess::stop(Millis grace) {
     grace = Millis(0);
   }
   if (child_->alive()) co_await child_->stop(grace);
+  // Its connections may be held by something that isn't its child, such as a container.
+  if (targets_) targets_->give_up();
+  reports_->close();
   remove_socket();
 }
 
@@ -242,6 +247,7 @@ async::Task<std::string> ExternalProcess::wait_for_exit() {
   const auto status = co_await child_->wait();
   tasks_.cancel();
   co_await tasks_.join();
+  reports_->close();
   remove_socket();
   co_return status.describe();
 }
@@ -288,7 +294,8 @@ AttachedServer::AttachedServer(ExternalBackend& backend, ModelPtr model, Descrip
       options_(std::move(options)),
       let_go_(backend.home_) {}
 
-async::Task<Result<>> AttachedServer::load(Hooks) {
+async::Task<Result<>> AttachedServer::load(Hooks hooks) {
+  reports_ = RequestReports::make(backend_.home_, std::move(hooks.request_done));
   const auto address = parse_address(descriptor_->url);
   if (!address)
     co_return fail(errc::invalid_option,
@@ -296,6 +303,7 @@ async::Task<Result<>> AttachedServer::load(Hooks) {
   const auto values = backend_.values_for(*model_, *descriptor_, options_);
   auto words = backend_.words_for(*model_, descriptor_, values);
   words->base = address->base;
+  words->reports = reports_;
   targets_.emplace(std::move(words), http::TcpEndpoint{address->host, address->port});
   if (descriptor_->ready.path.empty()) co_return Result<>();
   auto asking = ask(targets_->probe(backend_.home_));
@@ -310,6 +318,8 @@ async::Task<Result<>> AttachedServer::load(Hooks) {
 }
 
 async::Task<void> AttachedServer::stop(Millis) {
+  if (targets_) targets_->give_up();
+  if (reports_) reports_->close();
   let_go_.set();
   co_return;
 }

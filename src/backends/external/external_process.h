@@ -44,6 +44,7 @@ class ExternalProcess final : public WrappedServer {
   std::filesystem::path socket_;
   std::uint16_t port_ = 0;
   std::unique_ptr<proc::Child> child_;
+  std::shared_ptr<RequestReports> reports_;
   std::optional<ExternalTargets> targets_;
   std::uint64_t answers_ = 0;  // while it loads: a server that responds "not yet" is alive
   async::TaskGroup tasks_;
@@ -67,6 +68,7 @@ class AttachedServer final : public WrappedServer {
   const ModelPtr model_;
   const DescriptorPtr descriptor_;
   const LoadOptions options_;
+  std::shared_ptr<RequestReports> reports_;
   std::optional<ExternalTargets> targets_;
   async::Event let_go_;
 };

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "backends/errors.h"
+#include "backends/external/counted_answer.h"
 #include "backends/external/errors.h"
+#include "backends/external/external_answer.h"
 #include "backends/external/form_name.h"
 #include "json/peek.h"
 #include "json/writer.h"
@@ -24,29 +26,23 @@ http::Response refusal(const Error& error) {
   return response;
 }
 
-// Holds the request's place in the gate until the response has passed.
-class HeldBody final : public http::BodySource {
+// The client's form: while the client is waited for, the program isn't.
+class ClientForm final : public http::BodySource {
  public:
-  HeldBody(std::unique_ptr<http::BodySource> answer, RequestGate::Place place)
-      : answer_(std::move(answer)), place_(std::move(place)) {}
+  ClientForm(http::BodySource& form, WatchedRequest& request) : form_(form), request_(request) {}
   async::Task<Result<std::string_view>> read() override {
-    const auto piece = co_await answer_->read();
-    if (!piece || piece->empty()) place_.give_back();
+    request_.client_works();
+    const auto piece = co_await form_.read();
+    request_.program_works();
     co_return piece;
   }
-  std::string_view take_ready() override { return answer_->take_ready(); }
-  void abort() override { answer_->abort(); }
-  std::optional<std::uint64_t> length() const override { return answer_->length(); }
+  void abort() override { form_.abort(); }
+  std::optional<std::uint64_t> length() const override { return form_.length(); }
 
  private:
-  const std::unique_ptr<http::BodySource> answer_;
-  RequestGate::Place place_;
+  http::BodySource& form_;
+  WatchedRequest& request_;
 };
-
-void hold(Result<http::Response>& answer, RequestGate::Place place) {
-  if (!answer || !answer->body.streaming()) return;
-  answer->body = http::Body(std::make_unique<HeldBody>(answer->body.take_source(), std::move(place)));
-}
 
 const protocol::AskRow* ask_of(const http::RequestHead& head) {
   if (head.method != "POST") return nullptr;
@@ -88,7 +84,33 @@ class ExternalTargets::Target final : public http::Target {
     if (head.method == "GET" && head.path() == "/health") co_return co_await alive();
     const auto there = head_for(head);
     if (!there) co_return refusal(there.error());
-    auto place = co_await words_->gate->enter();
+    auto request = co_await begin();
+    const auto watched = request.watched;
+    auto answering = answer(*there, body, std::move(request));
+    auto limited = WatchedRequest::limited(watched, std::move(answering));
+    co_return co_await std::move(limited);
+  }
+
+  async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource& body) override {
+    const auto there = head_for(head);
+    if (!there) co_return refusal(there.error());
+    auto request = co_await begin();
+    const auto watched = request.watched;
+    const auto type = head.headers.get("Content-Type");
+    auto answering = answer_form(*there, type, body, std::move(request));
+    auto limited = WatchedRequest::limited(watched, std::move(answering));
+    co_return co_await std::move(limited);
+  }
+
+ private:
+  async::Task<ExternalRequest> begin() {
+    const auto executor = co_await async::asio::this_coro::executor;
+    co_return ExternalRequest{.executor = executor, .watched = WatchedRequest::begin(words_->limit, executor)};
+  }
+
+  async::Task<Result<http::Response>> answer(const http::RequestHead& there, std::string_view body,
+                                             ExternalRequest request) {
+    request.place = co_await words_->gate->enter();
     std::string theirs;
     if (body.size() > kSmallBody && words_->threads != nullptr) {
       // The work owns its input, because the caller may be cancelled.
@@ -97,25 +119,29 @@ class ExternalTargets::Target final : public http::Target {
     } else {
       theirs = in_their_words(body, *words_);
     }
-    auto answer = co_await client_.send(*there, theirs);
-    hold(answer, std::move(place));
-    co_return answer;
+    request.watched->program_works();
+    const auto began = words_->timers->now();
+    auto answer = co_await client_.send(there, theirs);
+    if (!answer) co_return answer;
+    auto passed = passed_answer(std::move(*answer), std::move(request));
+    co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
   }
 
-  async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource& body) override {
-    const auto there = head_for(head);
-    if (!there) co_return refusal(there.error());
-    auto place = co_await words_->gate->enter();
-    const auto type = head.headers.get("Content-Type");
-    RenamedForm form(body, type, words_->name);
+  async::Task<Result<http::Response>> answer_form(const http::RequestHead& there, std::string_view type,
+                                                  http::BodySource& body, ExternalRequest request) {
+    request.place = co_await words_->gate->enter();
+    ClientForm sent(body, *request.watched);
+    RenamedForm form(sent, type, words_->name);
     const auto found = co_await form.find();
     if (!found) co_return std::unexpected(found.error());
-    auto answer = co_await client_.upload(*there, form);
-    hold(answer, std::move(place));
-    co_return answer;
+    request.watched->program_works();
+    const auto began = words_->timers->now();
+    auto answer = co_await client_.upload(there, form);
+    if (!answer) co_return answer;
+    auto passed = passed_answer(std::move(*answer), std::move(request));
+    co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
   }
 
- private:
   async::Task<Result<http::Response>> alive() {
     if (!always_asks_ && (!words_->descriptor->watch || words_->descriptor->ready.path.empty()))
       co_return http::Response::json(200, R"({"status":"ok"})");

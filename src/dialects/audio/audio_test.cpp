@@ -1,6 +1,7 @@
 // Sound: what it is by its bytes, heads of wav, rates, encoders, and what is made of a backend's stream.
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numbers>
 
 #include <gmock/gmock.h>
@@ -57,17 +58,87 @@ TEST(Wav, HeadsAreReadAsTheyAreWrittenAndWithMoreInThem) {
   const WavFormat format{22'050, 1};
   const auto head = wav_head(format, 1000);
   ASSERT_EQ(head.size(), kWavHead);
-  ASSERT_TRUE(read_wav_start(head));
-  EXPECT_EQ(read_wav_start(head)->format, format);
-  EXPECT_EQ(read_wav_start(head)->samples_at, kWavHead);
+  const auto start = [](const std::string& bytes) { return read_wav_start(bytes).value().value(); };
+  EXPECT_EQ(start(head).format, format);
+  EXPECT_EQ(start(head).samples_at, kWavHead);
+  EXPECT_EQ(start(head).length, 1000u);
+  EXPECT_EQ(start(head).kind, SampleKind::signed_16);
   auto listed = head;
   listed.insert(36, std::string("LIST\x03\0\0\0abc\0", 12));
-  EXPECT_EQ(read_wav_start(listed)->samples_at, kWavHead + 12);
-  for (std::size_t size = 0; size < head.size(); ++size) EXPECT_FALSE(read_wav_start(head.substr(0, size))) << size;
-  auto other = head;
-  other[20] = 3;  // floats
-  EXPECT_FALSE(read_wav_start(other));
+  EXPECT_EQ(start(listed).samples_at, kWavHead + 12);
+  for (std::size_t size = 0; size < head.size(); ++size)
+    EXPECT_EQ(read_wav_start(head.substr(0, size)).value(), std::nullopt) << size;
   EXPECT_THAT(wav_head(format, kUnknownLength), HasSubstr("data\xff\xff\xff\xff"));
+}
+
+// A program that writes to a pipe doesn't know the length, which is then 0, or more than will come.
+TEST(Wav, TheLengthCountsIfItIsKnown) {
+  const auto length = [](std::uint32_t file, std::uint32_t samples) {
+    auto head = wav_head({22'050, 1}, 0);
+    std::memcpy(head.data() + 4, &file, 4);
+    std::memcpy(head.data() + 40, &samples, 4);
+    return read_wav_start(head).value().value().length;
+  };
+  EXPECT_EQ(length(136, 100), 100u);
+  EXPECT_EQ(length(0, 100), 100u);
+  EXPECT_EQ(length(36, 0), std::nullopt);
+  EXPECT_EQ(length(0, 0), std::nullopt);
+  EXPECT_EQ(length(0xffffffff, 0), std::nullopt);
+  EXPECT_EQ(length(80, 0), 0u) << "something follows that is no sound";
+}
+
+// `chunk`: the format.
+std::string wav_of(const std::string& chunk, const std::string& samples) {
+  const auto size = [](std::size_t number) {
+    const auto bytes = static_cast<std::uint32_t>(number);
+    return std::string(reinterpret_cast<const char*>(&bytes), 4);
+  };
+  return "RIFF" + size(20 + chunk.size() + samples.size()) + "WAVEfmt " + size(chunk.size()) + chunk + "data" +
+         size(samples.size()) + samples;
+}
+std::string wav_of(std::uint16_t code, std::uint16_t channels, std::uint32_t rate, std::uint16_t bits,
+                   const std::string& samples = "") {
+  std::string chunk(16, '\0');
+  std::memcpy(chunk.data(), &code, 2);
+  std::memcpy(chunk.data() + 2, &channels, 2);
+  std::memcpy(chunk.data() + 4, &rate, 4);
+  std::memcpy(chunk.data() + 14, &bits, 2);
+  return wav_of(chunk, samples);
+}
+
+TEST(Wav, UsualSamplesAreReadAndOthersAreNamed) {
+  using Samples = std::vector<std::int16_t>;
+  const auto read = [](std::string_view bytes, SampleKind kind) { return read_samples(bytes, kind); };
+  EXPECT_EQ(read(std::string_view("\x80\xff\x00", 3), SampleKind::unsigned_8), (Samples{0, 32'512, -32'768}));
+  EXPECT_EQ(read(std::string_view("\x12\x34\x56\x99\x00\x80\x11", 7), SampleKind::signed_24),
+            (Samples{0x5634, -32'768}));
+  EXPECT_EQ(read(std::string_view("\x01\x02\x34\x12", 4), SampleKind::signed_32), (Samples{0x1234}));
+  const float floats[] = {0, 1, -2, std::numeric_limits<float>::quiet_NaN()};
+  EXPECT_EQ(read({reinterpret_cast<const char*>(floats), sizeof floats}, SampleKind::float_32),
+            (Samples{0, 32'767, -32'767, 0}));
+  const auto kind = [](const std::string& wav) { return read_wav_start(wav).value().value().kind; };
+  EXPECT_EQ(kind(wav_of(1, 1, 24'000, 8)), SampleKind::unsigned_8);
+  EXPECT_EQ(kind(wav_of(1, 1, 24'000, 24)), SampleKind::signed_24);
+  EXPECT_EQ(kind(wav_of(3, 2, 48'000, 32)), SampleKind::float_32);
+  auto extensible = wav_of(0xfffe, 2, 48'000, 16).substr(20, 16) + std::string("\x16\0\x10\0\3\0\0\0\1\0", 10);
+  extensible.resize(40, '\0');
+  EXPECT_EQ(kind(wav_of(extensible, "")), SampleKind::signed_16);
+
+  const auto why = [](const std::string& wav) {
+    const auto start = read_wav_start(wav);
+    return start ? "it is read" : start.error().message;
+  };
+  const std::string begin = "the response of the backend is not readable audio: ";
+  EXPECT_EQ(why(wav_of(7, 1, 8'000, 8)),
+            begin +
+                "wav of format 7 with 8 bits (readable: whole numbers of 8, 16, 24 and 32 bits, and floating-point "
+                "numbers of 32 bits)");
+  EXPECT_EQ(why(wav_of(1, 0, 8'000, 16)), begin + "wav with 0 channels");
+  EXPECT_EQ(why(wav_of(1, 1, 1, 16)), begin + "wav with 1 samples a second");
+  EXPECT_EQ(why("ID3\x04"), begin + "it is not wav");
+  EXPECT_EQ(why("RIFF1234AVI "), begin + "it is not wav");
+  EXPECT_EQ(why("RIFF1234WAVEdata1234"), begin + "its samples come before their format");
+  EXPECT_EQ(why("RIFF1234WAVELISTxxxx"), begin + "its header is too long");
 }
 
 TEST(Resampler, AToneStaysItselfHoweverItComes) {
@@ -126,7 +197,7 @@ class SpeechTest : public testing::Test {
     canonical = asked->body;
     http::Response answer{{200, {}}, http::Body(std::make_unique<Pieces>(std::move(wav), size))};
     answer.head.headers.add("Content-Type", type);
-    return tell_speech(*asked, std::move(answer), nullptr);
+    return async::run_blocking(loop, tell_speech(*asked, std::move(answer), nullptr));
   }
   Result<std::string> text(http::Response& response) {
     return async::run_blocking(loop, response.body.read_all(1 << 24));
@@ -167,10 +238,48 @@ TEST_F(SpeechTest, WhatCantBeMadeIsToldBeforeItIsBegun) {
   const auto response = told(R"({"input":"hi","response_format":"opus"})", piped_wav({}));
   EXPECT_EQ(response.head.status, 400u);
   EXPECT_THAT(response.body.text(), HasSubstr("mp3, wav or pcm"));
-  auto broken = told(R"({"input":"hi"})", std::string(5'000, 'x'));
-  EXPECT_FALSE(text(broken));
-  auto empty = told(R"({"input":"hi"})", "");
-  EXPECT_FALSE(text(empty));
+}
+
+TEST_F(SpeechTest, UnreadableSoundIsAnErrorAndNoBrokenSound) {
+  const auto cut = piped_wav({}).substr(0, 40);
+  for (const auto& wav :
+       {std::string(5'000, 'x'), std::string("x"), std::string(), cut, wav_of(7, 1, 8'000, 8, "abc")}) {
+    const auto response = told(R"({"input":"hi"})", wav, 7);
+    EXPECT_EQ(response.head.status, 502u) << wav.size();
+    EXPECT_FALSE(response.body.streaming());
+    EXPECT_THAT(response.body.text(), HasSubstr("the response of the backend is not readable audio: "));
+  }
+  const auto six = told(R"({"input":"hi","response_format":"mp3"})", wav_of(1, 6, 48'000, 16, std::string(120, 'x')));
+  EXPECT_EQ(six.head.status, 400u);
+  EXPECT_THAT(six.body.text(), HasSubstr("'response_format' mp3 is not available for sound with 6 channels and 48000 "
+                                         "samples a second: use wav or pcm"));
+}
+
+TEST_F(SpeechTest, WhatStandsBehindTheSamplesIsNoSound) {
+  const auto samples = tone(440, 22'050, 1'000);
+  const auto wav = wav_head({22'050, 1}, 2'000) + bytes(samples) + std::string("LIST\x06\0\0\0abcdef", 14);
+  for (const std::size_t size : {1u, 7u, 2'050u, 1'000'000u}) {
+    auto response = told(R"({"input":"hi","response_format":"wav"})", wav, size);
+    EXPECT_EQ(text(response), wav_head({22'050, 1}, 2'000) + bytes(samples)) << size;
+  }
+}
+
+TEST_F(SpeechTest, SamplesOfOtherKindsAndLongHeadsAreSound) {
+  const std::string eight(1'000, '\x80');
+  auto response = told(R"({"input":"hi","response_format":"wav"})", wav_of(1, 1, 22'050, 8, eight), 7);
+  EXPECT_EQ(text(response), wav_head({22'050, 1}, 2'000) + std::string(2'000, '\0'));
+  auto wav = wav_head({22'050, 1}, 4) + "abcd";
+  wav.insert(36, std::string("LIST\x40\x9c\0\0", 8) + std::string(40'000, 'x'));
+  auto titled = told(R"({"input":"hi","response_format":"wav"})", wav);
+  EXPECT_EQ(text(titled), wav_head({22'050, 1}, 4) + "abcd");
+}
+
+TEST_F(SpeechTest, AnAnswerThatIsThereAtOnceIsConvertedToo) {
+  auto asked = read_speech(R"({"input":"hi","response_format":"wav"})");
+  http::Response answer{{200, {}}, http::Body(piped_wav(tone(440, 22'050, 10)))};
+  answer.head.headers.add("Content-Type", "audio/wav");
+  auto response = async::run_blocking(loop, tell_speech(*asked, std::move(answer), nullptr));
+  EXPECT_EQ(text(response)->size(), kWavHead + 20);
 }
 
 TEST_F(SpeechTest, FieldsAreChecked) {

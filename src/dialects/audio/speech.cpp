@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -33,61 +34,77 @@ constexpr auto kFormats = std::to_array<FormatRow>({
 });
 const FormatRow& row_of(SpeechFormat format) { return kFormats[static_cast<std::size_t>(format)]; }
 
-constexpr std::size_t kLongestHead = 4096;
+Error no_sound(std::string_view why) {
+  return {make_error_code(errc::remote_upstream),
+          fmt::format("the response of the backend is not readable audio: {}", why)};
+}
 
-Error no_sound() { return {make_error_code(errc::remote_upstream), "the response of the backend is not audio (wav)"}; }
-
+// Makes the requested format of a wav, piece by piece. One thread at a time.
 class Encoding {
  public:
   explicit Encoding(const FormatRow& row) : row_(row) {}
 
-  // Encodes the next bytes of a wav; empty bytes are its end.
-  Result<std::string> take(std::string_view wav) {
-    if (wav.empty()) return end();
+  // Takes the next bytes until the header is read. True: it is read, and its samples can be encoded.
+  Result<bool> begin(std::string_view wav) {
     held_.append(wav);
+    const auto start = read_wav_start(held_);
+    if (!start) return std::unexpected(start.error());
+    if (!*start) return false;
+    const auto& format = (*start)->format;
+    encoder_ = row_.make(format);
     if (!encoder_) {
-      const auto start = read_wav_start(held_);
-      if (!start && held_.size() >= kLongestHead) return std::unexpected(no_sound());
-      if (!start) return std::string();
-      encoder_ = row_.make(start->format);
-      if (!encoder_) return std::unexpected(no_sound());
-      held_.erase(0, start->samples_at);
-      frame_ = 2u * start->format.channels;
+      return fail(
+          errc::unsupported_value,
+          fmt::format("'response_format' {} is not available for sound with {} channels and {} samples a second: "
+                      "use wav or pcm",
+                      row_.name, format.channels, format.rate),
+          "response_format");
     }
+    kind_ = (*start)->kind;
+    frame_ = bytes_of(kind_) * format.channels;
+    if ((*start)->length) left_ = *(*start)->length;
+    held_.erase(0, (*start)->samples_at);
+    return true;
+  }
+  // What has been taken and the next bytes. Bytes behind the samples are no sound.
+  std::string encode(std::string_view wav) {
+    held_.append(wav);
+    if (held_.size() > left_) held_.resize(left_);
     const auto whole = held_.size() / frame_ * frame_;
-    if (whole == 0) return std::string();
-    std::vector<std::int16_t> samples(whole / 2);
-    std::memcpy(samples.data(), held_.data(), whole);
+    if (whole == 0) return {};
+    const auto samples = read_samples(std::string_view(held_).substr(0, whole), kind_);
     held_.erase(0, whole);
+    left_ -= whole;
     return encoder_->encode(samples);
   }
+  std::string end() { return encoder_->end(); }
 
  private:
-  Result<std::string> end() {
-    if (!encoder_) return std::unexpected(no_sound());
-    return encoder_->end();
-  }
-
   const FormatRow& row_;
-  std::unique_ptr<Encoder> encoder_;  // null: the wav's header hasn't arrived
+  std::unique_ptr<Encoder> encoder_;
   std::string held_;
-  std::size_t frame_ = 2;
+  SampleKind kind_ = SampleKind::signed_16;
+  std::size_t frame_ = 2;                                           // bytes of one sample of each channel
+  std::uint64_t left_ = std::numeric_limits<std::uint64_t>::max();  // bytes of samples that may still come
 };
 
 class SpeechBody final : public http::BodySource {
  public:
-  SpeechBody(std::unique_ptr<http::BodySource> wav, const FormatRow& row, async::ThreadPool* threads)
-      : wav_(std::move(wav)), encoding_(std::make_shared<Encoding>(row)), threads_(threads) {}
+  // `encoding` has begun, with the first bytes of `wav`.
+  SpeechBody(std::unique_ptr<http::BodySource> wav, std::shared_ptr<Encoding> encoding, async::ThreadPool* threads)
+      : wav_(std::move(wav)), encoding_(std::move(encoding)), threads_(threads) {}
 
   async::Task<Result<std::string_view>> read() override {
     while (!ended_) {
-      const auto piece = co_await wav_->read();
-      if (!piece) co_return std::unexpected(piece.error());
-      ended_ = piece->empty();
-      auto encoding = encoded(std::string(*piece));
-      auto bytes = co_await std::move(encoding);
-      if (!bytes) co_return std::unexpected(std::move(bytes.error()));
-      out_ = std::move(*bytes);
+      std::string wav;
+      if (!std::exchange(first_, false)) {
+        const auto piece = co_await wav_->read();
+        if (!piece) co_return std::unexpected(piece.error());
+        ended_ = piece->empty();
+        wav = *piece;
+      }
+      auto encoding = encoded(std::move(wav), ended_);
+      out_ = co_await std::move(encoding);
       if (!out_.empty()) co_return std::string_view(out_);
     }
     co_return std::string_view();
@@ -95,18 +112,53 @@ class SpeechBody final : public http::BodySource {
   void abort() override { wav_->abort(); }
 
  private:
-  async::Task<Result<std::string>> encoded(std::string wav) {
-    if (threads_ == nullptr) co_return encoding_->take(wav);
+  async::Task<std::string> encoded(std::string wav, bool last) {
     // The work owns its data, because its waiter may be cancelled.
-    co_return co_await threads_->run([encoding = encoding_, wav = std::move(wav)] { return encoding->take(wav); });
+    auto work = [encoding = encoding_, wav = std::move(wav), last] {
+      return last ? encoding->end() : encoding->encode(wav);
+    };
+    if (threads_ == nullptr) co_return work();
+    co_return co_await threads_->run(std::move(work));
   }
 
   const std::unique_ptr<http::BodySource> wav_;
   const std::shared_ptr<Encoding> encoding_;
   async::ThreadPool* const threads_;
   std::string out_;
+  bool first_ = true;  // what came with the header waits
   bool ended_ = false;
 };
+
+// A wav that has arrived completely.
+class WholeWav final : public http::BodySource {
+ public:
+  explicit WholeWav(std::string wav) : wav_(std::move(wav)) {}
+  async::Task<Result<std::string_view>> read() override {
+    given_ = std::exchange(wav_, {});
+    co_return std::string_view(given_);
+  }
+
+ private:
+  std::string wav_, given_;
+};
+
+// Reads until the header is complete, so that its errors are the answer.
+async::Task<Result<>> read_header(http::BodySource& wav, Encoding& encoding) {
+  while (true) {
+    const auto piece = co_await wav.read();
+    if (!piece) co_return std::unexpected(piece.error());
+    if (piece->empty()) co_return std::unexpected(no_sound("it ended before its first sample"));
+    const auto begun = encoding.begin(*piece);
+    if (!begun) co_return std::unexpected(begun.error());
+    if (*begun) co_return Result<>();
+  }
+}
+
+// An answer that breaks off is never the client's fault.
+Error upstream_error(const Error& error) {
+  if (corral::kind_of(error.code) != ErrorKind::invalid_request || error.code == errc::unsupported_value) return error;
+  return no_sound(error.message);
+}
 
 bool is_wav(const http::Response& answer) {
   const auto type = answer.head.headers.get("Content-Type");
@@ -142,20 +194,25 @@ Result<Canonical> read_speech(std::string body) {
   return asked;
 }
 
-http::Response tell_speech(const Canonical& request, http::Response answer, async::ThreadPool* threads) {
+async::Task<http::Response> tell_speech(const Canonical& request, http::Response answer, async::ThreadPool* threads) {
   const auto& row = row_of(static_cast<const SpeechAsked*>(request.facts.get())->format);
-  if (answer.head.status != 200 || !is_wav(answer)) return answer;
+  if (answer.head.status != 200 || !is_wav(answer)) co_return answer;
   if (row.make == nullptr) {
-    return error_response(
+    co_return error_response(
         Error(make_error_code(errc::unsupported_value),
               fmt::format("'response_format' {} is not available for this model: use mp3, wav or pcm", row.name),
               "response_format"));
   }
   auto wav = answer.body.take_source();
-  if (!wav) return answer;
-  http::Response told{{answer.head.status, {}}, http::Body(std::make_unique<SpeechBody>(std::move(wav), row, threads))};
+  if (!wav) wav = std::make_unique<WholeWav>(std::move(answer.body.text()));
+  auto encoding = std::make_shared<Encoding>(row);
+  auto reading = read_header(*wav, *encoding);
+  const auto read = co_await std::move(reading);
+  if (!read) co_return error_response(upstream_error(read.error()));
+  auto body = std::make_unique<SpeechBody>(std::move(wav), std::move(encoding), threads);
+  http::Response told{{answer.head.status, {}}, http::Body(std::move(body))};
   told.head.headers.add("Content-Type", row.type);
-  return told;
+  co_return told;
 }
 
 }  // namespace corral::dialects::audio

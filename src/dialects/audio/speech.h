@@ -23,8 +23,10 @@ struct SpeechAsked {
 // The body with defaults for absent fields: response_format, and `voice` as a text.
 Result<Canonical> read_speech(std::string body);
 
-// Converts the answer to the requested format. `threads`: encodes there; null: on the reader's thread. Errors of an
-// answer: unsupported_value for formats that this program can't make, remote_upstream for an answer without sound.
-http::Response tell_speech(const Canonical& request, http::Response answer, async::ThreadPool* threads);
+// Converts the answer to the requested format. Returns when the header of the backend's sound has arrived, so that an
+// unreadable one is an error and no broken sound. `threads`: encodes there; null: on the reader's thread. Errors of an
+// answer: unsupported_value for formats that this program can't make, remote_upstream for an answer without sound,
+// those of the backend.
+async::Task<http::Response> tell_speech(const Canonical& request, http::Response answer, async::ThreadPool* threads);
 
 }  // namespace corral::dialects::audio

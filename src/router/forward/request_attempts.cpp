@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/external/errors.h"
 #include "http/errors.h"
 #include "protocol/client_tag.h"
 #include "router/base/errors.h"
@@ -59,6 +60,8 @@ async::Task<RequestAttempts::Answer> RequestAttempts::next(std::optional<Millis>
 
 async::Task<std::optional<Error>> RequestAttempts::broke(Error cause, bool begun) {
   if (auto error = exchange_->client_error()) co_return error;
+  // Its time limit is over; its backend may still work.
+  if (cause.code == backends::external::errc::stalled) co_return cause;
   const bool sendable = !begun && exchange_->sendable();
   if (sendable && passes_by(cause)) co_return std::nullopt;
   auto ending = died(cause, sendable);

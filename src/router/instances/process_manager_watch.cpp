@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "residency/elsewhere.h"
 #include "router/instances/process_manager.h"
 
 namespace corral::router {
@@ -47,8 +48,9 @@ async::Task<void> ProcessManager::watch(std::weak_ptr<RunningInstance> watched) 
 }
 
 async::Task<void> ProcessManager::end_hung(std::shared_ptr<RunningInstance> running) {
-  running->hung = fmt::format("{} for {} s and was killed", running->loading ? "made no progress" : "did not respond",
-                              std::chrono::duration<double>(running->watchdog->timeout()).count());
+  running->hung = fmt::format("{} for {} s and was {}", running->loading ? "made no progress" : "did not respond",
+                              std::chrono::duration<double>(running->watchdog->timeout()).count(),
+                              residency::runs_elsewhere(*running->spec) ? "given up" : "killed");
   log::warning("router", "{} {}", running->spec->name.value(), running->hung);
   running->watchdog->alive();  // for a fresh process of the same load
   co_await running->server->stop(Millis(0));

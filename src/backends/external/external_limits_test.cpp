@@ -1,0 +1,285 @@
+// Requests to external programs that stop in the middle, are given up, and are counted.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/errors.h"
+#include "backends/external/external_backend_fixture_for_tests.h"
+
+namespace corral::backends {
+namespace {
+
+using std::chrono::seconds;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+using Pieces = async::Channel<std::string>;
+
+class FedAnswer final : public http::BodySource {
+ public:
+  explicit FedAnswer(std::shared_ptr<Pieces> pieces) : pieces_(std::move(pieces)) {}
+  async::Task<Result<std::string_view>> read() override {
+    auto piece = co_await pieces_->receive();
+    text_ = piece.value_or("");
+    co_return std::string_view(text_);
+  }
+
+ private:
+  const std::shared_ptr<Pieces> pieces_;
+  std::string text_;
+};
+
+// A server that answers as a test feeds it.
+class Feeding final : public http::Handler {
+ public:
+  explicit Feeding(async::Executor executor) : pieces(std::make_shared<Pieces>(executor)), never_(executor) {}
+
+  bool answers = true;
+  unsigned status = 200;
+  std::string type = "text/event-stream";
+  const std::shared_ptr<Pieces> pieces;
+  int asked = 0;
+
+  async::Task<http::Response> handle(http::Request request) override {
+    if (request.head.method == "GET") co_return http::Response::json(200, "{}");
+    ++asked;
+    (void)co_await request.body.read_all(1 << 20);
+    if (!answers) co_await never_.wait();
+    http::Response response{{status, {}}, http::Body(std::make_unique<FedAnswer>(pieces))};
+    response.head.headers.add("Content-Type", type);
+    co_return response;
+  }
+
+ private:
+  async::Event never_;
+};
+
+class ExternalLimitsTest : public ExternalBackendFixture {
+ protected:
+  using Answer = std::shared_ptr<std::optional<Result<http::Response>>>;
+
+  void start(const std::string& more = "request_timeout = \"20s\"\n") {
+    handler_ = &feeding_;
+    make(std::string(kOnSocket) + more);
+    serve();
+    load();
+    for (int i = 0; i < 8 && !loaded_; ++i) pass(Millis(300));
+    ASSERT_TRUE(loaded_ && *loaded_);
+  }
+  // A request that runs; its answer comes later.
+  Answer begin(std::string path = "/v1/chat/completions", std::string body = "{}") {
+    auto answer = std::make_shared<std::optional<Result<http::Response>>>();
+    auto ask = [](http::Target& target, http::RequestHead head, std::string text, Answer into) -> async::Task<void> {
+      into->emplace(co_await target.send(head, text));
+    };
+    wait_for(ask(server_->target(loop().executor()), {"POST", std::move(path), {}}, std::move(body), answer));
+    return answer;
+  }
+  // Reads a piece; nothing: it hasn't come yet.
+  std::shared_ptr<std::optional<Result<std::string>>> read(http::Response& answer) {
+    auto piece = std::make_shared<std::optional<Result<std::string>>>();
+    auto reading = [](http::BodySource& source, auto into) -> async::Task<void> {
+      const auto next = co_await source.read();
+      if (next) {
+        into->emplace(std::string(*next));
+      } else {
+        into->emplace(std::unexpected(next.error()));
+      }
+    };
+    wait_for(reading(*answer.body.source(), piece));
+    return piece;
+  }
+  void feed(std::string piece) {
+    feeding_.pieces->send(std::move(piece));
+    settle();
+  }
+
+  Feeding feeding_{loop().executor()};
+};
+
+TEST_F(ExternalLimitsTest, ARequestThatGetsNoByteEndsAtItsLimitAndLetsTheNextOneIn) {
+  start("request_timeout = \"20s\"\nconcurrency = 1\n");
+  feeding_.answers = false;
+  const auto first = begin(), second = begin();
+  pass(seconds(19));
+  EXPECT_FALSE(*first);
+  EXPECT_EQ(feeding_.asked, 1);
+  pass(seconds(1));
+  ASSERT_TRUE(*first);
+  ASSERT_FALSE(**first);
+  EXPECT_EQ((*first)->error().code, external::errc::stalled);
+  EXPECT_EQ((*first)->error().message,
+            "the backend of 'm' made no progress with this request for 20 s: if it needs longer, set request_timeout "
+            "in its descriptor or in models.toml");
+  EXPECT_EQ(kind_of((*first)->error().code), ErrorKind::timeout);
+  EXPECT_EQ(feeding_.asked, 2);
+  pass(seconds(19));
+  EXPECT_FALSE(*second) << "its time counts from its turn on";
+  pass(seconds(1));
+  ASSERT_TRUE(*second);
+  EXPECT_EQ((*second)->error().code, external::errc::stalled);
+  EXPECT_EQ(spawner_.running(), 1u) << "the program itself goes on";
+}
+
+TEST_F(ExternalLimitsTest, AnAnswerThatStopsInTheMiddleEndsAndOneThatIsSlowDoesNot) {
+  start();
+  const auto answer = begin();
+  ASSERT_TRUE(*answer && **answer);
+  auto& response = ***answer;
+  for (int i = 0; i < 4; ++i) {
+    const auto piece = read(response);
+    pass(seconds(15));
+    EXPECT_FALSE(*piece);
+    feed("data: {}\n\n");
+    ASSERT_TRUE(*piece && **piece);
+    EXPECT_EQ(***piece, "data: {}\n\n");
+  }
+  pass(std::chrono::hours(1));  // its client doesn't read
+  feed("data: {}\n\n");
+  EXPECT_TRUE(**read(response));
+  const auto last = read(response);
+  pass(seconds(20));
+  ASSERT_TRUE(*last);
+  ASSERT_FALSE(**last);
+  EXPECT_EQ((*last)->error().code, external::errc::stalled);
+}
+
+// What plays the program here goes on when its process is killed, as a container does.
+TEST_F(ExternalLimitsTest, RequestsEndWhenTheirProgramIsGivenUp) {
+  start("concurrency = 2\n");
+  const auto streaming = begin();
+  ASSERT_TRUE(*streaming && **streaming);
+  const auto piece = read(***streaming);
+  feeding_.answers = false;
+  const auto waiting = begin(), in_line = begin();
+  stop(Millis(0));
+  settle();
+  ASSERT_TRUE(*piece);
+  ASSERT_FALSE(**piece);
+  EXPECT_EQ((*piece)->error().code, errc::backend_died);
+  EXPECT_EQ((*piece)->error().message, "the backend of 'm' was given up");
+  for (const auto& answer : {waiting, in_line, begin()}) {
+    ASSERT_TRUE(*answer);
+    ASSERT_FALSE(**answer);
+    EXPECT_EQ((*answer)->error().code, errc::backend_died);
+  }
+  EXPECT_EQ(feeding_.asked, 2);
+}
+
+TEST_F(ExternalLimitsTest, AProgramForOneRequestIsKilledAtItsLimit) {
+  make(std::string(kSpeaks) + "request_timeout = \"20s\"\n");
+  server_ = backend_->create(model(ModelType::tts), {});
+  wait_for(run_load());
+  const auto silent = begin("/v1/audio/speech", R"({"input":"hello"})");
+  pass(seconds(19));
+  EXPECT_EQ(spawner_.running(), 1u);
+  pass(seconds(1));
+  ASSERT_TRUE(*silent);
+  EXPECT_EQ((*silent)->error().code, external::errc::stalled);
+  EXPECT_EQ(spawner_.running(), 0u);
+
+  const auto begun = begin("/v1/audio/speech", R"({"input":"hello"})");
+  process(1).write("RIFF");
+  settle();
+  ASSERT_TRUE(*begun && **begun);
+  EXPECT_EQ(***read(***begun), "RIFF");
+  const auto last = read(***begun);
+  pass(seconds(20));
+  ASSERT_TRUE(*last);
+  EXPECT_EQ((*last)->error().code, external::errc::stalled);
+  EXPECT_EQ(spawner_.running(), 0u);
+
+  const auto given_up = begin("/v1/audio/speech", R"({"input":"hello"})");
+  stop(Millis(0));
+  settle();
+  ASSERT_TRUE(*given_up);
+  EXPECT_EQ((*given_up)->error().code, errc::backend_died);
+  EXPECT_EQ(spawner_.running(), 0u);
+}
+
+TEST_F(ExternalLimitsTest, RequestsAreCountedWithTheTokensThatTheyTell) {
+  start();
+  feeding_.type = "application/json";
+  const auto whole = begin();
+  feed(R"({"choices":[{"message":{"content":"\"usage\":{\"prompt_tokens\":99}"}}],"usage":{"prompt_tokens":7,)");
+  feed(R"("completion_tokens":3,"prompt_tokens_details":{"cached_tokens":2}}})");
+  feed("");
+  ASSERT_TRUE(*whole && **whole);
+  while (!(**read(***whole))->empty()) {
+  }
+  settle();
+  ASSERT_THAT(done_, SizeIs(1));
+  EXPECT_EQ(done_[0].input_tokens, 7u);
+  EXPECT_EQ(done_[0].output_tokens, 3u);
+  EXPECT_EQ(done_[0].cached_tokens, 2u);
+}
+
+TEST_F(ExternalLimitsTest, AStreamIsCountedAlsoWithoutNumbersAndWhenItsClientLeaves) {
+  start();
+  const auto text = [](const char* said) {
+    return fmt::format("data: {{\"delta\":{{\"content\": \"{}\"}}}}\n\n", said);
+  };
+  auto left = begin();
+  feed(text("") + text("one") + text("two"));
+  EXPECT_FALSE((**read(***left))->empty());
+  EXPECT_THAT(done_, IsEmpty());
+  left->reset();
+  settle();
+  ASSERT_THAT(done_, SizeIs(1));
+  EXPECT_EQ(done_[0].output_tokens, 2u);
+
+  left = begin();
+  feed(text("one"));
+  EXPECT_FALSE((**read(***left))->empty());
+  const auto waiting = read(***left);
+  (***left).body.source()->abort();
+  settle();
+  ASSERT_TRUE(*waiting);
+  EXPECT_FALSE(**waiting);
+  ASSERT_THAT(done_, SizeIs(2));
+  EXPECT_EQ(done_[1].output_tokens, 1u);
+
+  left = begin();
+  feed(text("one"));
+  EXPECT_FALSE((**read(***left))->empty());
+  {
+    async::TaskGroup reader(loop().executor());
+    auto reading = [](http::BodySource& source) -> async::Task<void> { (void)co_await source.read(); };
+    reader.spawn("a client that leaves", reading(*(***left).body.source()));
+    settle();
+  }
+  settle();
+  ASSERT_THAT(done_, SizeIs(3));
+}
+
+TEST_F(ExternalLimitsTest, ARefusalIsNotCounted) {
+  start();
+  feeding_.status = 400;
+  feeding_.type = "application/json";
+  const auto refused = begin();
+  feed(R"({"error":{},"usage":{"prompt_tokens":7}})");
+  feed("");
+  ASSERT_TRUE(*refused && **refused);
+  while (!(**read(***refused))->empty()) {
+  }
+  settle();
+  EXPECT_THAT(done_, IsEmpty());
+}
+
+// A program that dies in its answers has answered nothing, so that its crashes are counted.
+TEST_F(ExternalLimitsTest, AnAnswerThatBreaksOffIsNotCounted) {
+  start();
+  auto broken = begin();
+  feed("data: {\"delta\":{\"content\":\"one\"}}\n\n");
+  EXPECT_TRUE(**read(***broken));
+  const auto last = read(***broken);
+  wait_for(played_server_->stop(Millis(0)));
+  settle();
+  ASSERT_TRUE(*last);
+  EXPECT_FALSE(**last);
+  broken->reset();
+  settle();
+  EXPECT_THAT(done_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace corral::backends
