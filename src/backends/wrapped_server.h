@@ -39,13 +39,13 @@ struct ServerFacts {
   std::optional<MemoryEstimate> predicted = {};  // if the prediction was known when the load ended
 };
 
-// Counted by the backend for each finished inference request.
+// Counted by the backend for each inference request that ended, also with its client or its connection.
 struct RequestStats {
   std::uint64_t input_tokens = 0;
   std::uint64_t output_tokens = 0;
   std::uint64_t cached_tokens = 0;  // of the input, not computed again
-  double time_to_first_token = 0;   // seconds, from arrival in the backend
-  double tokens_per_second = 0;     // of the output
+  double time_to_first_token = 0;   // seconds, from arrival in the backend; 0: unknown
+  double tokens_per_second = 0;     // of the output; 0: unknown
 };
 
 // The phase of a request when its process ended.

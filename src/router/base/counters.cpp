@@ -19,7 +19,7 @@ void Counters::used(const residency::ModelSpec& spec, const backends::RequestSta
   counted.input_tokens += stats.input_tokens;
   counted.cached_tokens += stats.cached_tokens;
   counted.output_tokens += stats.output_tokens;
-  counted.first_token_seconds.observe(stats.time_to_first_token);
+  if (stats.time_to_first_token > 0) counted.first_token_seconds.observe(stats.time_to_first_token);
   if (stats.tokens_per_second > 0) counted.tokens_per_second.observe(stats.tokens_per_second);
 }
 
