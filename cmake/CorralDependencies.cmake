@@ -37,6 +37,21 @@ add_library(corral::sqlite ALIAS corral_sqlite)
 target_include_directories(corral_sqlite SYSTEM INTERFACE "${CORRAL_SQLITE_INCLUDE}")
 target_link_libraries(corral_sqlite INTERFACE "${CORRAL_SQLITE_LIBRARY}" m ${CMAKE_DL_LIBS})
 
+# Content encodings of request bodies. Into the program itself, as OpenSSL is.
+find_path(CORRAL_ZLIB_INCLUDE zlib.h REQUIRED)
+find_path(CORRAL_ZSTD_INCLUDE zstd.h REQUIRED)
+if(CORRAL_SANITIZE)
+  find_library(CORRAL_ZLIB_LIBRARY z REQUIRED)
+  find_library(CORRAL_ZSTD_LIBRARY zstd REQUIRED)
+else()
+  find_library(CORRAL_ZLIB_LIBRARY NAMES libz.a z REQUIRED)
+  find_library(CORRAL_ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
+endif()
+add_library(corral_codings INTERFACE)
+add_library(corral::codings ALIAS corral_codings)
+target_include_directories(corral_codings SYSTEM INTERFACE "${CORRAL_ZLIB_INCLUDE}" "${CORRAL_ZSTD_INCLUDE}")
+target_link_libraries(corral_codings INTERFACE "${CORRAL_ZLIB_LIBRARY}" "${CORRAL_ZSTD_LIBRARY}")
+
 # Not into the program itself: its licence (LGPL) wants it to be exchangeable.
 find_path(CORRAL_LAME_INCLUDE lame/lame.h REQUIRED)
 find_library(CORRAL_LAME_LIBRARY mp3lame REQUIRED)

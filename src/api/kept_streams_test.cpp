@@ -240,6 +240,59 @@ TEST_F(FewStreamsTest, TheOldestThatHasEndedMakesRoomAndTheOthersDont) {
   EXPECT_TRUE(got(*a)) << "its client is told";
 }
 
+// Many more bytes than are kept, at once; read in more time than a stream without a reader has.
+TEST_F(FewStreamsTest, AReaderThatIsSlowGetsAllOfIt) {
+  const auto slow = [](http::Response response, async::Timers& clock) -> async::Task<std::string> {
+    std::string text;
+    while (true) {
+      const auto piece = co_await response.body.source()->read();
+      if (!piece) co_return text + piece.error().message;
+      if (piece->empty()) co_return text;
+      text += *piece;
+      co_await clock.sleep_for(400ms);
+    }
+  };
+  const auto kept = [](KeptStreams& all, async::Task<http::Response> task, auto read,
+                       async::Timers& clock) -> async::Task<std::string> {
+    auto response = co_await all.keep({"", "a"}, std::move(task));
+    auto reading = read(std::move(response), clock);
+    co_return co_await std::move(reading);
+  };
+  async::SpawnedTask<std::string> client(
+      loop.executor(), "slow client",
+      kept(streams, answer({"abc", "def", "ghi", "jkl", "mno", "pqr", "stu", "vwx", "yz"}, true), slow, timers));
+  settle();
+  pass(400ms);
+  // A second one, which comes back.
+  auto again = streams.read({"", "a"}, 6);
+  ASSERT_TRUE(again) << again.error().message;
+  async::SpawnedTask<std::string> other(loop.executor(), "other client", slow(std::move(*again), timers));
+  pass(3'000ms);
+  stop_streams();
+  EXPECT_EQ(client.take(), "abcdefghijklmnopqrstuvwxyz");
+  EXPECT_EQ(other.take(), "ghijklmnopqrstuvwxyz");
+}
+
+TEST_F(KeptStreamsTest, AStreamIsKeptForFiveMinutesFromTheMomentItsLastReaderLeft) {
+  have("tiny-llama");
+  auto client = say("a");
+  asked().begin_stream();
+  asked().send("data: 1\n\n");
+  settle();
+  pass(299'000ms);
+  client.reset();
+  settle();
+  pass(2'000ms);
+  asked().send("data: 2\n\n");
+  settle();
+  EXPECT_FALSE(asked().dropped()) << "its client left two seconds ago";
+  pass(299'000ms);
+  asked().send("data: 3\n\n");
+  settle();
+  EXPECT_TRUE(asked().dropped());
+  forget("a");
+}
+
 TEST_F(FewStreamsTest, NothingIsKeptOnceTheServerStops) {
   stop_streams();
   auto a = keep({"", "a"}, {"1"});

@@ -213,6 +213,7 @@ class EngineChild {
     server_options.body_pace = http::kNoMinRate;
     server_options.answer_pace = http::kNoMinRate;
     server_options.take_request_ids = true;
+    server_options.threads = &offload_;
     engine_server::EngineServer handler(*service, timers_, offload_, std::move(options));
     RequestReports reports(handler,
                            {.write = [this](backends::EngineRequest request) { return tell(std::move(request)); },

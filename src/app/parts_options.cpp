@@ -269,8 +269,9 @@ api::AccessOptions access_options(const config::ServeSettings& settings, const a
   return options;
 }
 
-http::ServerOptions server_options(const config::ServeSettings& settings) {
+http::ServerOptions server_options(const config::ServeSettings& settings, async::ThreadPool* body_threads) {
   http::ServerOptions options;
+  options.threads = body_threads;
   options.max_body_bytes = settings.max_body_bytes.value();
   options.max_bodies_bytes = settings.max_bodies_bytes.value();
   options.max_upload_bytes = settings.max_upload_bytes.value();
@@ -290,10 +291,10 @@ store::Limits store_limits(const config::ServeSettings& settings) {
           .capture_bytes = settings.capture_bodies ? settings.max_capture_bytes.value() : 0};
 }
 
-fleet::MeshGatewayOptions gateway_options(const config::ServeSettings& settings) {
+fleet::MeshGatewayOptions gateway_options(const config::ServeSettings& settings, async::ThreadPool* body_threads) {
   fleet::MeshGatewayOptions options;
   options.handler.max_body_bytes = settings.max_body_bytes.value();
-  options.server = server_options(settings);
+  options.server = server_options(settings, body_threads);
   return options;
 }
 

@@ -50,9 +50,10 @@ backends::ExternalBackendOptions external_options(const config::ServeSettings& s
 backends::ShareOptions share_options(const config::ServeSettings& settings, const std::filesystem::path& runtime_dir);
 fleet::NodeOptions node_options(const config::ServeSettings& settings);
 api::AccessOptions access_options(const config::ServeSettings& settings, const api::KeyStore& keys);
-http::ServerOptions server_options(const config::ServeSettings& settings);
+// `body_threads` decode large bodies.
+http::ServerOptions server_options(const config::ServeSettings& settings, async::ThreadPool* body_threads);
 store::Limits store_limits(const config::ServeSettings& settings);
-fleet::MeshGatewayOptions gateway_options(const config::ServeSettings& settings);
+fleet::MeshGatewayOptions gateway_options(const config::ServeSettings& settings, async::ThreadPool* body_threads);
 // For stopping the processes of models when the server ends; after that they are killed.
 Millis shutdown_patience(const config::ServeSettings& settings);
 std::size_t loop_count(const config::ServeSettings& settings);

@@ -18,6 +18,8 @@ config::ServeSettings settings() {
   return settings;
 }
 
+async::ThreadPool body_threads(1);
+
 void expect_limits(const http::ServerOptions& options) {
   EXPECT_EQ(options.max_body_bytes, 1001u);
   EXPECT_EQ(options.max_bodies_bytes, 1002u);
@@ -27,12 +29,13 @@ void expect_limits(const http::ServerOptions& options) {
   EXPECT_EQ(options.head_timeout, Millis(1006));
   EXPECT_EQ(options.body_pace.grace, Millis(1007));
   EXPECT_EQ(options.answer_pace.grace, Millis(1007));
+  EXPECT_EQ(options.threads, &body_threads);
 }
 
-TEST(PartsOptions, TheServersLimitsAreThoseOfTheSettings) { expect_limits(server_options(settings())); }
+TEST(PartsOptions, TheServersLimitsAreThoseOfTheSettings) { expect_limits(server_options(settings(), &body_threads)); }
 
 TEST(PartsOptions, RequestsOfPeersHaveTheLimitsOfOtherRequests) {
-  const auto options = gateway_options(settings());
+  const auto options = gateway_options(settings(), &body_threads);
   expect_limits(options.server);
   EXPECT_EQ(options.handler.max_body_bytes, 1001u);
 }

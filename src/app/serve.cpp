@@ -135,7 +135,7 @@ class Application {
         groups_(group_parts()),
         gateway_(
             node_.loop().executor(), loops_, timers_, router_, shelf_, [this] { return node_.view()->catalog; },
-            gateway_options(settings)),
+            gateway_options(settings, &body_threads_)),
         allotment_(loops_.home(), node_.loop().executor(), timers_, router_,
                    [this](std::string_view name) { return shelf_.find(name); }),
         forwarder_(gateway_.provider(), timers_),
@@ -171,7 +171,7 @@ class Application {
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
-        server_(loops_, errors_, server_options(settings)),
+        server_(loops_, errors_, server_options(settings, &body_threads_)),
         watch_(loops_.home().executor(), live.file()),
         keys_watch_(loops_.home().executor(), settings.keys_file()),
         tasks_(loops_.home().executor()) {

@@ -63,6 +63,10 @@ const std::vector<CauseRow> kRows = {
     {make_error_code(http::errc::bodies_full), 503, "request_bodies_full", "unavailable_error", "overloaded_error"},
     {make_error_code(http::errc::uploads_full), 503, "uploads_full", "unavailable_error", "overloaded_error"},
     {make_error_code(http::errc::not_kept), 500, "upload_not_kept", "server_error", "api_error"},
+    {make_error_code(http::errc::unsupported_encoding), 415, "unsupported_content_encoding", "invalid_request_error",
+     "invalid_request_error"},
+    {make_error_code(http::errc::bad_encoding), 400, "invalid_content_encoding", "invalid_request_error",
+     "invalid_request_error"},
     {make_error_code(json::errc::malformed), 400, "invalid_json", "invalid_request_error", "invalid_request_error"},
     {make_error_code(json::errc::bad_number), 400, "invalid_number", "invalid_request_error", "invalid_request_error"},
 };

@@ -20,24 +20,65 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// The content of a quoted text, which starts behind its quote and is removed from `rest` with its end. Only a quote and
+// a backslash are escaped: some clients send paths of Windows as they are. Nothing: it has no end.
+std::optional<std::string> take_quoted(std::string_view& rest) {
+  std::string text;
+  for (std::size_t at = 0; at < rest.size(); ++at) {
+    const auto next = rest.substr(at + 1, 1);
+    if (rest[at] == '"') {
+      rest.remove_prefix(at + 1);
+      return text;
+    }
+    if (rest[at] == '\\' && (next == "\"" || next == "\\")) ++at;
+    text += rest[at];
+  }
+  return std::nullopt;
+}
+
 // The parameter `name` in the value of a header field: `form-data; name="model"`.
-std::optional<std::string_view> parameter(std::string_view value, std::string_view name) {
+std::optional<std::string> parameter(std::string_view value, std::string_view name) {
   while (true) {
     const auto next = value.find(';');
     if (next == std::string_view::npos) return std::nullopt;
     value = trimmed(value.substr(next + 1));
-    const auto equals = std::min(value.find('='), value.size());
+    const auto equals = std::min(value.find_first_of("=;"), value.size());
+    if (value.substr(equals, 1) == ";") continue;  // without a value
     const bool wanted = http::same_name(trimmed(value.substr(0, equals)), name);
-    value.remove_prefix(std::min(equals + 1, value.size()));
+    value = trimmed(value.substr(std::min(equals + 1, value.size())));
     if (value.starts_with('"')) {
-      const auto end = value.find('"', 1);
-      if (end == std::string_view::npos) return std::nullopt;
-      if (wanted) return value.substr(1, end - 1);
-      value.remove_prefix(end + 1);
+      value.remove_prefix(1);
+      auto text = take_quoted(value);
+      if (!text || wanted) return text;
     } else if (wanted) {
-      return trimmed(value.substr(0, value.find(';')));
+      return std::string(trimmed(value.substr(0, value.find(';'))));
     }
   }
+}
+
+// The name of a file, also in the form for other characters than ASCII (RFC 8187): `filename*=utf-8''a%20b.wav`.
+std::optional<std::string> filename_in(std::string_view disposition) {
+  if (auto plain = parameter(disposition, "filename")) return plain;
+  const auto coded = parameter(disposition, "filename*");
+  if (!coded) return std::nullopt;
+  const auto quote = coded->rfind('\'');
+  std::string text;
+  // A plus is one here, other than in a query.
+  for (const char c : std::string_view(*coded).substr(quote == std::string::npos ? 0 : quote + 1))
+    c == '+' ? text.append("%2B") : text.append(1, c);
+  return http::percent_decode(text);
+}
+
+// Header lines without their folds (RFC 5322 §2.2.3).
+std::string unfolded(std::string_view lines) {
+  std::string text;
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    const auto fold = lines.substr(at, 3);
+    const bool is_fold = fold == "\r\n " || fold == "\r\n\t";
+    text += is_fold ? ' ' : lines[at];
+    if (is_fold) at += 2;
+  }
+  return text;
 }
 
 // The value of the header line `name`; empty: none.
@@ -47,10 +88,18 @@ std::string_view header(std::string_view lines, std::string_view name) {
     const auto line = lines.substr(0, end);
     lines.remove_prefix(std::min(end + 2, lines.size()));
     const auto colon = line.find(':');
-    if (colon != std::string_view::npos && http::same_name(line.substr(0, colon), name))
+    if (colon != std::string_view::npos && http::same_name(trimmed(line.substr(0, colon)), name))
       return trimmed(line.substr(colon + 1));
   }
   return {};
+}
+
+// Codings that change no byte (RFC 2045 §6.2); others are deprecated in forms (RFC 7578 §4.7).
+bool is_plain(std::string_view transfer_encoding) {
+  for (const std::string_view plain : {"", "7bit", "8bit", "binary"}) {
+    if (http::same_name(transfer_encoding, plain)) return true;
+  }
+  return false;
 }
 
 std::unexpected<Error> no_form(std::string_view why) {
@@ -183,51 +232,34 @@ Result<> FormParser::feed(std::string_view piece, std::vector<Event>& events) {
 Result<bool> FormParser::step(std::vector<Event>& events) {
   const auto rest = std::string_view(held_).substr(at_);
   switch (state_) {
-    case State::start: {
-      const auto first = std::string_view(delimiter_).substr(2);  // nothing precedes the first one, not even a line end
-      if (rest.size() < first.size() + 2) {
-        if (!first.starts_with(rest.substr(0, first.size()))) return no_form("it does not start with its boundary");
-        return false;
-      }
-      if (!rest.starts_with(first)) return no_form("it does not start with its boundary");
-      const bool empty = rest.substr(first.size(), 2) == "--";
-      at_ += first.size() + 2;
-      state_ = empty ? State::ended : State::head;
-      if (empty) events.push_back({.what = What::end});
-      return !empty;
-    }
+    case State::preamble:
+      if (!find_delimiter(false, events)) return false;
+      state_ = State::boundary;
+      return true;
+    case State::boundary:
+      return read_boundary(events);
     case State::head: {
+      // The line end of the boundary's line is still there: a part may have an empty head.
       const auto end = rest.find("\r\n\r\n");
       const auto head = rest.substr(0, end);
       if (head.size() > FormLimits::kHead) return no_form("the head of a part is too long");
       if (end == std::string_view::npos) return false;
       if (auto read = read_head(head, events); !read) return std::unexpected(read.error());
-      at_ += end + 4;
-      state_ = State::data;
+      at_ += end + 2;
+      state_ = State::value;
       return true;
     }
-    case State::data: {
-      const auto end = rest.find(delimiter_);
-      if (end == std::string_view::npos) {
-        const auto safe = rest.size() - std::min(rest.size(), delimiter_.size() - 1);
-        if (safe > 0) events.push_back({.what = What::data, .data = rest.substr(0, safe)});
-        at_ += safe;
-        return false;
-      }
-      if (rest.size() < end + delimiter_.size() + 2) {
-        if (end > 0) events.push_back({.what = What::data, .data = rest.substr(0, end)});
-        at_ += end;
-        return false;
-      }
-      if (end > 0) events.push_back({.what = What::data, .data = rest.substr(0, end)});
+    case State::value:
+      // The empty line, unless its end is that of a delimiter: then the part has no value.
+      if (rest.size() < delimiter_.size() && delimiter_.starts_with(rest)) return false;
+      if (!rest.starts_with(delimiter_)) at_ += 2;
+      state_ = State::data;
+      return true;
+    case State::data:
+      if (!find_delimiter(true, events)) return false;
       events.push_back({.what = What::end_of_part});
-      const auto behind = rest.substr(end + delimiter_.size(), 2);
-      at_ += end + delimiter_.size() + 2;
-      if (behind != "--" && behind != "\r\n") return no_form("there is text after a boundary");
-      state_ = behind == "--" ? State::ended : State::head;
-      if (state_ == State::ended) events.push_back({.what = What::end});
-      return state_ == State::head;
-    }
+      state_ = State::boundary;
+      return true;
     case State::ended:
       break;
   }
@@ -235,16 +267,58 @@ Result<bool> FormParser::step(std::vector<Event>& events) {
   return false;
 }
 
-Result<> FormParser::read_head(std::string_view head, std::vector<Event>& events) {
-  const auto about = header(head, "Content-Disposition");
-  const auto name = parameter(about, "name");
-  if (!name) return no_form("a part has no name");
-  Event event{.what = What::part, .name = std::string(*name)};
-  if (const auto filename = parameter(about, "filename")) {
-    event.is_file = true;
-    event.filename = *filename;
+bool FormParser::find_delimiter(bool is_data, std::vector<Event>& events) {
+  const auto rest = std::string_view(held_).substr(at_);
+  const auto found = rest.find(delimiter_);
+  const bool is_there = found != std::string_view::npos;
+  const auto before = is_there ? found : rest.size() - std::min(rest.size(), delimiter_.size() - 1);
+  if (is_data && before > 0) events.push_back({.what = What::data, .data = rest.substr(0, before)});
+  at_ += before + (is_there ? delimiter_.size() : 0);
+  return is_there;
+}
+
+// "--" after the last one; else blanks, which gateways may add, and a line end, which stays for the head.
+Result<bool> FormParser::read_boundary(std::vector<Event>& events) {
+  const auto rest = std::string_view(held_).substr(at_);
+  if (rest.starts_with("--")) {
+    state_ = State::ended;
+    events.push_back({.what = What::end});
+    return true;
   }
-  event.type = header(head, "Content-Type");
+  const auto blanks = std::min(rest.find_first_not_of(" \t"), rest.size());
+  if (blanks > FormLimits::kPadding)
+    return no_form(fmt::format("more than {} blanks follow a boundary", FormLimits::kPadding));
+  const auto end = rest.substr(blanks, 2);
+  if (end.empty() || end == "\r" || rest == "-") return false;
+  if (end != "\r\n") return no_form("there is text after a boundary");
+  at_ += blanks;
+  state_ = State::head;
+  return true;
+}
+
+Result<> FormParser::finish() const {
+  if (state_ == State::ended) return {};
+  if (state_ == State::preamble)
+    return no_form(fmt::format("no line of it starts with its boundary '{}'", delimiter_.substr(2)));
+  return no_form("it ends without its last boundary");
+}
+
+Result<> FormParser::read_head(std::string_view head, std::vector<Event>& events) {
+  const auto lines = unfolded(head);
+  const auto about = header(lines, "Content-Disposition");
+  auto name = parameter(about, "name");
+  if (!name) return no_form("a part has no name");
+  const auto coding = header(lines, "Content-Transfer-Encoding");
+  if (!is_plain(coding))
+    return fail(
+        protocol::errc::bad_value,
+        fmt::format("'{}' has the Content-Transfer-Encoding '{}'; send it as it is, which is 'binary'", *name, coding),
+        *name);
+  Event event{.what = What::part, .name = std::move(*name)};
+  auto filename = filename_in(about);
+  event.is_file = filename.has_value();
+  event.filename = std::move(filename).value_or("");
+  event.type = header(lines, "Content-Type");
   events.push_back(std::move(event));
   return {};
 }
@@ -291,7 +365,7 @@ async::Task<Result<Form>> read_form(std::string content_type, std::unique_ptr<ht
       if (!taken) co_return std::unexpected(taken.error());
     }
   }
-  if (!parser.ended()) co_return no_form("it ends without its last boundary");
+  if (const auto whole = parser.finish(); !whole) co_return std::unexpected(whole.error());
   co_return std::move(reading.form);
 }
 

@@ -1,5 +1,6 @@
-// Forms with files (multipart/form-data, RFC 7578). Short fields are held in memory, files go into spools as they
-// arrive. So a form of gigabytes takes little memory, and the fields that decide its target may follow the file.
+// Forms with files (multipart/form-data, RFC 7578 and, for their syntax, RFC 2046 §5.1.1). Short fields are held in
+// memory, files go into spools as they arrive. So a form of gigabytes takes little memory, and the fields that decide
+// its target may follow the file.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,11 @@ struct FormLimits {
   static constexpr std::size_t kField = 64 * 1024;  // bytes of a field without a file
   static constexpr std::size_t kFields = 256 * 1024;
   static constexpr std::size_t kHead = 8 * 1024;  // of a part
+  static constexpr std::size_t kPadding = 1024;   // blanks behind a boundary
 };
 
-// Splits a form into its parts as it arrives, in pieces of any size. Pure.
+// Splits a form into its parts as it arrives, in pieces of any size. Bytes before the first boundary and after the last
+// one are dropped. Pure.
 class FormParser {
  public:
   enum class What { part, data, end_of_part, end };
@@ -41,17 +44,21 @@ class FormParser {
 
   // Appends the events in `piece` to `events`. Errors: bad_value: this is no form.
   Result<> feed(std::string_view piece, std::vector<Event>& events);
-  bool ended() const { return state_ == State::ended; }
+  // After the last byte. Errors: bad_value: the form has no first or no last boundary.
+  Result<> finish() const;
 
  private:
-  enum class State { start, head, data, ended };
+  enum class State { preamble, boundary, head, value, data, ended };
   Result<bool> step(std::vector<Event>& events);
+  // Moves to the next delimiter, and behind it. True: it is there. The bytes before it are data of a part, or dropped.
+  bool find_delimiter(bool is_data, std::vector<Event>& events);
+  Result<bool> read_boundary(std::vector<Event>& events);
   Result<> read_head(std::string_view head, std::vector<Event>& events);
 
-  const std::string delimiter_;
-  std::string held_;    // unparsed bytes, after those that events refer to
-  std::size_t at_ = 0;  // in held_
-  State state_ = State::start;
+  const std::string delimiter_;  // with the line end before it, which is a part of it
+  std::string held_ = "\r\n";    // unparsed bytes, after those that events refer to; nothing may precede the first one
+  std::size_t at_ = 0;           // in held_
+  State state_ = State::preamble;
 };
 
 struct FormFile {

@@ -48,9 +48,10 @@ class Client final : public Target {
   ~Client() override;
 
   // Sends the request and returns after the head of the response; its body streams. Destroying the response (or
-  // cancelling) closes the connection, which notifies the server. If a kept-alive connection turned out closed, the
-  // request is sent again, but only if the server can't have seen it or may see it twice (GET and its like). Errors:
-  // connect_failed, peer_closed, malformed, header_too_large.
+  // cancelling) closes the connection, which notifies the server. If a kept-alive connection ends before a byte of the
+  // response, the request is sent once more on a new connection, whatever its method: the server may see it twice, but
+  // only if it drops a request without a response. If there is no new connection, the error is that of the first one.
+  // Errors: connect_failed, peer_closed, malformed, header_too_large.
   async::Task<Result<Response>> send(const RequestHead& head, std::string_view body) override;
   // Uses a new connection, because the bytes read from `body` can't be sent again.
   async::Task<Result<Response>> upload(const RequestHead& head, BodySource& body) override;

@@ -209,61 +209,99 @@ TEST(RequestIds, DifferInNearlyEveryDigit) {
   for (const auto& values : digits) EXPECT_EQ(values.size(), 16u);
 }
 
-// A server of few words: what each connection is told, after how many requests it closes.
+// A server that closes its connections when it likes, without a word.
 class SendOnceTest : public ::testing::Test {
  protected:
   using Acceptor = asio::ip::tcp::acceptor;
 
-  // Answers `answered` requests of a connection, reads one more, and closes without a word.
-  Task<void> serve(std::size_t connections, std::size_t answered) {
-    for (std::size_t i = 0; i < connections; ++i) {
+  // How a connection ends after its answered requests.
+  enum class End {
+    asked,   // it reads one more request, and closes without a byte
+    begun,   // it reads one more request, and closes within the head of the answer
+    at_once  // it closes behind its last answer
+  };
+
+  // Serves as many connections as `answered` has entries: how many requests each answers before its end.
+  Task<void> serve(std::vector<std::size_t> answered, End end) {
+    for (const auto count : answered) {
       asio::ip::tcp::socket socket(loop.context());
       co_await acceptor.async_accept(socket, async::use_task);
-      for (std::size_t request = 0; request <= answered; ++request) {
+      ++accepted;
+      for (std::size_t request = 0;; ++request) {
+        if (request == count && end == End::at_once) break;
         std::string text;
         const auto [error, size] =
-            co_await asio::async_read_until(socket, asio::dynamic_buffer(text), "\r\n\r\n", async::as_value);
+            co_await asio::async_read_until(socket, asio::dynamic_buffer(text), "\r\n\r\nbody", async::as_value);
         if (error) break;
         ++seen;
-        if (request == answered) break;
-        constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-        co_await asio::async_write(socket, asio::buffer(kAnswer), async::use_task);
+        static constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        const auto answer = request < count ? kAnswer : kAnswer.substr(0, end == End::begun ? 10 : 0);
+        co_await asio::async_write(socket, asio::buffer(answer), async::use_task);
+        if (request == count) break;
       }
+      if (forgets) acceptor.close();
     }
   }
 
-  // Two requests over one connection, of which the second meets its end.
-  void run(std::string method, bool second_is_answered) {
+  // The results of `requests`, one after the other. "": it was answered.
+  std::vector<std::string> run(std::string method, std::size_t requests, std::vector<std::size_t> answered, End end) {
+    std::vector<std::string> results;
     auto scenario = [&]() -> Task<void> {
       async::TaskGroup group(loop.executor());
-      group.spawn("server", serve(2, 1));
-      {
-        Client client(loop.executor(), TcpEndpoint{"127.0.0.1", acceptor.local_endpoint().port()});
-        const RequestHead head{method, "/", {}};
-        const auto first = co_await client.send(head, "");
-        EXPECT_TRUE(first);
-        const auto second = co_await client.send(head, "");
-        EXPECT_EQ(second.has_value(), second_is_answered);
+      Client client(loop.executor(), TcpEndpoint{"127.0.0.1", acceptor.local_endpoint().port()});
+      group.spawn("server", serve(std::move(answered), end));
+      const RequestHead head{std::move(method), "/", {}};
+      for (std::size_t i = 0; i < requests; ++i) {
+        const auto answer = co_await client.send(head, "body");
+        results.push_back(answer ? "" : answer.error().code.message());
       }
       group.cancel();
       co_await group.join();
     };
     async::run_blocking(loop, scenario());
+    return results;
   }
 
   async::Loop loop;
   Acceptor acceptor{loop.context(), {asio::ip::make_address("127.0.0.1"), 0}};
-  std::size_t seen = 0;
+  std::size_t seen = 0, accepted = 0;
+  bool forgets = false;  // accepts one connection only
 };
 
-TEST_F(SendOnceTest, PostThatTheServerMayHaveSeenIsNotSentAgain) {
-  run("POST", false);
+TEST_F(SendOnceTest, RequestWithoutAByteOnAKeptConnectionIsSentOnceMoreOnANewOne) {
+  for (const std::string method : {"POST", "GET"}) {
+    seen = 0;
+    EXPECT_EQ(run(method, 2, {1, 1}, End::asked), std::vector<std::string>(2)) << method;
+    EXPECT_EQ(seen, 3u) << method;
+  }
+}
+
+TEST_F(SendOnceTest, EachRequestIsAnsweredThoughTheServerClosesBehindEachAnswer) {
+  EXPECT_EQ(run("POST", 20, std::vector<std::size_t>(40, 1), End::at_once), std::vector<std::string>(20));
+  EXPECT_EQ(seen, 20u) << "a connection that is closed isn't used";
+}
+
+TEST_F(SendOnceTest, RequestIsNotSentAThirdTime) {
+  EXPECT_EQ(run("POST", 2, {1, 0, 1}, End::asked), (std::vector<std::string>{"", "peer_closed"}));
+  EXPECT_EQ(seen, 3u);
+  EXPECT_EQ(accepted, 2u);
+}
+
+TEST_F(SendOnceTest, RequestOnANewConnectionIsNotSentAgain) {
+  EXPECT_EQ(run("POST", 1, {0, 1}, End::asked), std::vector<std::string>{"peer_closed"});
+  EXPECT_EQ(run("GET", 1, {0, 1}, End::asked), std::vector<std::string>{"peer_closed"});
   EXPECT_EQ(seen, 2u);
 }
 
-TEST_F(SendOnceTest, GetIsSentAgain) {
-  run("GET", true);
-  EXPECT_EQ(seen, 3u);
+TEST_F(SendOnceTest, RequestWhoseAnswerHasBegunIsNotSentAgain) {
+  EXPECT_EQ(run("POST", 2, {1, 1}, End::begun), (std::vector<std::string>{"", "peer_closed"}));
+  EXPECT_EQ(seen, 2u);
+}
+
+TEST_F(SendOnceTest, ServerThatIsGoneSinceWasNotUnreachableAtFirst) {
+  forgets = true;
+  EXPECT_EQ(run("POST", 2, {1}, End::asked), (std::vector<std::string>{"", "peer_closed"}));
+  EXPECT_EQ(seen, 2u);
 }
 
 class WireTest : public ::testing::Test {

@@ -1,6 +1,8 @@
 #include "http/request_rules.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,6 +12,8 @@ namespace corral::http {
 namespace {
 
 constexpr std::string_view kTransferEncoding = "Transfer-Encoding";
+constexpr std::string_view kContentEncoding = "Content-Encoding";
+constexpr std::size_t kMaxCodings = 3;  // of one body; each costs memory and time of its own
 constexpr std::string_view kBlank = " \t";
 
 std::string_view trim(std::string_view text) {
@@ -33,6 +37,25 @@ std::string shown(std::string_view text) {
   std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~' || c == '"' || c == '\\'; }, '?');
   if (text.size() > kLongest) out.append("...");
   return out;
+}
+
+// Removes the first element of a list.
+std::string_view take_element(std::string_view& list) {
+  const auto comma = std::min(list.find(','), list.size());
+  const auto element = trim(list.substr(0, comma));
+  list.remove_prefix(std::min(comma + 1, list.size()));
+  return element;
+}
+
+std::optional<ContentCoding> coding_named(std::string_view name) {
+  static constexpr std::pair<std::string_view, ContentCoding> kNames[] = {{"gzip", ContentCoding::gzip},
+                                                                          {"x-gzip", ContentCoding::gzip},
+                                                                          {"deflate", ContentCoding::deflate},
+                                                                          {"zstd", ContentCoding::zstd}};
+  for (const auto& [known, coding] : kNames) {
+    if (same_name(known, name)) return coding;
+  }
+  return std::nullopt;
 }
 
 // A name or an address, in brackets if it is one of IPv6, and maybe a port (RFC 3986 §3.2.2).
@@ -67,9 +90,7 @@ Result<> check_framing(const Headers& headers, int version, bool chunked) {
     std::string_view rest = value;
     bool empty = true;
     while (!rest.empty()) {
-      const auto comma = std::min(rest.find(','), rest.size());
-      const auto coding = trim(rest.substr(0, comma));
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      const auto coding = take_element(rest);
       if (coding.empty()) continue;
       if (!is_token(coding))
         return fail(errc::malformed, fmt::format("'{}' is not a transfer coding", shown(coding)),
@@ -131,6 +152,33 @@ Result<> take_target(RequestHead& head) {
   if (!path.starts_with('/')) path.insert(0, "/");
   head.target = std::move(path);
   return {};
+}
+
+Result<std::vector<ContentCoding>> content_codings(const Headers& headers) {
+  std::vector<ContentCoding> codings;
+  for (const auto& [name, value] : headers) {
+    if (!same_name(name, kContentEncoding)) continue;
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const auto element = take_element(rest);
+      if (element.empty() || same_name(element, "identity")) continue;
+      const auto coding = coding_named(element);
+      if (!coding)
+        return fail(errc::unsupported_encoding,
+                    fmt::format("the Content-Encoding '{}' is not supported; send the body with gzip, deflate or zstd, "
+                                "or without an encoding",
+                                shown(element)),
+                    std::string(kContentEncoding));
+      if (codings.size() == kMaxCodings)
+        return fail(errc::unsupported_encoding,
+                    fmt::format("Content-Encoding names more than {} codings; send the body with one of them, or "
+                                "without an encoding",
+                                kMaxCodings),
+                    std::string(kContentEncoding));
+      codings.push_back(*coding);
+    }
+  }
+  return codings;
 }
 
 }  // namespace corral::http

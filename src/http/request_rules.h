@@ -2,6 +2,9 @@
 // Pure functions; safe on every thread.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "base/error.h"
 #include "http/message.h"
 
@@ -19,5 +22,14 @@ Result<> check_host(const Headers& headers, int version);
 // "GET http://host/path" -> "/path", and host replaces the field Host. Other forms than a path and, for OPTIONS, "*"
 // are errc::malformed.
 Result<> take_target(RequestHead& head);
+
+// How a body may be encoded (RFC 9110 §8.4).
+enum class ContentCoding { gzip, deflate, zstd };
+// For the field Accept-Encoding.
+inline constexpr std::string_view kContentCodings = "gzip, deflate, zstd";
+
+// What Content-Encoding names, in the order in which it was applied; without "identity". errc::unsupported_encoding:
+// another coding, or more than three.
+Result<std::vector<ContentCoding>> content_codings(const Headers& headers);
 
 }  // namespace corral::http

@@ -91,5 +91,35 @@ TEST(Target, AbsoluteFormGivesItsPathAndItsHost) {
   EXPECT_TRUE(take_target(options));
 }
 
+TEST(ContentCodings, AreReadInTheOrderInWhichTheyWereApplied) {
+  using enum ContentCoding;
+  using List = std::vector<ContentCoding>;
+  EXPECT_EQ(content_codings(fields({})), List());
+  EXPECT_EQ(content_codings(fields({{"Content-Encoding", ""}})), List());
+  EXPECT_EQ(content_codings(fields({{"Content-Encoding", "identity"}})), List());
+  EXPECT_EQ(content_codings(fields({{"content-encoding", " GZip "}})), List{gzip});
+  EXPECT_EQ(content_codings(fields({{"Content-Encoding", "x-gzip"}})), List{gzip});
+  EXPECT_EQ(content_codings(fields({{"Content-Encoding", "deflate,identity, ,zstd"}})), (List{deflate, zstd}));
+  EXPECT_EQ(content_codings(fields({{"Content-Encoding", "zstd"}, {"Content-Encoding", "gzip"}})), (List{zstd, gzip}));
+  EXPECT_EQ(content_codings(fields({{"Content-Encoding", "gzip, gzip, gzip"}})), (List{gzip, gzip, gzip}));
+}
+
+TEST(ContentCodings, OthersAreNamed) {
+  const auto refused = [](std::string_view value) {
+    const auto codings = content_codings(fields({{"Content-Encoding", std::string(value)}}));
+    EXPECT_FALSE(codings) << value;
+    EXPECT_EQ(codings.error().code, errc::unsupported_encoding);
+    EXPECT_EQ(codings.error().param, "Content-Encoding");
+    return codings.error().message;
+  };
+  constexpr auto* kRest = "' is not supported; send the body with gzip, deflate or zstd, or without an encoding";
+  EXPECT_EQ(refused("br"), std::string("the Content-Encoding 'br") + kRest);
+  EXPECT_EQ(refused("gzip, compress"), std::string("the Content-Encoding 'compress") + kRest);
+  EXPECT_EQ(refused("gzip;q=1"), std::string("the Content-Encoding 'gzip;q=1") + kRest);
+  EXPECT_EQ(refused("\"\\\x01"), std::string("the Content-Encoding '???") + kRest);
+  EXPECT_EQ(refused("gzip, gzip, gzip, gzip"),
+            "Content-Encoding names more than 3 codings; send the body with one of them, or without an encoding");
+}
+
 }  // namespace
 }  // namespace corral::http

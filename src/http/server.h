@@ -24,6 +24,10 @@
 #include "http/handler.h"
 #include "http/min_rate.h"
 
+namespace corral::async {
+class ThreadPool;
+}
+
 namespace corral::http {
 
 struct ServerOptions {
@@ -43,7 +47,8 @@ struct ServerOptions {
   // request can cancel it. Otherwise a sent id is only returned as X-Client-Request-Id.
   bool take_request_ids = false;
   std::string server_name = "corral";
-  async::Timers* timers = nullptr;  // null: the system's. Must outlive the server
+  async::ThreadPool* threads = nullptr;  // decode large bodies; null: the loop does, in steps. Must outlive the server
+  async::Timers* timers = nullptr;       // null: the system's. Must outlive the server
 };
 
 class Server {

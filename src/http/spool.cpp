@@ -78,7 +78,11 @@ struct Spool::Hashing {
 Spool::Spool(SpoolRoom& room) : room_(room), hashing_(std::make_unique<Hashing>()) {
   XXH3_64bits_reset(&hashing_->state);
 }
-Spool::~Spool() { room_.give_back(booked_); }
+Spool::~Spool() {
+  room_.give_back(booked_);
+  // Its last owner deletes the file, which takes time if it is large.
+  if (file_ && room_.threads() != nullptr) room_.threads()->post([file = std::move(file_)] {});
+}
 std::uint64_t Spool::hash() const { return XXH3_64bits_digest(&hashing_->state); }
 
 bool SpoolRoom::take(std::uint64_t bytes) {
@@ -107,11 +111,12 @@ async::Task<Result<>> Spool::finish(std::string_view first) {
     head_.replace(0, first.size(), first);
     co_return Result<>();
   }
-  const std::string mended(first);
+  std::string mended(first);
   auto writing = write_block();
   if (const auto written = co_await std::move(writing); !written || mended.empty()) co_return written;
   head_.replace(0, mended.size(), mended);
-  if (const int cause = write_at(file_->get(), mended, 0); cause != 0)
+  auto mending = beside(room_, [file = file_, bytes = std::move(mended)] { return write_at(file->get(), bytes, 0); });
+  if (const int cause = co_await std::move(mending); cause != 0)
     co_return std::unexpected(not_kept("it cannot be written", room_.folder(), cause));
   co_return Result<>();
 }

@@ -29,6 +29,7 @@ Only `arguments`, `const`, `default`, `enum` and `examples` keep their nulls.
 - Unknown fields are ignored, because OpenAI clients send `user`, `metadata`, `service_tier`, `prediction`, `verbosity` and more with every
   request. Unsupported fields that would change the response are rejected with the reason; the tables list them.
 - Default values come from the model's file if it has them, else from llama-server.
+- A body may have a `Content-Encoding`: gzip, deflate or zstd, also several of them. The limits of a body hold for its decoded bytes, too.
 
 These fields of llama-server have no effect:
 

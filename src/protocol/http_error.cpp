@@ -104,6 +104,7 @@ const StatusRow& status_row(ErrorKind kind) {
 unsigned http_status(const Error& error) {
   if (error.code == make_error_code(errc::method_not_allowed)) return 405;
   if (error.code == make_error_code(http::errc::timed_out)) return 408;  // the client was slow, not an upstream
+  if (error.code == make_error_code(http::errc::unsupported_encoding)) return 415;
   return status_row(kind_of(error.code)).status;
 }
 

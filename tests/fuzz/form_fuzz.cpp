@@ -36,7 +36,7 @@ Told told(std::string_view form, std::size_t size) {
       all.bytes += event.data.size();
     }
   }
-  all.ended = parser.ended();
+  all.ended = parser.finish().has_value();
   return all;
 }
 

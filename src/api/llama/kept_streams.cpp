@@ -21,10 +21,10 @@ Error was_stopped() {
 
 }  // namespace
 
-// On one loop, except constant or atomic members.
+// On one loop, except constant, atomic or guarded members.
 struct KeptStreams::Session {
   Session(async::Executor loop, Name whose, WallTime now, MonoTime mono)
-      : executor(loop), name(std::move(whose)), began(now), last_read(mono), group(loop) {}
+      : executor(loop), name(std::move(whose)), began(now), room(loop), group(loop), last_read(mono) {}
 
   void wake() const {
     for (auto* waiter : waiters) waiter->set();
@@ -50,12 +50,28 @@ struct KeptStreams::Session {
   std::uint64_t dropped = 0;  // before them
   std::optional<Error> failure;
   std::vector<async::Event*> waiters;
-  MonoTime last_read;
+  async::Event room;  // a reader has more bytes, or has left
   async::TaskGroup group;
 
   std::atomic<bool> streams = false, done = false;
   std::atomic<std::uint64_t> total = 0, first = 0;
   std::atomic<std::int64_t> finished_ms = 0;
+
+  // Of clients that wait for the stream or read it: the bytes that they have.
+  mutable std::mutex readers_mutex;  // guards the members below
+  std::map<const Presence*, std::uint64_t> readers;
+  MonoTime last_read;  // when the last one left
+
+  bool is_left(MonoTime now, Millis age) const {
+    const std::scoped_lock lock(readers_mutex);
+    return readers.empty() && now - last_read > age;
+  }
+  // Whether a reader would lose bytes soon.
+  bool is_ahead(std::size_t most) const {
+    const std::scoped_lock lock(readers_mutex);
+    return std::ranges::any_of(
+        readers, [&](const auto& reader) { return total > reader.second && total - reader.second >= most / 2; });
+  }
 };
 
 struct KeptStreams::State {
@@ -102,12 +118,43 @@ struct KeptStreams::State {
   bool closed = false;
 };
 
+// A client that waits for a stream or reads it. On any loop.
+class KeptStreams::Presence {
+ public:
+  Presence(std::shared_ptr<State> state, SessionPtr session, std::uint64_t at)
+      : state_(std::move(state)), session_(std::move(session)) {
+    has(at);
+  }
+  ~Presence() {
+    {
+      const std::scoped_lock lock(session_->readers_mutex);
+      session_->readers.erase(this);
+      session_->last_read = state_->timers.now();
+    }
+    async::asio::post(session_->executor, [session = session_] { session->room.set(); });
+  }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+
+  // It has the bytes before this one.
+  void has(std::uint64_t at) {
+    const std::scoped_lock lock(session_->readers_mutex);
+    session_->readers[this] = at;
+  }
+
+ private:
+  const std::shared_ptr<State> state_;
+  const SessionPtr session_;
+};
+
 // The body that a client reads.
 class KeptStreams::Reader final : public http::BodySource {
  public:
-  Reader(SessionPtr session, std::uint64_t from) : session_(std::move(session)), at_(from) {}
+  Reader(std::shared_ptr<State> state, SessionPtr session, std::uint64_t from)
+      : session_(session), presence_(std::move(state), std::move(session), from), at_(from) {}
 
   async::Task<Result<std::string_view>> read() override {
+    presence_.has(at_);
     auto reading = next(session_, at_);
     auto piece = co_await async::run_on(session_->executor, std::move(reading));
     if (!piece) co_return std::unexpected(std::move(piece.error()));
@@ -118,6 +165,7 @@ class KeptStreams::Reader final : public http::BodySource {
 
  private:
   const SessionPtr session_;
+  Presence presence_;
   std::uint64_t at_;
   std::string text_;
 };
@@ -133,6 +181,7 @@ async::Task<Result<std::string>> KeptStreams::next(SessionPtr session, std::uint
     ~Waiting() { std::erase(session.waiters, event); }
   };
   const Waiting waiting(*session, &news);
+  session->room.set();
   while (true) {
     if (from < session->dropped) {
       co_return fail(errc::stream_lost,
@@ -174,6 +223,10 @@ async::Task<void> KeptStreams::run(std::shared_ptr<State> state, SessionPtr sess
     session->wake();
     const auto source = answer.body.take_source();
     while (true) {
+      while (session->is_ahead(state->limits.bytes)) {
+        session->room.reset();
+        co_await session->room.wait();
+      }
       const auto piece = co_await source->read();
       if (!piece) {
         session->failure = piece.error();
@@ -184,9 +237,7 @@ async::Task<void> KeptStreams::run(std::shared_ptr<State> state, SessionPtr sess
         break;
       }
       session->append(*piece, state->limits.bytes);
-      const auto now = state->timers.now();
-      if (!session->waiters.empty()) session->last_read = now;
-      if (now - session->last_read > state->limits.age) break;
+      if (session->is_left(state->timers.now(), state->limits.age)) break;
     }
   }
   co_await state->timers.sleep_for(state->limits.age);
@@ -212,6 +263,7 @@ async::Task<http::Response> KeptStreams::keep(Name name, async::Task<http::Respo
   const auto executor = co_await async::asio::this_coro::executor;
   const auto session = begin(name, executor);
   if (!session) co_return co_await std::move(answering);
+  const Presence presence(state_, session, 0);
   async::Event begun(executor);
   session->waiters.push_back(&begun);
   struct Waiting {
@@ -230,7 +282,7 @@ async::Task<http::Response> KeptStreams::keep(Name name, async::Task<http::Respo
   if (session->whole) co_return std::move(*session->whole);
   if (!session->streams) co_return dialects::error_response(was_stopped());
   http::Response response{session->head, {}};
-  response.body = http::Body(std::make_unique<Reader>(session, 0));
+  response.body = http::Body(std::make_unique<Reader>(state_, session, 0));
   co_return response;
 }
 
@@ -255,7 +307,7 @@ Result<http::Response> KeptStreams::read(const Name& name, std::uint64_t from) {
             session->first.load()),
         "from");
   }
-  return http::Response::event_stream(std::make_unique<Reader>(std::move(session), from));
+  return http::Response::event_stream(std::make_unique<Reader>(state_, std::move(session), from));
 }
 
 void KeptStreams::drop(const Name& name) {

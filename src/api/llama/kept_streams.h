@@ -5,6 +5,8 @@
 //   number   64 streams, 16 of one key; the oldest ended one is dropped; if none has ended, a new one isn't kept
 //   age      five minutes after its end; a stream without a reader for as long is ended
 //
+// A reader that is behind slows its stream, as without this: it gets all bytes. Its connection has a minimum rate.
+//
 // Safe on every loop: a stream lives on the one on which its request came.
 #pragma once
 
@@ -67,6 +69,7 @@ class KeptStreams {
 
  private:
   struct Session;
+  class Presence;
   class Reader;
   struct State;
   using SessionPtr = std::shared_ptr<Session>;

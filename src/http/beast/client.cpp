@@ -19,16 +19,6 @@ using Connected = std::unique_ptr<BufferedSocket>;
 
 // An idle connection is closed after this time, before its server does it.
 constexpr auto kIdleLimit = std::chrono::seconds(60);
-// A connection that was idle for longer than this is checked first, because the server may have closed it.
-constexpr auto kFreshFor = std::chrono::seconds(1);
-
-// Requests that may be sent again without doing anything twice (RFC 9110 §9.2.2).
-bool is_idempotent(std::string_view method) {
-  for (const std::string_view known : {"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"}) {
-    if (method == known) return true;
-  }
-  return false;
-}
 
 Socket generic(auto socket) { return Socket(std::move(socket)); }
 
@@ -66,14 +56,14 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
     wire->shrink();
     idle.push_back({std::move(wire), now});
   }
-  // An idle connection that seems open; null: none.
+  // An idle connection that its server has not closed, as far as is known here; null: none.
   Connected take_kept() {
     const auto now = MonoClock::now();
     if (!idle.empty() && now - idle.back().since > kIdleLimit) idle.clear();
     while (!idle.empty()) {
       auto kept = std::move(idle.back());
       idle.pop_back();
-      if (now - kept.since < kFreshFor || !kept.wire->has_news()) return std::move(kept.wire);
+      if (!kept.wire->has_news()) return std::move(kept.wire);
     }
     return nullptr;
   }
@@ -242,12 +232,16 @@ async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_
   const auto text = impl->request_text(head, body.size());
   // Without a time limit: a model may think for long, and the caller sets deadlines.
   const ReadLimits limits{.header_bytes = impl->options.max_header_bytes};
+  // Of the kept connection that ended without a byte. Servers close idle connections when they like, also while a
+  // request is on its way; then it is sent once more, on a new connection.
+  std::optional<Error> closed;
   while (true) {
-    auto wire = impl->take_kept();
+    auto wire = closed ? nullptr : impl->take_kept();
     const bool reused = wire != nullptr;
     if (!reused) {
       auto connected = co_await impl->connect();
-      if (!connected) co_return std::unexpected(connected.error());
+      // The server may be gone because of this request: its end is the error.
+      if (!connected) co_return std::unexpected(closed ? std::move(*closed) : std::move(connected.error()));
       wire = std::move(*connected);
     }
     const std::array buffers = {asio::const_buffer(text.data(), text.size()),
@@ -258,11 +252,10 @@ async::Task<Result<Response>> Client::send(const RequestHead& head, std::string_
     // A server may answer before it has read the whole body, then close: read even when the write failed.
     const auto answered = co_await reader->read_head();
     if (!answered) {
-      // A connection in the pool may have been closed. If bytes of the request were sent, the server may have seen it,
-      // so only an idempotent request is sent again.
-      const bool unseen = !written && wire->written() == 0;
-      if (reused && !reader->started() && (unseen || is_idempotent(head.method))) continue;
-      co_return std::unexpected(written ? answered.error() : written.error());
+      Error error = written ? answered.error() : written.error();
+      if (!reused || reader->started()) co_return std::unexpected(std::move(error));
+      closed = std::move(error);
+      continue;
     }
     co_return response_of(impl, std::move(wire), std::move(reader), written.has_value());
   }

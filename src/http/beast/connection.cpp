@@ -7,6 +7,7 @@
 #include <boost/system/system_error.hpp>
 #include <fmt/format.h>
 
+#include "async/offload.h"
 #include "base/log.h"
 #include "http/passing.h"
 #include "http/request_id.h"
@@ -37,6 +38,7 @@ unsigned status_of(const Error& error) {
   if (error.code == errc::header_too_large) return 431;
   if (error.code == errc::too_large) return 413;
   if (error.code == errc::unknown_coding) return 501;
+  if (error.code == errc::unsupported_encoding) return 415;
   return error.code == errc::timed_out ? 408 : 400;
 }
 
@@ -53,13 +55,46 @@ Error no_room(const BodyBudget& bodies) {
 
 class Connection::RequestBody final : public PassingBody {
  public:
-  explicit RequestBody(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  RequestBody(std::shared_ptr<Connection> connection, std::shared_ptr<ContentDecoder> decoder)
+      : connection_(std::move(connection)), decoder_(std::move(decoder)) {}
 
   async::Task<Result<std::string_view>> read() override {
+    if (failure_) co_return std::unexpected(*failure_);
+    if (decoder_) {
+      auto decoding = read_decoded();
+      auto piece = co_await std::move(decoding);
+      if (!piece) failure_ = piece.error();
+      co_return piece;
+    }
+    auto reading = read_sent();
+    const auto piece = co_await std::move(reading);
+    if (piece) {
+      if (const auto counted = connection_->count_body(piece->size()); !counted)
+        co_return std::unexpected(counted.error());
+    }
+    co_return piece;
+  }
+  std::string_view take_ready() override {
+    if (decoder_ || failure_) return {};
+    // If the limit is exceeded, the next read() fails.
+    const bool counts = !connection_->body_passes_by_;
+    if (counts && connection_->body_bytes_ > connection_->budgeted_ && connection_->body_bytes_ > kSmallBody) return {};
+    const auto piece = connection_->reader_->ready_piece();
+    connection_->body_bytes_ += piece.size();
+    return piece;
+  }
+  std::optional<std::uint64_t> length() const override {
+    return decoder_ ? std::nullopt : connection_->reader_->content_length();
+  }
+  void passes_by() override { connection_->body_passes_by_ = true; }
+
+ private:
+  // The next bytes as they were sent.
+  async::Task<Result<std::string_view>> read_sent() {
     auto& connection = *connection_;
     if (connection.body_bytes_ == 0 && !connection.body_passes_by_) {
       // Rejected before it is sent, because waiting wouldn't help.
-      const auto announced = length().value_or(0);
+      const auto announced = connection.reader_->content_length().value_or(0);
       if (announced > kSmallBody && announced > connection.bodies_.left())
         co_return std::unexpected(no_room(connection.bodies_));
     }
@@ -70,26 +105,46 @@ class Connection::RequestBody final : public PassingBody {
       const auto written = co_await connection.wire_.write(buffers);
       if (!written) co_return std::unexpected(written.error());
     }
-    const auto piece = co_await connection.reader_->read_piece();
-    if (piece) {
-      if (const auto counted = connection.count_body(piece->size()); !counted)
-        co_return std::unexpected(counted.error());
-    }
-    co_return piece;
+    co_return co_await connection.reader_->read_piece();
   }
-  std::string_view take_ready() override {
-    // If the limit is exceeded, the next read() fails.
-    const bool counts = !connection_->body_passes_by_;
-    if (counts && connection_->body_bytes_ > connection_->budgeted_ && connection_->body_bytes_ > kSmallBody) return {};
-    const auto piece = connection_->reader_->ready_piece();
-    connection_->body_bytes_ += piece.size();
-    return piece;
-  }
-  std::optional<std::uint64_t> length() const override { return connection_->reader_->content_length(); }
-  void passes_by() override { connection_->body_passes_by_ = true; }
 
- private:
-  std::shared_ptr<Connection> connection_;
+  async::Task<Result<std::string_view>> read_decoded() {
+    while (true) {
+      auto stepping = decode();
+      const auto step = co_await std::move(stepping);
+      if (!step) co_return std::unexpected(step.error());
+      const auto counted = connection_->count_body(step->bytes.size(), decoder_->memory());
+      if (!counted) co_return std::unexpected(counted.error());
+      if (!step->bytes.empty()) co_return step->bytes;
+      if (!step->hungry) continue;
+      auto reading = read_sent();
+      const auto sent = co_await std::move(reading);
+      if (!sent) co_return std::unexpected(sent.error());
+      if (!sent->empty()) {
+        decoder_->feed(*sent);
+        continue;
+      }
+      if (const auto whole = decoder_->finish(); !whole) co_return std::unexpected(whole.error());
+      decoder_ = nullptr;
+      connection_->count_body(0);
+      co_return std::string_view();
+    }
+  }
+
+  // One step of the decoder: here as long as it is little work, then on a thread.
+  async::Task<Result<ContentDecoder::Step>> decode() {
+    if (decoder_->handled() <= kSmallBody) co_return decoder_->step();
+    if (auto* const threads = connection_->options_.threads) {
+      auto stepping = threads->run([decoder = decoder_] { return decoder->step(); });
+      co_return co_await std::move(stepping);
+    }
+    co_await asio::post(async::use_task);  // others of this loop have their turn
+    co_return decoder_->step();
+  }
+
+  const std::shared_ptr<Connection> connection_;
+  std::shared_ptr<ContentDecoder> decoder_;  // null: the body is as it was sent, or was decoded
+  std::optional<Error> failure_;             // of the decoder; it fails all further reads
 };
 
 Connection::Connection(Socket socket, std::string peer, Handler& handler, const ServerOptions& options,
@@ -155,6 +210,15 @@ async::Task<bool> Connection::serve_one() {
     if (worth_an_answer) co_await refuse(head_read.error());
     co_return false;
   }
+  std::shared_ptr<ContentDecoder> decoder;
+  if (!reader_->done()) {
+    auto made = make_decoder();
+    if (!made) {
+      co_await refuse(made.error());
+      co_return false;
+    }
+    decoder = std::move(*made);
+  }
   busy_ = true;
   Request request;
   request.head = std::move(reader_->head());
@@ -166,7 +230,7 @@ async::Task<bool> Connection::serve_one() {
   request.peer = peer_;
   request_id_ = request.id;
   expects_continue_ = same_name(request.head.headers.get("Expect"), "100-continue");
-  if (!reader_->done()) request.body = Body(std::make_unique<RequestBody>(shared_from_this()));
+  if (!reader_->done()) request.body = Body(std::make_unique<RequestBody>(shared_from_this(), std::move(decoder)));
   const bool head_only = request.head.method == "HEAD";
   path_.assign(request.head.path().substr(0, kLongestPath));
   chunks_known_ = reader_->version() >= 11;
@@ -184,6 +248,20 @@ async::Task<bool> Connection::serve_one() {
   forget_body();
   if (written && !body_read) co_await linger();
   co_return written&& reusable;
+}
+
+Result<std::shared_ptr<ContentDecoder>> Connection::make_decoder() {
+  auto& headers = reader_->head().headers;
+  const auto codings = content_codings(headers);
+  if (!codings) return std::unexpected(codings.error());
+  if (codings->empty()) return nullptr;
+  const bool form = limits_.form_bytes != 0 && is_form(headers.get("Content-Type"));
+  const auto limit = form ? ContentDecoder::Limit{limits_.form_bytes, "max_upload_bytes"}
+                          : ContentDecoder::Limit{limits_.body_bytes, "max_body_bytes"};
+  // They describe the body as it was sent.
+  headers.remove("Content-Encoding");
+  headers.remove("Content-Length");
+  return std::make_shared<ContentDecoder>(*codings, limit);
 }
 
 async::Task<Response> Connection::call_handler(Request request) {
@@ -311,6 +389,7 @@ async::Task<void> Connection::refuse(const Error& error) {
   request_id_ = new_request_id();
   auto answer = Response::json(status_of(error), body);
   answer.failure = std::make_shared<const Error>(error);
+  if (error.code == errc::unsupported_encoding) answer.head.headers.set("Accept-Encoding", kContentCodings);
   auto response = named_refusal(reader_->head().path(), std::move(answer));
   const bool written = co_await write_response(std::move(response), false, false);
   if (written && error.code != errc::timed_out) co_await linger();
@@ -330,12 +409,13 @@ async::Task<void> Connection::linger() {
   }
 }
 
-Result<> Connection::count_body(std::uint64_t bytes) {
+Result<> Connection::count_body(std::uint64_t bytes, std::uint64_t decoder) {
   body_bytes_ += bytes;
-  if (body_passes_by_ || body_bytes_ <= kSmallBody || body_bytes_ <= budgeted_) return {};
-  const auto more = (body_bytes_ - budgeted_ + kBudgetStep - 1) / kBudgetStep * kBudgetStep;
-  if (!bodies_.take(more)) return std::unexpected(no_room(bodies_));
-  budgeted_ += more;
+  const auto held = (body_passes_by_ ? 0 : body_bytes_) + decoder;
+  const auto counted = held <= kSmallBody ? 0 : (held + kBudgetStep - 1) / kBudgetStep * kBudgetStep;
+  if (counted > budgeted_ && !bodies_.take(counted - budgeted_)) return std::unexpected(no_room(bodies_));
+  if (counted < budgeted_) bodies_.give_back(budgeted_ - counted);
+  budgeted_ = counted;
   return {};
 }
 

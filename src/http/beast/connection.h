@@ -10,6 +10,7 @@
 #include "http/beast/buffered_socket.h"
 #include "http/beast/reader.h"
 #include "http/beast/shared_limits.h"
+#include "http/content_decoder.h"
 #include "http/handler.h"
 #include "http/server.h"
 
@@ -46,8 +47,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   async::Task<bool> drain_body();
   // Lets the client read the answer before the connection ends, while it still sends.
   async::Task<void> linger();
-  // Counts bytes of the body against the common limit.
-  Result<> count_body(std::uint64_t bytes);
+  // The decoder that the head asks for; null: none.
+  Result<std::shared_ptr<ContentDecoder>> make_decoder();
+  // Counts bytes of the body, and those that its decoder holds at present, against the common limit.
+  Result<> count_body(std::uint64_t bytes, std::uint64_t decoder = 0);
   void forget_body();
   std::string head_text(const Response& response, std::optional<std::uint64_t> length, bool keep_alive) const;
 
@@ -62,8 +65,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   RequestId request_id_;
   std::string path_;              // of the current request
   std::string client_id_;         // the client's id of the request, if it differs
-  std::uint64_t body_bytes_ = 0;  // bytes of the body that were read
-  std::uint64_t budgeted_ = 0;    // part of these that is counted in bodies_
+  std::uint64_t body_bytes_ = 0;  // bytes of the body that were read, decoded
+  std::uint64_t budgeted_ = 0;    // bytes that are counted in bodies_
   bool body_passes_by_ = false;   // the body isn't held in memory, so it isn't counted
   bool expects_continue_ = false;
   bool chunks_known_ = true;  // the client uses HTTP/1.1; in HTTP/1.0 a body of unknown length ends by closing
