@@ -134,7 +134,8 @@ constexpr std::string_view kItemLimit = R"({"type":"integer","minimum":1,"maximu
                            kAfterText = "Entries after this one.", kBeforeText = "Entries before this one.";
 constexpr auto kQueries = std::to_array<QueryRow>({
     {"GET", "/v1/models", "rescan", R"({"type":"boolean"})", "Wait for a scan of the disks."},
-    {"GET", "/v1/models", "show_all", R"({"type":"boolean"})", "Also models whose download runs."},
+    {"GET", "/v1/models", "show_all", R"({"type":"boolean"})",
+     "Also known models without files, and models whose download runs."},
     {"GET", "/v1/models", "limit", R"({"type":"integer","minimum":1,"maximum":1000})",
      "For Anthropic's clients: maximum number of entries."},
     {"GET", "/v1/models", "after_id", R"({"type":"string"})", "For Anthropic's clients: entries after this one."},

@@ -61,12 +61,7 @@ std::vector<std::filesystem::path> folders_of(const config::ServeSettings& setti
   return folders;
 }
 
-std::filesystem::path hub_cache() {
-  auto cache = environment("HF_HUB_CACHE");
-  if (cache.empty()) cache = environment("HUGGINGFACE_HUB_CACHE");  // its older name
-  return models::hub_cache_dir(
-      {std::move(cache), environment("HF_HOME"), environment("XDG_CACHE_HOME"), environment("HOME")});
-}
+std::string variable(std::string_view name) { return environment(std::string(name).c_str()); }
 
 }  // namespace
 
@@ -96,7 +91,7 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
   options.user_models = settings.user_models_file();
   options.aliases = settings.aliases_file();
   for (const auto& model : known.models) options.known_names[model.name] = model.source();
-  if (settings.hub_cache) options.hub_cache = hub_cache();
+  if (settings.hub_cache) options.hub_cache = models::hub_cache_dir(variable);
   return options;
 }
 
@@ -127,7 +122,7 @@ std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
 
 downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings) {
   downloads::DownloadManagerOptions options;
-  options.hub = downloads::hub_settings([](std::string_view name) { return environment(std::string(name).c_str()); });
+  options.hub = downloads::hub_settings(variable);
   options.downloads.at_once = static_cast<std::size_t>(settings.downloads_at_once);
   options.downloads.each.parts.at_once = static_cast<std::size_t>(settings.download_ranges);
   options.curl.user_agent = fmt::format("corral/{}", kVersion);
@@ -138,7 +133,7 @@ downloads::DownloadManagerOptions desk_options(const config::ServeSettings& sett
 
 api::ModelPlaces model_places(const config::ServeSettings& settings) {
   api::ModelPlaces places{.own = settings.imported_dir(), .copies = settings.copies_dir()};
-  places.hub_cache = hub_cache();
+  places.hub_cache = models::hub_cache_dir(variable);
   places.models_dirs = settings.models_dir;
   for (const char* program : {"lmstudio", "ollama"}) {
     for (auto& folder : folders_of(settings, program)) places.other_tools.push_back(std::move(folder));

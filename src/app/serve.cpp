@@ -28,6 +28,7 @@
 #include "base/own_recipes.h"
 #include "base/private_folder.h"
 #include "config/files/known_models.h"
+#include "config/files/state_lock.h"
 #include "config/load.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_filter.h"
@@ -66,6 +67,8 @@ constexpr std::size_t kUploadThreads = 2;
 constexpr Millis kDiskGrace{1'000};
 // Stored data is written within this time, or lost.
 constexpr Millis kStoreGrace{5'000};
+// For another server with the same state folder, which may be about to end.
+constexpr Millis kLockPatience{3'000};
 // Interval for saving when keys were last used.
 constexpr Millis kKeyUses{60'000};
 
@@ -221,12 +224,13 @@ class Application {
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
 
-  int run() {
+  int run(const config::StateLock& lock) {
     const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.port));
     if (!port) {
       log::error("app", "{}", port.error().message);
       return 1;
     }
+    lock.publish(settings_.host, *port);
     log::info("app", "corral {} listens on http://{}", kVersion,
               http::to_string(http::TcpEndpoint{settings_.host, *port}));
     listen_as_ollama();
@@ -596,6 +600,11 @@ int serve(config::LiveSettings& live) {
     log::error("app", "state_dir: {}", safe.error().message);
     return 2;
   }
+  const auto lock = config::StateLock::take(settings.state_dir, kLockPatience);
+  if (!lock) {
+    log::error("app", "{}", lock.error().message);
+    return 2;
+  }
   std::error_code ignored;  // without the folder child logs are kept in memory only, and a warning is logged
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
@@ -616,7 +625,7 @@ int serve(config::LiveSettings& live) {
       return 2;
     }
     Application application(live, settings, std::move(*options), **keys, known);
-    return application.run();
+    return application.run(*lock);
   } catch (const std::exception& error) {
     log::error("app", "{}", error.what());
     return 1;

@@ -286,8 +286,9 @@ Result<> EngineBackend::check_runtime_dir(const std::filesystem::path& folder) {
   const std::size_t behind = socket_in(folder, kLastNumber).native().size() - folder.native().size();
   const std::size_t most = sizeof(sockaddr_un::sun_path) - 1 - behind;
   if (folder.native().size() <= most) return {};
-  return fail(errc::invalid_option, fmt::format("'{}' has {} bytes; the limit for the paths of its sockets is {}",
-                                                folder.native(), folder.native().size(), most));
+  return fail(errc::invalid_option,
+              fmt::format("'{}' has {} bytes, at most {} are allowed: the path of a socket in it must not exceed {}",
+                          folder.native(), folder.native().size(), most, most + behind));
 }
 
 void EngineBackend::start() { want_spare(Millis(0)); }

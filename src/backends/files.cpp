@@ -87,8 +87,8 @@ async::Task<Result<>> Files::look(std::vector<std::filesystem::path> paths) {
   if (answered) co_return Result<>();
   const auto silent = std::ranges::find_if(events, [](const auto& event) { return !event->is_set(); });
   const auto& path = paths[static_cast<std::size_t>(silent - events.begin())];
-  co_return fail(errc::files_silent, fmt::format("the disk of {} did not respond within {} s",
-                                                 options_.patience.count() / 1000, path.native()));
+  co_return fail(errc::files_silent, fmt::format("the disk of {} did not respond within {} s", path.native(),
+                                                 options_.patience.count() / 1000));
 }
 
 std::optional<FileState> Files::seen(const std::filesystem::path& path) const {
@@ -120,7 +120,8 @@ async::Task<Result<>> Files::check_places(std::vector<NamedFile> named, std::vec
   const auto too_long = std::ranges::find_if(named, [](const auto& file) { return file.text.size() > kLongestPath; });
   if (too_long != named.end())
     co_return fail(errc::invalid_option,
-                   fmt::format("'{}' is not a path: it has {} bytes", too_long->option, too_long->text.size()),
+                   fmt::format("'{}' is not a path: it has {} bytes, at most {} are allowed", too_long->option,
+                               too_long->text.size(), kLongestPath),
                    std::string(too_long->option));
   std::vector<std::filesystem::path> paths = folders;
   for (const auto& file : named) paths.push_back(file.path);

@@ -32,6 +32,38 @@ void sync_folders_above(fs::path folder) {
     folder = folder.parent_path();
 }
 
+// `like`: the new file gets its group and permissions; nullptr: only the user may read it.
+Result<> write_whole(const fs::path& path, std::string_view text, Durability what, const struct stat* like) {
+  std::error_code ignored;  // the following open reports a better error
+  fs::create_directories(path.parent_path(), ignored);
+  const fs::path fresh = path.native() + ".new";
+  {
+    const UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file) return refused("can't write", path, errno);
+    struct stat made{};
+    const bool other_group = like != nullptr && ::fstat(file.get(), &made) == 0 && made.st_gid != like->st_gid;
+    if (other_group && ::fchown(file.get(), static_cast<uid_t>(-1), like->st_gid) != 0) {
+      const int cause = errno;
+      ::unlink(fresh.c_str());
+      return refused(fmt::format("can't keep the group {} of", like->st_gid), path, cause);
+    }
+    while (!text.empty()) {
+      const auto put = ::write(file.get(), text.data(), text.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return refused("can't write", path, errno);
+      text.remove_prefix(static_cast<std::size_t>(put));
+    }
+    if (like != nullptr && ::fchmod(file.get(), like->st_mode & 07777) != 0) return refused("can't write", path, errno);
+    if (what == Durability::power_loss && ::fsync(file.get()) != 0) return refused("can't write", path, errno);
+  }
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return refused("can't write", path, errno);
+  if (what == Durability::crash) return {};
+  const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!sync_folder(folder)) return refused("can't write", path, errno);
+  sync_folders_above(folder);
+  return {};
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> read_state_file(const fs::path& path) {
@@ -50,26 +82,13 @@ Result<std::optional<std::string>> read_state_file(const fs::path& path) {
 }
 
 Result<> write_state_file(const fs::path& path, std::string_view text, Durability what) {
-  std::error_code ignored;  // the following open reports a better error
-  fs::create_directories(path.parent_path(), ignored);
-  const fs::path fresh = path.native() + ".new";
-  {
-    const UniqueFd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (!file) return refused("can't write", path, errno);
-    while (!text.empty()) {
-      const auto put = ::write(file.get(), text.data(), text.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return refused("can't write", path, errno);
-      text.remove_prefix(static_cast<std::size_t>(put));
-    }
-    if (what == Durability::power_loss && ::fsync(file.get()) != 0) return refused("can't write", path, errno);
-  }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) return refused("can't write", path, errno);
-  if (what == Durability::crash) return {};
-  const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!sync_folder(folder)) return refused("can't write", path, errno);
-  sync_folders_above(folder);
-  return {};
+  return write_whole(path, text, what, nullptr);
+}
+
+Result<> replace_user_file(const fs::path& path, std::string_view text) {
+  struct stat now{};
+  const bool exists = ::stat(path.c_str(), &now) == 0;
+  return write_whole(path, text, Durability::power_loss, exists ? &now : nullptr);
 }
 
 fs::path set_aside(const fs::path& path) {

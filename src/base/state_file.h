@@ -23,6 +23,10 @@ enum class Durability { crash, power_loss };
 Result<> write_state_file(const std::filesystem::path& path, std::string_view text,
                           Durability what = Durability::crash);
 
+// The same for a file that a user wrote: a file that exists keeps its group and its permissions. Survives a power loss.
+// Errors: system errors; operation_not_permitted if this user may not give a file that group.
+Result<> replace_user_file(const std::filesystem::path& path, std::string_view text);
+
 // Renames an unreadable file to PATH.broken (.broken-2, ...), so that the next write doesn't destroy it. Returns the
 // new name; empty: it couldn't be renamed.
 std::filesystem::path set_aside(const std::filesystem::path& path);

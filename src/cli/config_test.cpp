@@ -1,3 +1,6 @@
+#include <filesystem>
+#include <fstream>
+
 #include <gmock/gmock.h>
 
 #include "cli/fakes_for_tests.h"
@@ -57,6 +60,22 @@ TEST_F(ConfigCommandTest, RefusalsAreShown) {
   server_.on("POST /internal/set", Scripted{.status = 409, .body = R"({"error":{"message":"fixed by --port"}})"});
   EXPECT_EQ(run({"config", "set", "port=1", "--json"}), 1);
   EXPECT_THAT(out(), HasSubstr("fixed by --port"));
+}
+
+// Every command ended with the error.
+TEST_F(ConfigCommandTest, AnInvalidFileIsAWarningOfEveryCommand) {
+  const auto home = std::filesystem::path(testing::TempDir()) / "corral-broken-config";
+  std::filesystem::create_directories(home / "corral");
+  std::ofstream(home / "corral/config.toml") << "port = 8001\nhost = \n";
+  variables_["XDG_CONFIG_HOME"] = home;
+  server_.on("GET /api/v1/models?rescan=true", R"({"data":[{"id":"m"}]})");
+  EXPECT_EQ(run({"list"}), 0);
+  EXPECT_THAT(out(), HasSubstr("\nm "));
+  EXPECT_THAT(err(),
+              HasSubstr("warning: configuration file ignored: " + (home / "corral/config.toml").native() + ":2:"));
+  EXPECT_THAT(err(), HasSubstr(": not valid TOML: "));
+  EXPECT_EQ(run({"serve"}), 2);
+  std::filesystem::remove_all(home);
 }
 
 }  // namespace

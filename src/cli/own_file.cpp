@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 constexpr int kMaxLooks = 40;
 constexpr Millis kLook{50};
 
-bool is_loopback(const std::string& url) {
-  const auto address = parse_url(url);
-  return address && config::is_loopback(address->host);
-}
-
 bool is_same_file(const fs::path& one, const fs::path& other) {
   std::error_code none;
   return fs::weakly_canonical(one, none) == fs::weakly_canonical(other, none);
@@ -37,6 +32,11 @@ std::unexpected<Error> refused(std::string_view key, std::string_view why) {
 
 }  // namespace
 
+bool is_on_this_machine(const ServerApi& api) {
+  const auto address = parse_url(api.url());
+  return address && config::is_loopback(address->host);
+}
+
 Result<Settings> settings_now(CommandContext& context) {
   const auto text = fetch(context.api, ApiRequest::get("/internal/config"));
   if (!text) return std::unexpected(text.error());
@@ -44,7 +44,7 @@ Result<Settings> settings_now(CommandContext& context) {
 }
 
 Result<> set_in_own_file(CommandContext& context, const Settings& now, std::string_view key, const std::string& value) {
-  if (!is_loopback(context.api.url())) return refused(key, context.api.url() + " is not on this machine");
+  if (!is_on_this_machine(context.api)) return refused(key, context.api.url() + " is not on this machine");
   const auto paths = config::Paths::from(context.inputs.environment);
   const auto file = config::config_file(context.inputs, paths).path;
   if (now.file.empty() || !is_same_file(file, now.file))

@@ -9,6 +9,9 @@
 
 namespace corral::cli {
 
+// Whether the server is reached over loopback.
+bool is_on_this_machine(const ServerApi& api);
+
 // The answer of GET /internal/config. Errors: those of fetch().
 Result<Settings> settings_now(CommandContext& context);
 

@@ -92,9 +92,11 @@ int serve(CommandLine& line, const Hooks& hooks, const ProgramIo& surroundings) 
   return hooks.serve(**settings);
 }
 
-Result<Address> find_address(const CommandLine& line, const config::Inputs& inputs) {
+Result<Address> find_address(const CommandLine& line, const config::Inputs& inputs, const Terminal& terminal) {
   const auto settings = config::load_client_settings(inputs);
   if (!settings) return std::unexpected(settings.error());
+  if (!settings->problem.empty())
+    terminal.err << "warning: configuration file ignored: " << printable(settings->problem) << '\n';
   const std::string url = line.url().empty() ? inputs.environment("CORRAL_URL").value_or("") : line.url();
   // Flags override the variable.
   const bool by_flag = line.url().empty() && (inputs.flags.contains("host") || inputs.flags.contains("port"));
@@ -105,7 +107,7 @@ Result<Address> find_address(const CommandLine& line, const config::Inputs& inpu
 }
 
 int command(CommandLine& line, const Action& action, const Hooks& hooks, ProgramIo& surroundings) {
-  const auto address = find_address(line, line.inputs());
+  const auto address = find_address(line, line.inputs(), surroundings.terminal);
   if (!address) return report(surroundings.terminal, address.error(), line.json());
   const auto api = surroundings.connect(*address);
   CommandContext context{*api,  surroundings.terminal, surroundings.input, surroundings.clock,

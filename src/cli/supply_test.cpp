@@ -238,14 +238,28 @@ TEST_F(SupplyCommandTest, folders_of_other_programs_are_added_to_the_setting) {
   server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":"ollama,lmstudio=/x"}}})");
   server_.on("POST /internal/set", R"({"updated":{}})");
   EXPECT_EQ(run({"import", "ollama"}), kExitOk);
-  EXPECT_EQ(out(), "the models of ollama are listed in place; see corral list\n");
+  EXPECT_EQ(out(), "the server lists models of ollama in place from now on; see corral list\n");
   EXPECT_EQ(run({"import", "ollama"}), kExitOk);
-  EXPECT_EQ(out(), "the models of ollama are listed already; see corral list\n");
-  EXPECT_EQ(run({"import", "lmstudio", "--dir", "/srv/lm/../models"}), kExitOk);
+  EXPECT_EQ(out(), "the server lists models of ollama in place already; see corral list\n");
+  EXPECT_EQ(run({"import", "lmstudio", "--dir", "/usr/bin/../share"}), kExitOk);
   EXPECT_THAT(
       server_.bodies("POST /internal/set"),
-      ElementsAre(R"({"import_folders":"ollama"})", R"({"import_folders":"ollama,lmstudio=/x lmstudio=/srv/models"})"));
+      ElementsAre(R"({"import_folders":"ollama"})", R"({"import_folders":"ollama,lmstudio=/x lmstudio=/usr/share"})"));
+  server_.url = "http://10.0.0.7:8000";
   EXPECT_EQ(run({"import", "lmstudio", "--dir", "/srv/a b"}), kExitUsage);
+}
+
+// The answer was that its models are listed.
+TEST_F(SupplyCommandTest, a_folder_that_is_not_there_is_not_imported) {
+  server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":""}}})");
+  server_.on("POST /internal/set", R"({"updated":{}})");
+  EXPECT_EQ(run({"import", "ollama", "--dir", "/nope"}), kExitUsage);
+  EXPECT_EQ(err(), "corral: --dir: '/nope' is not a folder; give the one with the models of ollama\n");
+  EXPECT_TRUE(server_.requests.empty());
+  // Another machine may have it.
+  server_.url = "http://10.0.0.7:8000";
+  EXPECT_EQ(run({"import", "ollama", "--dir", "/nope"}), kExitOk);
+  EXPECT_THAT(server_.bodies("POST /internal/set"), ElementsAre(R"({"import_folders":"ollama=/nope"})"));
 }
 
 constexpr const char* kNeedsAKey = R"({"error":{"message":"only with a key","code":"admin_key_needed"}})";
@@ -263,7 +277,7 @@ TEST_F(SupplyCommandTest, without_a_key_the_owner_of_the_server_sets_folders_in_
   server_.on("GET /internal/config", folders_setting(file, "ollama", "file"));
   server_.on("POST /internal/set", Scripted{.status = 403, .body = kNeedsAKey});
   EXPECT_EQ(run({"import", "ollama"}), kExitOk) << err();
-  EXPECT_EQ(out(), "the models of ollama are listed in place; see corral list\n");
+  EXPECT_EQ(out(), "the server lists models of ollama in place from now on; see corral list\n");
   std::ifstream in(file);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "import_folders = \"ollama\"\n");
 }

@@ -2,11 +2,24 @@
 
 #include <cstdlib>
 
+#include "config/files/state_lock.h"
 #include "config/options/assign.h"
 #include "config/options/option.h"
 #include "config/sources.h"
 
 namespace corral::config {
+
+namespace {
+
+Result<> assign_from(const Sources& sources, std::string_view key, ServeSettings& settings) {
+  const Option& option = *find_option(key);
+  const auto given = find_value(option, sources);
+  if (!given) return std::unexpected(given.error());
+  settings.origins[std::string(key)] = given->origin;  // also of an invalid value
+  return assign(option, *given, sources.paths, settings);
+}
+
+}  // namespace
 
 Environment process_environment() {
   return [](std::string_view name) -> std::optional<std::string> {
@@ -22,28 +35,39 @@ Result<ServeSettings> load_serve_settings(const Inputs& inputs) {
 }
 
 Result<ClientSettings> load_client_settings(const Inputs& inputs) {
-  const auto sources = read_sources(inputs, UnknownKeys::are_ignored);
+  std::optional<Error> broken;
+  auto sources = read_sources(inputs, UnknownKeys::are_ignored, nullptr, &broken);
   if (!sources) return std::unexpected(sources.error());
   ServeSettings settings;
-  for (const std::string_view key : {"host", "port", "api_key"}) {
-    const Option& option = *find_option(key);
-    const auto given = find_value(option, *sources);
-    if (!given) return std::unexpected(given.error());
-    if (auto done = assign(option, *given, sources->paths, settings); !done) return std::unexpected(done.error());
+  for (const std::string_view key : {"host", "port", "api_key", "state_dir"}) {
+    auto done = assign_from(*sources, key, settings);
+    if (!done && settings.origins.at(std::string(key)).source == Source::file) {
+      broken = done.error();
+      sources->file.erase(sources->file.find(key));
+      done = assign_from(*sources, key, settings);
+    }
+    if (!done) return std::unexpected(done.error());
+  }
+  const auto is_given = [&](const char* key) { return settings.origins.at(key).source >= Source::environment; };
+  if (!is_given("host") && !is_given("port")) {
+    if (auto running = running_server(settings.state_dir); running && running->port != 0) {
+      settings.host = std::move(running->host);
+      settings.port = running->port;
+    }
   }
   if (settings.host == "0.0.0.0") settings.host = "127.0.0.1";
   if (settings.host == "::" || settings.host == "[::]") settings.host = "::1";
-  return ClientSettings{settings.host, settings.port, settings.api_key};
+  return ClientSettings{settings.host, settings.port, settings.api_key, broken ? broken->message : ""};
 }
 
 Result<std::filesystem::path> find_state_dir(const Inputs& inputs) {
-  const auto sources = read_sources(inputs, UnknownKeys::are_ignored);
+  std::optional<Error> broken;
+  const auto sources = read_sources(inputs, UnknownKeys::are_ignored, nullptr, &broken);
   if (!sources) return std::unexpected(sources.error());
   ServeSettings settings;
-  const Option& option = *find_option("state_dir");
-  const auto given = find_value(option, *sources);
-  if (!given) return std::unexpected(given.error());
-  if (auto done = assign(option, *given, sources->paths, settings); !done) return std::unexpected(done.error());
+  if (auto done = assign_from(*sources, "state_dir", settings); !done) return std::unexpected(done.error());
+  // The file may name another folder.
+  if (broken && settings.origins.at("state_dir").source < Source::environment) return std::unexpected(*broken);
   return settings.state_dir;
 }
 

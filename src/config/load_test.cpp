@@ -8,6 +8,7 @@
 
 #include "config/errors.h"
 #include "config/files/key_file.h"
+#include "config/files/state_lock.h"
 #include "config/home_for_tests.h"
 #include "config/options/option.h"
 #include "json/value.h"
@@ -252,15 +253,16 @@ TEST_F(LoadTest, ReachableFromOutsideNeedsAKeyOrTheUsersWord) {
   inputs_.flags["host"] = {"0.0.0.0"};
   const Error error = load_error();
   EXPECT_EQ(error.code, errc::unsafe_bind);
-  EXPECT_THAT(error.message, HasSubstr("--host: '0.0.0.0'"));
-  EXPECT_THAT(error.message, HasSubstr("--allow-open"));
+  EXPECT_EQ(
+      error.message,
+      "--host: '0.0.0.0' is reachable from other machines, but no key is required: create one with corral key create "
+      "or set CORRAL_API_KEY (every request then needs a key, else it gets 401), or give --allow-open");
   inputs_.flags["allow_open"] = {"true"};
   EXPECT_TRUE(load().allow_open);
   inputs_.flags.erase("allow_open");
   variables_["CORRAL_API_KEY"] = "s3cret";
   EXPECT_EQ(load().api_key, "s3cret");
   variables_.erase("CORRAL_API_KEY");
-  EXPECT_THAT(error.message, HasSubstr("corral key create"));
   ASSERT_TRUE(create_key(home_ / ".local/state/corral/keys.json", "", {.inference = true}, 0));
   EXPECT_TRUE(load().has_key_file);
 }
@@ -288,6 +290,76 @@ TEST_F(LoadTest, ACommandFindsTheServerOfTheSameUser) {
   EXPECT_EQ(client->host, "127.0.0.1");
   EXPECT_EQ(client->port, 8123);
   EXPECT_EQ(client->api_key, "k");
+}
+
+class ClientSettingsTest : public HomeForTests {
+ protected:
+  ClientSettings load() {
+    const auto settings = load_client_settings(inputs_);
+    EXPECT_TRUE(settings) << (settings ? "" : settings.error().message);
+    return settings.value_or(ClientSettings());
+  }
+};
+
+// No command worked, not even with --port.
+TEST_F(ClientSettingsTest, AnInvalidFileCountsAsEmpty) {
+  write_file("port = 8001\nhost =\n");
+  EXPECT_EQ(load().port, 8000);
+  EXPECT_EQ(load().problem.find("~/.config/corral/config.toml:2:"), 0u) << load().problem;
+  EXPECT_THAT(load().problem, HasSubstr(": not valid TOML: "));
+  inputs_.flags["port"] = {"8002"};
+  EXPECT_EQ(load().port, 8002);
+  inputs_.flags.clear();
+  write_file("port = 1979-05-27\n");
+  EXPECT_EQ(load().port, 8000);
+  EXPECT_THAT(load().problem, HasSubstr("config.toml:1: port: the value is not "));
+  write_file("host = \"127.0.0.2\"\nport = 123456\n");
+  EXPECT_EQ(load().port, 8000);
+  EXPECT_EQ(load().host, "127.0.0.2");
+  EXPECT_THAT(load().problem, HasSubstr("config.toml:2: port: "));
+  write_file("unknown = 1\nport = 8003\n");
+  EXPECT_EQ(load().port, 8003);
+  EXPECT_EQ(load().problem, "");
+  inputs_.config_file = home_ / "none.toml";
+  EXPECT_EQ(load_client_settings(inputs_).error().code, errc::unreadable_file);
+}
+
+// A file that can't be read may name another folder.
+TEST_F(ClientSettingsTest, TheStateFolderIsNotGuessed) {
+  write_file("port =\n");
+  EXPECT_EQ(find_state_dir(inputs_).error().code, errc::malformed_file);
+  variables_["CORRAL_STATE_DIR"] = home_ / "x";
+  EXPECT_EQ(find_state_dir(inputs_).value_or(""), home_ / "x");
+}
+
+// `config set port=9000` broke the command line until the server started again.
+TEST_F(ClientSettingsTest, TheRunningServerIsFoundThoughItsPortWasChanged) {
+  const auto state = home_ / ".local/state/corral";
+  fs::create_directories(state);
+  std::ofstream(state / "settings.json") << R"({"port":9000})";
+  EXPECT_EQ(load().port, 9000);
+  {
+    const auto lock = StateLock::take(state, Millis(0));
+    ASSERT_TRUE(lock);
+    EXPECT_EQ(load().port, 9000) << "it doesn't listen yet";
+    lock->publish("0.0.0.0", 8005);
+    EXPECT_EQ(load().port, 8005);
+    EXPECT_EQ(load().host, "127.0.0.1");
+    write_file("host = \"10.0.0.7\"\nport = 7\n");
+    EXPECT_EQ(load().port, 8005);
+    inputs_.flags["port"] = {"8002"};
+    EXPECT_EQ(load().port, 8002);
+    inputs_.flags.clear();
+    variables_["CORRAL_HOST"] = "10.0.0.8";
+    EXPECT_EQ(load().host, "10.0.0.8");
+    EXPECT_EQ(load().port, 9000);
+    variables_.erase("CORRAL_HOST");
+    variables_["CORRAL_STATE_DIR"] = home_ / "other";
+    EXPECT_EQ(load().port, 7);
+    variables_.clear();
+    variables_["HOME"] = home_;
+  }
+  EXPECT_EQ(load().port, 9000);
 }
 
 }  // namespace

@@ -160,6 +160,7 @@ struct ClientSettings {
   std::string host;
   int port = 0;
   std::string api_key;
+  std::string problem = {};  // why the configuration file is ignored; empty: it isn't
 };
 
 }  // namespace corral::config

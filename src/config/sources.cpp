@@ -86,11 +86,13 @@ Result<Given> find_value(const Option& option, const Sources& sources) {
 Result<> check_bind(const ServeSettings& settings) {
   const bool keyed = !settings.api_key.empty() || settings.has_key_file;
   if (is_loopback(settings.host) || keyed || settings.allow_open) return {};
-  return fail(errc::unsafe_bind,
-              fmt::format("{}: '{}' is reachable from other machines, but no key is required: create one with corral "
-                          "key create, set CORRAL_API_KEY, or give --allow-open",
-                          settings.origins.at("host").where, settings.host),
-              "host");
+  return fail(
+      errc::unsafe_bind,
+      fmt::format("{}: '{}' is reachable from other machines, but no key is required: create one with corral "
+                  "key create or set CORRAL_API_KEY (every request then needs a key, else it gets 401), or give "
+                  "--allow-open",
+                  settings.origins.at("host").where, settings.host),
+      "host");
 }
 
 Result<ServeSettings> resolve(const Sources& sources) {
@@ -106,12 +108,18 @@ Result<ServeSettings> resolve(const Sources& sources) {
   return settings;
 }
 
-Result<Sources> read_sources(const Inputs& inputs, UnknownKeys unknown, std::optional<Error>* broken) {
+Result<Sources> read_sources(const Inputs& inputs, UnknownKeys unknown, std::optional<Error>* broken,
+                             std::optional<Error>* broken_file) {
   Sources sources{inputs, Paths::from(inputs.environment), {}, {}, false};
   const auto [path, missing] = config_file(inputs, sources.paths);
   auto file = read_file(path, sources.paths, missing, unknown);
-  if (!file) return std::unexpected(file.error());
-  sources.file = std::move(*file);
+  if (file) {
+    sources.file = std::move(*file);
+  } else if (broken_file == nullptr || (inputs.config_file && file.error().code == errc::unreadable_file)) {
+    return std::unexpected(file.error());
+  } else {
+    *broken_file = file.error();
+  }
 
   ServeSettings place;
   const Option& option = *find_option("state_dir");

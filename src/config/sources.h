@@ -38,8 +38,10 @@ Result<> check_bind(const ServeSettings& settings);
 Result<ServeSettings> resolve(const Sources& sources);
 
 // Reads the configuration file and the set values. Unreadable set values count as none, and `broken` (unless null) gets
-// the error. Errors: those of read_file(), invalid_value for a wrong state_dir.
-Result<Sources> read_sources(const Inputs& inputs, UnknownKeys unknown, std::optional<Error>* broken = nullptr);
+// the error. With `broken_file` the same applies to the configuration file, unless it is one that --config names and
+// that can't be read. Errors: those of read_file(), invalid_value for a wrong state_dir.
+Result<Sources> read_sources(const Inputs& inputs, UnknownKeys unknown, std::optional<Error>* broken = nullptr,
+                             std::optional<Error>* broken_file = nullptr);
 
 // The text of a file with set values. Errors: malformed_file.
 Result<SetValues> parse_set_values(std::string_view text, const std::string& name);

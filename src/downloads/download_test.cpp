@@ -686,6 +686,18 @@ TEST(Settings, ComeFromTheVariablesOfTheHubsTools) {
   EXPECT_EQ(read().offline_variable, "TRANSFORMERS_OFFLINE");
   variables["HF_TOKEN"] = "two\r\nlines";
   EXPECT_EQ(read().token, "from-file");
+  variables["HF_TOKEN_PATH"] = "${FOLDER}/other";
+  variables["FOLDER"] = folder.path();
+  std::ofstream(folder / "other") << "other-file";
+  EXPECT_EQ(read().token_file, folder / "other");
+  EXPECT_EQ(read().token, "other-file");
+}
+
+TEST(FreeBytes, AreThoseOfTheDiskOnWhichAFolderWillBe) {
+  models::TempDir folder;
+  EXPECT_GT(free_bytes(folder / "not" / "yet"), 0u);
+  EXPECT_GT(free_bytes("not-yet/there"), 0u);
+  EXPECT_GT(free_bytes("not-yet"), 0u);
 }
 
 }  // namespace

@@ -100,8 +100,7 @@ Result<SourceName> parse_repo(std::string_view text, std::string_view rest) {
     name.file = rest;
     return name;
   }
-  if (rest.size() > 64 || !std::ranges::all_of(rest, is_word) || rest.find("..") != rest.npos)
-    return wrong(text, "after ':' give a quantisation (Q4_K_M) or the name of a .gguf file");
+  if (!is_tag(rest)) return wrong(text, "after ':' give a quantisation (Q4_K_M) or the name of a .gguf file");
   name.tag = rest;
   return name;
 }
@@ -187,6 +186,7 @@ Result<SourceName> parse_address(std::string_view text, std::string_view rest) {
   if (!std::ranges::all_of(host, [](char c) { return is_word(c) || c == ':' || c == '[' || c == ']'; }))
     return wrong(text, "its host has invalid characters");
   if (rest.find('#') != rest.npos) return wrong(text, "the URL of a file has no '#'");
+  if (rest.find(' ') != rest.npos) return wrong(text, "its URL has a space: write %20");
   std::string_view path = rest.substr(host.size());
   path = path.substr(0, path.find('?'));
   if (!is_gguf(path)) return wrong(text, "only .gguf files can be downloaded from a URL");
@@ -201,7 +201,7 @@ Result<SourceName> parse_source(std::string_view text) {
   if (text.empty()) return fail(errc::bad_name, fmt::format("the model's name is empty; {}", kExamples));
   if (text.size() > kMaxNameBytes) return wrong(text, fmt::format("it is longer than {} bytes", kMaxNameBytes));
   if (std::ranges::any_of(text, is_control)) return wrong(text, "it has control characters");
-  if (text.find_first_of(" \\") != text.npos) return wrong(text, "it has spaces or backslashes");
+  if (text.find('\\') != text.npos) return wrong(text, "it has a backslash");
   if (valid_utf8(text) != text) return wrong(text, "it is not UTF-8");
   std::string_view rest = text;
   if (take_prefix(rest, "ollama://")) return parse_ollama(text, rest);
@@ -226,6 +226,10 @@ bool is_safe_path(std::string_view path) {
     if (part.empty() || part == "." || part == ".." || part.size() > 255) return false;
   }
   return true;
+}
+
+bool is_tag(std::string_view text) {
+  return is_safe_path(text) && text.find('/') == text.npos && !is_gguf(text) && lower(text) != "latest";
 }
 
 bool is_safe_oid(std::string_view oid) {

@@ -1,7 +1,7 @@
 // A user's name of a model to download, as a value. Pure.
 //
 //   org/repo                     a repository of the hub; choice.h selects its files
-//   org/repo:Q8_0                the files of one quantisation
+//   org/repo:Q8_0                the files of one quantisation, or of another name that a list of variants has
 //   org/repo:sub/file.gguf       one file
 //   hf.co/..., huggingface.co/…  the same
 //   https://huggingface.co/org/repo[/resolve/REVISION/FILE]
@@ -23,7 +23,7 @@ enum class SourceKind : std::uint8_t { hub, address, ollama };
 struct SourceName {
   SourceKind kind = SourceKind::hub;
   std::string repo = {};      // hub: "org/repo"; ollama: "library/x"
-  std::string tag = {};       // hub: a quantisation, or empty; ollama: never empty ("latest")
+  std::string tag = {};       // hub: the name of a variant (choice.h), or empty; ollama: never empty ("latest")
   std::string file = {};      // hub: a path inside the repository, or empty
   std::string revision = {};  // hub: a branch, tag or commit ("main")
   std::string address = {};   // address: the whole URL
@@ -39,6 +39,8 @@ Result<SourceName> parse_source(std::string_view text);
 // Whether a server's path may become a file below a folder: relative, no part empty, "." or "..", no control characters
 // or backslashes, UTF-8, no part above 255 bytes.
 bool is_safe_path(std::string_view path);
+// Whether "org/repo:TEXT" means the variant of that name: no path, no .gguf file, not "latest".
+bool is_tag(std::string_view text);
 // Whether a server's hash may become a file name: 40 or 64 lower-case hexadecimal digits.
 bool is_safe_oid(std::string_view oid);
 // Whether it is a valid "org/repo" of the hub: letters, digits, "-", "_" and "." in both parts, neither too long.

@@ -18,7 +18,8 @@ TEST(SourceNames, SayWhichFilesAreMeant) {
   const SourceName plain{.repo = "Qwen/Qwen3-0.6B-GGUF", .revision = "main"};
   SourceName main_file = plain;
   main_file.file = "sub/a.gguf";
-  SourceName tagged = plain, filed = plain, deep = plain, at = plain, pull = plain, spaced = plain;
+  SourceName tagged = plain, filed = plain, deep = plain, at = plain, pull = plain, spaced = plain, odd = plain;
+  odd.tag = "my model (v2) [x]+é";
   tagged.tag = "Q8_0";
   filed.file = "Qwen3-0.6B-Q8_0.gguf";
   deep.file = "Q8_0/a-00001-of-00002.gguf";
@@ -51,6 +52,10 @@ TEST(SourceNames, SayWhichFilesAreMeant) {
       {"https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/blob/v1/a.gguf", at},
       {"https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/blob/refs/pr/1/a.gguf", pull},
       {"https://huggingface.co/Qwen/Qwen3-0.6B-GGUF/blob/main/a%20b.gguf", spaced},
+      {"Qwen/Qwen3-0.6B-GGUF:my model (v2) [x]+é", odd},
+      {"hf.co/Qwen/Qwen3-0.6B-GGUF:my model (v2) [x]+é", odd},
+      {"Qwen/Qwen3-0.6B-GGUF:a b.gguf", spaced},
+      {"hf.co/Qwen/Qwen3-0.6B-GGUF/a b.gguf", spaced},
       {"https://example.com/x/y.gguf?key=1",
        {.kind = SourceKind::address, .address = "https://example.com/x/y.gguf?key=1"}},
       {"http://127.0.0.1:8080/y.GGUF", {.kind = SourceKind::address, .address = "http://127.0.0.1:8080/y.GGUF"}},
@@ -84,7 +89,9 @@ TEST(SourceNames, RefuseWhatIsHostileOrMeansNothing) {
       "a/b:x//y.gguf",
       "a/b:x/../y.gguf",
       "a/b:..",
-      "a/b:Q4 K",
+      "a /b:Q4_K",
+      "a/b :Q4_K",
+      "a/b:Q4\\K",
       "a/b\0c"s,
       "a/b\nc",
       "a/b\x1b[2J",
@@ -95,7 +102,7 @@ TEST(SourceNames, RefuseWhatIsHostileOrMeansNothing) {
       "a/\xff",
       std::string(200, 'a') + "/b",
       "a/" + std::string(2000, 'b'),
-      "a/b:" + std::string(100, 'Q'),
+      "a/b:" + std::string(300, 'Q'),
       "ftp://x/y.gguf",
       "file:///x.gguf",
       "https://x/y.bin",
@@ -105,6 +112,7 @@ TEST(SourceNames, RefuseWhatIsHostileOrMeansNothing) {
       "https://x/y%00.gguf",
       "https://x/y%zz.gguf",
       "https://x y/z.gguf",
+      "https://x/y z.gguf",
       "https://huggingface.co/a/b/resolve/main/../x.gguf",
       "https://huggingface.co/a/b/resolve/main/%2e%2e/x.gguf",
       "https://huggingface.co/a/b/resolve/main/x.bin",

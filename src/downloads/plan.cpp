@@ -1,6 +1,8 @@
 #include "downloads/plan.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,10 +49,12 @@ Plan make_plan(const SourceName& source, const Lookup& found, const std::filesys
   Plan plan{.repo = found.listing.repo, .at = found.listing.at, .tag = found.variant.tag, .cache = cache};
   const bool at_address = source.kind == SourceKind::address;
   plan.checkpoint = at_address ? source.address : fmt::format("{}:{}", plan.repo, plan.tag);
+  std::set<std::string> oids;  // the same content under two names is fetched once
   for (const TreeFile& file : found.variant.in_order()) {
+    const bool again = !oids.insert(file.oid).second;
     const bool whole = has_blob(folder, file.oid, file.size);
     const std::uint64_t here = whole ? file.size : load_progress(folder.progress(file.oid), file.size).done.bytes();
-    plan.files.push_back({file.path, file.size, here, whole ? file.size : reserved_bytes(folder, file)});
+    plan.files.push_back({file.path, file.size, here, whole || again ? file.size : reserved_bytes(folder, file)});
   }
   if (!plan.files.empty()) plan.main_file = folder.snapshot(plan.at.commit) / plan.files.back().path;
   return plan;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "downloads/errors.h"
-#include "models/scan/hub_cache.h"
 
 namespace corral::downloads {
 namespace fs = std::filesystem;
@@ -42,10 +41,6 @@ bool is_yes(std::string text) {
   return text == "1" || text == "true" || text == "yes" || text == "on";
 }
 
-fs::path at_home(const std::string& text, const std::string& home) {
-  return text.starts_with("~/") ? fs::path(home) / text.substr(2) : fs::path(text);
-}
-
 }  // namespace
 
 std::string read_token(const fs::path& file) {
@@ -56,30 +51,20 @@ std::string read_token(const fs::path& file) {
   return sound_token(text);
 }
 
-HubSettings hub_settings(const Environment& environment) {
+HubSettings hub_settings(const models::HubEnvironment& environment) {
   HubSettings settings;
   for (const std::string_view name : {"MODEL_ENDPOINT", "HF_ENDPOINT"})
     if (auto endpoint = endpoint_in(environment(name)); !endpoint.empty()) settings.endpoint = std::move(endpoint);
   if (auto endpoint = endpoint_in(environment("CORRAL_OLLAMA_REGISTRY")); !endpoint.empty())
     settings.ollama = std::move(endpoint);
-  std::string older_cache = environment("HUGGINGFACE_HUB_CACHE");
-  std::string cache = environment("HF_HUB_CACHE");
-  const models::HubEnvironment places{.hf_hub_cache = cache.empty() ? std::move(older_cache) : std::move(cache),
-                                      .hf_home = environment("HF_HOME"),
-                                      .xdg_cache_home = environment("XDG_CACHE_HOME"),
-                                      .home = environment("HOME")};
-  settings.cache = models::hub_cache_dir(places);
+  settings.cache = models::hub_cache_dir(environment);
 
   settings.token = sound_token(environment("HF_TOKEN"));
   if (settings.token.empty()) settings.token = sound_token(environment("HUGGING_FACE_HUB_TOKEN"));
   if (settings.token.empty()) {
-    fs::path file = at_home(environment("HF_TOKEN_PATH"), places.home);
-    if (file.empty()) {
-      models::HubEnvironment without_cache = places;
-      without_cache.hf_hub_cache.clear();
-      const fs::path hub = models::hub_cache_dir(without_cache);  // HF_HOME/hub, with the given HF_HOME
-      if (!hub.empty()) file = hub.parent_path() / "token";
-    }
+    const auto path = environment("HF_TOKEN_PATH");
+    const auto home = models::hub_home_dir(environment);
+    fs::path file = !path.empty() ? models::expand_hub_path(path, environment) : home.empty() ? home : home / "token";
     if (!file.empty()) settings.token = read_token(file);
     settings.token_file = std::move(file);
   }

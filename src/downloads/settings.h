@@ -2,11 +2,11 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "models/scan/hub_cache.h"
 
 namespace corral::downloads {
 
@@ -21,13 +21,11 @@ struct HubSettings {
   std::string offline_variable = "HF_HUB_OFFLINE";  // the variable that set `offline`
 };
 
-// The value of a variable of the environment; empty if it isn't set.
-using Environment = std::function<std::string(std::string_view name)>;
-
 // HF_ENDPOINT (or MODEL_ENDPOINT); CORRAL_OLLAMA_REGISTRY; HF_TOKEN, else the file HF_TOKEN_PATH, else HF_HOME/token;
-// HF_HUB_CACHE and related variables as in models/scan/hub_cache.h; HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE);
-// SSL_CERT_FILE (or CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE). A token that is invalid in a header is ignored. Blocking.
-HubSettings hub_settings(const Environment& environment);
+// HF_HUB_CACHE and related variables, and the form of all paths, as in models/scan/hub_cache.h; HF_HUB_OFFLINE (or
+// TRANSFORMERS_OFFLINE); SSL_CERT_FILE (or CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE). A token that is invalid in a header is
+// ignored. Blocking.
+HubSettings hub_settings(const models::HubEnvironment& environment);
 // The token in the file; empty if there is none. Blocking, for a small file.
 std::string read_token(const std::filesystem::path& file);
 

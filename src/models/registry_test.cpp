@@ -281,6 +281,19 @@ TEST_F(RegistryTest, ProjectorsBelongToTheModelBesideThem) {
   EXPECT_GT(seeing.size.value(), fs::file_size(seeing.paths[0]));
 }
 
+// The second was downloaded, and not found.
+TEST_F(RegistryTest, FilesOfTheHubWithTheSameContentAreOneModelWithAllNames) {
+  const fs::path repo = "hub/models--org--twins";
+  save(repo / "blobs/1111");
+  link("../../../blobs/1111", repo / "snapshots/new/a/one-Q8_0.gguf");
+  link("../../../blobs/1111", repo / "snapshots/new/b/two-Q6_K.gguf");
+  const auto catalog = scanned();
+  ASSERT_THAT(names(*catalog), ElementsAre("org/twins:Q8_0"));
+  for (const auto* name : {"org/twins:Q8_0", "org/twins:one-Q8_0", "org/twins:a/one-Q8_0.gguf", "org/twins:Q6_K",
+                           "org/twins:two-Q6_K", "org/twins:two-Q6_K.gguf", "org/twins:b/two-Q6_K.gguf"})
+    EXPECT_TRUE(catalog->find(name)) << name;
+}
+
 TEST_F(RegistryTest, FindsTheHubsModels) {
   const fs::path repo = "hub/models--org--Tiny-GGUF";
   save(repo / "blobs/1111");

@@ -108,14 +108,18 @@ Error Store::failed(const std::exception& failure, Damage damage) {
     log::warning("store", "{}", cause.message);
     return cause;
   }
-  for (const auto* beside : {"-wal", "-shm"}) {
-    std::error_code ignored;
-    std::filesystem::remove(options_.file.native() + beside, ignored);
-  }
   const auto aside = set_aside(options_.file);
+  if (aside.empty()) {
+    log::warning("store", "{} is damaged ({}), and it cannot be renamed", options_.file.native(), failure.what());
+    return cause;
+  }
+  // The last changes are only in the log beside the file, which sqlite3 needs to recover them.
+  std::error_code ignored;
+  std::filesystem::rename(options_.file.native() + "-wal", aside.native() + "-wal", ignored);
+  std::filesystem::remove(options_.file.native() + "-shm", ignored);
   log::warning("store", "{} is damaged ({}): it was renamed to {}, and a new one is created", options_.file.native(),
                failure.what(), aside.native());
-  if (!aside.empty()) try_again_ = MonoTime::min();
+  try_again_ = MonoTime::min();
   return cause;
 }
 

@@ -204,6 +204,27 @@ TEST_F(StoreTest, AFileThatBreaksLaterIsPutAsideToo) {
   EXPECT_TRUE(std::filesystem::exists(file.native() + ".broken"));
 }
 
+// The log was deleted, and with it everything that wasn't in the file yet.
+TEST_F(StoreTest, TheLogOfABrokenFileIsPutAsideWithIt) {
+  ASSERT_TRUE(put("r1", std::string(5'000, 'x')));
+  // As a killed program leaves them.
+  const std::filesystem::path left = dir / "left" / "kept.sqlite";
+  std::filesystem::create_directories(left.parent_path());
+  for (const std::string beside : {"", "-wal"})
+    std::filesystem::copy_file(file.native() + beside, left.native() + beside);
+  std::filesystem::resize_file(left, 0);
+  std::ofstream(left) << std::string(10'000, 'x');
+  const auto size = std::filesystem::file_size(left.native() + "-wal");
+  ASSERT_GT(size, 5'000u);
+  store = std::make_unique<Store>(clock, StoreOptions{.file = left});
+  EXPECT_TRUE(put("r2"));
+  EXPECT_TRUE(has("r2"));
+  EXPECT_FALSE(has("r1"));
+  ASSERT_TRUE(std::filesystem::exists(left.native() + ".broken"));
+  ASSERT_TRUE(std::filesystem::exists(left.native() + ".broken-wal"));
+  EXPECT_EQ(std::filesystem::file_size(left.native() + ".broken-wal"), size);
+}
+
 TEST_F(StoreTest, AFileThatSomebodyElseHasIsTriedAgain) {
   std::filesystem::create_directories(file.parent_path());
   {

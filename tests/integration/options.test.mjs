@@ -222,3 +222,26 @@ test("a configuration file is read when it comes, also with its folders", async 
   writeFileSync(join(home, "config", "corral", "config.toml"), "parallel = 6\n");
   await until(() => setting("parallel"), (row) => row.value === 6);
 });
+
+test("a second server with the same state folder is refused, and says which one has it", async () => {
+  const other = promisify(execFile)(program, ["serve", "--port", "0", "--runtime-dir", folder, ...flags()]);
+  const { code, stderr } = await other.catch((error) => error);
+  assert.equal(code, 2, stderr);
+  assert.ok(stderr.includes(`state_dir '${join(folder, "state")}' is in use by another server, process ${server.pid}, which listens on 127.0.0.1 port ${server.port}: `), stderr);
+  // One that was killed holds nothing.
+  server.child.kill("SIGKILL");
+  await server.ended;
+  server = await Server.start(...flags());
+});
+
+test("commands find the running server though its port was changed, and though the file is broken", async () => {
+  const env = { ...process.env, CORRAL_STATE_DIR: join(folder, "state"), CORRAL_CONFIG: file };
+  for (const name of ["CORRAL_PORT", "CORRAL_HOST", "CORRAL_URL"]) delete env[name];
+  const corral = (...words) => promisify(execFile)(program, words, { env });
+  assert.equal((await corral("config", "set", "port=1")).stdout, "port is 1 after a restart of the server\n");
+  assert.match((await corral("list")).stdout, /tiny-llama/);
+  writeFileSync(file, "parallel = 2\nport =\n");
+  const { stdout, stderr } = await corral("list");
+  assert.match(stdout, /tiny-llama/);
+  assert.match(stderr, /^warning: configuration file ignored: .*config\.toml:2:\d+: not valid TOML/);
+});

@@ -51,6 +51,21 @@ test("a repository with conditions says so, and its token opens it", async () =>
   assert.deepEqual(hub.strayTokens, [], "the token went nowhere else");
 });
 
+test("a refusal behind a redirect is final", async () => {
+  hub.add("org/now", "model-Q8_0.gguf", madeUp(50_000, 20));
+  hub.repo("org/now").gated = "auto";
+  hub.renamed.set("org/once", "org/now");
+  const gated = await pulls.run("org/once");
+  assert.equal(gated.lines.at(-1), "model_gated", gated.errors);
+  // Each of the four that fetch ranges may have begun.
+  assert.ok(hub.requests.filter(({ path }) => path.includes("/resolve/")).length <= 2 * 4);
+  hub.repo("org/now").hidden = true;
+  hub.requests.length = 0;
+  const hidden = await pulls.run("org/once");
+  assert.equal(hidden.lines.at(-1), "model_not_found", hidden.errors);
+  assert.equal(hub.requests.length, 2);
+});
+
 test("what isn't there is named", async () => {
   hub.add("org/there", "model-Q8_0.gguf", madeUp(50_000, 5));
   hub.repo("org/hidden").hidden = true;

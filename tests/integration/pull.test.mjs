@@ -76,6 +76,24 @@ test("a model is fetched, answers, and is deleted with its files", async () => {
   assert.equal(existsSync(join(folder, "hub", "models--org--tiny-GGUF", "blobs")), false);
 });
 
+test("each variant of the list is fetched by its name, whatever its file is called", async () => {
+  const bytes = readFileSync(join(models, "tiny-llama.gguf"));
+  const files = ["My Model (v2) [final]+é.gguf", "a/m.gguf", "b/m.gguf", "50% & more?.gguf", "one-Q4_K_M.gguf", "two-Q4_K_M.gguf"];
+  // The last two are equal.
+  files.forEach((path, i) => hub.add("org/odd", path, Buffer.concat([bytes, Buffer.alloc(Math.min(i, 4))])));
+  await launch();
+  const { variants } = (await server.get("/v1/pull/variants?checkpoint=org/odd")).body;
+  assert.deepEqual(variants.map(({ primary_file }) => primary_file).sort(), [...files].sort());
+  for (const { name } of variants) {
+    const pulled = await server.post("/v1/pull", { model_name: `org/odd:${name}` });
+    assert.equal(pulled.status, 200, JSON.stringify([name, pulled.body]));
+    const chat = await server.post("/v1/chat/completions", { model: `org/odd:${name}`, ...kChat });
+    assert.equal(chat.status, 200, JSON.stringify([name, chat.body]));
+  }
+  for (const path of files) assert.equal((await server.post("/v1/pull", { model_name: `org/odd:${path}` })).status, 200, path);
+  assert.equal((await ids()).length, 5);
+});
+
 test("a request has its model fetched, with pings meanwhile, where the server was told so", async () => {
   await launch("--auto-pull");
   let calls = 0;

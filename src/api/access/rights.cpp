@@ -179,7 +179,8 @@ http::Response refuse_caller(const http::Request& request) {
     const Error error(
         make_error_code(errc::insufficient_scope),
         request.caller.key.empty()
-            ? fmt::format("{} {} needs a key with the scope {}: create one with corral key create --scope {}",
+            ? fmt::format("{} {} needs a key with the scope {}: create one with corral key create --scope {}; every "
+                          "request of every client then needs a key, else it gets 401",
                           request.head.method, request.head.path(), scope, scope)
             : fmt::format(
                   "the key '{}' lacks a scope: {} {} needs {}; create such a key with corral key create --scope {}",

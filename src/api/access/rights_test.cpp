@@ -224,7 +224,10 @@ TEST_F(RightsTest, AnOpenServerKeepsItsDoors) {
     const auto refused = with("", "POST", "/internal/set", body);
     EXPECT_EQ(refused.status, 403u) << body;
     EXPECT_EQ(refused.error("code"), "admin_key_needed");
-    EXPECT_THAT(refused.error("message"), HasSubstr("corral key create --scope admin"));
+    EXPECT_THAT(refused.error("message"),
+                testing::EndsWith("' can be changed over HTTP only with a key that has the scope admin: edit the "
+                                  "configuration file, which is reread at once, or create a key with corral key create "
+                                  "--scope admin; every request of every client then needs a key, else it gets 401"));
   }
   EXPECT_EQ(live_->in_force()->swap_patience, 1s) << "nothing of it was set";
   EXPECT_EQ(with("", "GET", "/internal/keys").status, 403u);

@@ -66,8 +66,9 @@ Result<> check_rights(const http::Caller& caller, const config::SetValues& value
     const Option* const option = config::find_option(key);
     if (option == nullptr || !option->guarded) continue;
     return fail(config::errc::needs_admin_key,
-                fmt::format("'{}' can be changed over HTTP only with a key that has the scope admin: create one with "
-                            "corral key create --scope admin, or edit the configuration file, which is reread at once",
+                fmt::format("'{}' can be changed over HTTP only with a key that has the scope admin: edit the "
+                            "configuration file, which is reread at once, or create a key with corral key create "
+                            "--scope admin; every request of every client then needs a key, else it gets 401",
                             key),
                 key);
   }

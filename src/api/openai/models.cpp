@@ -117,6 +117,33 @@ void write_coming_model(json::Writer& out, const std::string& name) {
   out.key("status").begin_object().field("value", "downloading").end_object().end_object();
 }
 
+// A known model without files here.
+void write_known_model(json::Writer& out, const config::KnownModel& model, bool coming) {
+  const auto size = config::estimated_size(model);
+  out.begin_object().field("id", model.name).field("object", "model").field("owned_by", "corral");
+  out.field("checkpoint", model.source()).field("recipe", "llamacpp").field("type", name_of(model.type));
+  out.field("downloaded", false).field("size", static_cast<double>(size) / 1e9).field("size_bytes", size);
+  out.field("quantization", model.quantisation).key("labels").begin_array();
+  for (const auto& label : model.labels) out.value(label);
+  out.end_array().key("status").begin_object();
+  out.field("value", coming ? "downloading" : "not_downloaded").end_object().end_object();
+}
+
+// What ?show_all=true adds: known models without files, and models that are being downloaded.
+void write_models_elsewhere(json::Writer& out, const ApiContext& context, const models::Catalog& catalog,
+                            const MeshModels& mesh) {
+  auto coming = context.supply->desk.under_way();
+  for (const auto& model : context.supply->known.models) {
+    const auto source = model.source();
+    if (catalog.find(source) || mesh.find_far(source) != nullptr) continue;
+    const bool comes =
+        std::erase_if(coming, [&](const auto& name) { return name == source || name == model.name; }) > 0;
+    write_known_model(out, model, comes);
+  }
+  for (const auto& name : coming)
+    if (!catalog.find(name)) write_coming_model(out, name);
+}
+
 EntryShape shape_of(const http::Request& request) {
   return lm_studio::is_path(request.head.path()) ? EntryShape::lm_studio : EntryShape::own;
 }
@@ -195,10 +222,8 @@ async::Task<http::Response> list(ApiContext& context, http::Request request) {
   for (const auto* model : house.mesh.far()) {
     if (listed(model->type)) write_far_model(out, house.mesh.view(), *model, shape);
   }
-  if (context.supply != nullptr && http::query_value(request.head.query(), "show_all") == "true") {
-    for (const auto& name : context.supply->desk.under_way())
-      if (!catalog->find(name)) write_coming_model(out, name);
-  }
+  if (context.supply != nullptr && http::query_value(request.head.query(), "show_all") == "true")
+    write_models_elsewhere(out, context, *catalog, house.mesh);
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }

@@ -124,8 +124,8 @@ async::Task<Result<std::string>> BackgroundResponses::begin(BackgroundWork work)
   }
   if (bytes_ + work.bytes > limits_.request_bytes) {
     co_return too_many_runs(
-        fmt::format("the running background responses have requests of {} bytes; this one has {}, more than the limit "
-                    "of {} bytes: wait for one to end",
+        fmt::format("the running background responses have requests of {} bytes, and this one has {}, together more "
+                    "than the limit of {} bytes: wait for one to end",
                     bytes_, work.bytes, limits_.request_bytes));
   }
   if (runs_.contains(work.id)) co_return too_many_runs(fmt::format("'{}' is already running", work.id));

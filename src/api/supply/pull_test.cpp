@@ -1,5 +1,7 @@
 // Fetching models over the API: from a hub on the loopback, by the real downloads on their thread.
 #include <atomic>
+#include <map>
+#include <string>
 
 #include "api/access/rights.h"
 #include "api/supply/supply_fixture_for_tests.h"
@@ -23,6 +25,19 @@ TEST_F(PullTest, AModelThatWasFetchedIsThereAtOnce) {
   EXPECT_EQ(get("/v1/models/org/repo:Q4_K_M").status, 200u);
   EXPECT_EQ(json::text_or(download("org/repo:Q4_K_M"), "status", ""), "completed");
   expect_untouched();
+}
+
+// It was fetched, and then "its folder is not scanned".
+TEST_F(PullTest, TwoFilesWithTheSameContentAreBothFound) {
+  hub.add("x-Q6_K.gguf", gguf("llama", 'y'));
+  for (const std::string name : {"org/repo:Q8_0", "org/repo:Q6_K"}) {
+    const auto answer = post("/v1/pull", R"({"model_name":")" + name + "\"}");
+    ASSERT_EQ(answer.status, 200u) << answer.text;
+    const auto given = std::string(json::text_or(answer.json(), "model_name", ""));
+    EXPECT_EQ(get("/v1/models/" + given).status, 200u) << given;
+    EXPECT_EQ(get("/v1/models/" + name).status, 200u) << name;
+  }
+  EXPECT_EQ(hub.sent, gguf("llama", 'y').size());
 }
 
 TEST_F(PullTest, AStreamSaysWhatItTakesHowFarItIsAndThatItIsDone) {
@@ -191,6 +206,34 @@ TEST_F(PullTest, EventsTellOfDownloads) {
   EXPECT_THAT(state, HasSubstr("model:org/repo:Q8_0"));
   EXPECT_THAT(get("/metrics").text, HasSubstr(R"(corral_downloads{status="downloading"} 1)"));
   EXPECT_THAT(get("/v1/models?show_all=true").text, HasSubstr(R"("status":{"value":"downloading"})"));
+}
+
+// `corral list --all --json` had fewer models than its table.
+TEST_F(PullTest, AllModelsAreThoseHereThoseThatComeAndKnownOnes) {
+  const auto all = [&] {
+    std::map<std::string, std::string> states;
+    const auto list = get("/v1/models?show_all=true").json();
+    for (const auto& model : list.at("data").as_array())
+      states[std::string(json::text_or(model, "id", ""))] = json::text_or(model.at("status"), "value", "");
+    return states;
+  };
+  const auto own = get("/v1/models").json().at("data").as_array().size();
+  EXPECT_EQ(all()["little-4b"], "not_downloaded");
+  EXPECT_EQ(all().size(), own + 1);
+  hub.trouble = [] { return Trouble::stall; };
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"little-4b","subscribe":false})").status, 200u);
+  EXPECT_EQ(all()["little-4b"], "downloading");
+  EXPECT_EQ(all().size(), own + 1);
+  ASSERT_EQ(post("/v1/downloads/control", R"({"id":"model:org/repo:Q4_K_M","action":"cancel"})").status, 200u);
+  EXPECT_EQ(all()["little-4b"], "not_downloaded");
+  hub.trouble = [] { return Trouble::none; };
+  ASSERT_EQ(post("/v1/pull", kModel).status, 200u);
+  EXPECT_EQ(all().count("little-4b"), 0u);
+  EXPECT_EQ(all()["org/repo:Q4_K_M"], "unloaded");
+  hub.trouble = [] { return Trouble::stall; };
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0","subscribe":false})").status, 200u);
+  EXPECT_EQ(all()["org/repo:Q8_0"], "downloading");
+  EXPECT_EQ(all().size(), own + 2);
 }
 
 TEST_F(PullTest, ARequestHasItsModelFetchedWhereThatIsAllowed) {

@@ -67,14 +67,20 @@ Error with_other_way(Error error, std::string folders) {
 Result<int> import_folder(const ImportRequest& request, CommandContext& context) {
   auto word = request.what;
   if (!request.folder.empty()) word += "=" + fs::absolute(request.folder).lexically_normal().native();
+  // A server on another machine has other folders.
+  std::error_code ignored;
+  if (!request.folder.empty() && is_on_this_machine(context.api) && !fs::is_directory(request.folder, ignored))
+    return fail(errc::usage, fmt::format("--dir: '{}' is not a folder; give the one with the models of {}",
+                                         request.folder, request.what));
   if (word.find_first_of(" ,", 0) != word.npos)
     return fail(errc::usage, fmt::format("'{}' has spaces or commas, which import_folders does not support", word));
   const auto now = settings_now(context);
   if (!now) return std::unexpected(now.error());
   const auto* row = now->find(kImportFolders);
   auto folders = row != nullptr ? row->value : std::string();
-  const auto printed = [&](std::string_view text) {
-    context.terminal.out << printable(fmt::format("the models of {} are listed {}; see corral list\n", word, text));
+  const auto printed = [&](std::string_view since) {
+    const auto line = fmt::format("the server lists models of {} in place {}; see corral list\n", word, since);
+    context.terminal.out << printable(line);
     return kExitOk;
   };
   if (has_word(folders, word) && !context.json) return printed("already");
@@ -86,7 +92,7 @@ Result<int> import_folder(const ImportRequest& request, CommandContext& context)
     const auto written = set_in_own_file(context, *now, kImportFolders, folders);
     if (!written) return std::unexpected(with_other_way(written.error(), folders));
   }
-  if (!context.json) return printed("in place");
+  if (!context.json) return printed("from now on");
   if (reply->status < 400) return print_json(context, reply->body);
   return print_json(context, text_object({{"status", "success"}, {kImportFolders, folders}}));
 }

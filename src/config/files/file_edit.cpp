@@ -92,8 +92,7 @@ Result<> write_setting(const fs::path& file, std::string_view key, const std::st
   auto place = fs::weakly_canonical(file, failure);
   if (failure) place = file;
   struct stat status{};
-  const bool exists = ::stat(place.c_str(), &status) == 0;
-  if (exists && status.st_uid != ::geteuid())
+  if (::stat(place.c_str(), &status) == 0 && status.st_uid != ::geteuid())
     return fail(errc::unreadable_file, fmt::format("configuration file {}: owned by another user", file.native()));
   const auto text = read_state_file(place);
   if (!text) return std::unexpected(text.error());
@@ -103,9 +102,7 @@ Result<> write_setting(const fs::path& file, std::string_view key, const std::st
     error.message = fmt::format("configuration file {}: {}", file.native(), error.message);
     return std::unexpected(std::move(error));
   }
-  if (const auto written = write_state_file(place, *changed, Durability::power_loss); !written) return written;
-  if (exists) ::chmod(place.c_str(), status.st_mode & 07777);
-  return {};
+  return replace_user_file(place, *changed);
 }
 
 }  // namespace corral::config

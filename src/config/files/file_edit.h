@@ -18,8 +18,9 @@ Result<std::string> with_setting(std::string_view text, std::string_view key, co
 // TOML or the value no text; system errors. Blocking.
 Result<std::optional<std::string>> setting_in(const std::filesystem::path& file, std::string_view key);
 
-// Like with_setting() for a file, which may be missing. Follows symbolic links and keeps the permissions. Blocking.
-// Errors: those of with_setting(); unreadable_file if the file belongs to another user; system errors.
+// Like with_setting() for a file, which may be missing. Follows symbolic links, and keeps the group and the
+// permissions. Errors: those of with_setting(); unreadable_file if the file belongs to another user; system errors.
+// Blocking.
 Result<> write_setting(const std::filesystem::path& file, std::string_view key, const std::string& value);
 
 }  // namespace corral::config

@@ -1,11 +1,14 @@
 #include "config/files/file_edit.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config/errors.h"
 
@@ -30,6 +33,28 @@ TEST(FileEdit, the_value_alone_is_replaced) {
 TEST(FileEdit, a_text_without_a_safe_place_is_refused) {
   for (const auto* text : {"a = ", "[section]\nport = 1\n", "\"ä\" = 1\n\"ö\".a = 2\n[x]\n"})
     EXPECT_FALSE(with_setting(text, "import_folders", "ollama")) << text;
+}
+
+// The group could no longer read it.
+TEST(FileEdit, a_file_keeps_its_group) {
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+  ::getgroups(static_cast<int>(groups.size()), groups.data());
+  std::erase(groups, ::getegid());
+  if (::geteuid() == 0) groups.push_back(12345);
+  if (groups.empty()) GTEST_SKIP() << "this user has one group";
+  const fs::path folder = fs::path(testing::TempDir()) / "corral-file-edit-group";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  std::ofstream(folder / "config.toml") << "port = 1\n";
+  ASSERT_EQ(::chown((folder / "config.toml").c_str(), static_cast<uid_t>(-1), groups.back()), 0);
+  fs::permissions(folder / "config.toml", fs::perms(0640));
+  ASSERT_TRUE(write_setting(folder / "config.toml", "import_folders", "ollama"));
+  struct stat now{};
+  ASSERT_EQ(::stat((folder / "config.toml").c_str(), &now), 0);
+  EXPECT_EQ(now.st_gid, groups.back());
+  EXPECT_EQ(now.st_mode & 07777, 0640u);
+  EXPECT_EQ(now.st_size, 35);
+  fs::remove_all(folder);
 }
 
 TEST(FileEdit, a_file_keeps_its_permissions_and_its_link) {

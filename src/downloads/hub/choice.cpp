@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "downloads/errors.h"
+#include "downloads/names.h"
 #include "models/names/model_names.h"
 
 namespace corral::downloads {
@@ -99,6 +101,20 @@ SetKey key_of(std::string_view path) {
   return {std::string(stem), 0};
 }
 
+// Each variant gets a name that means no other one (names.h).
+void name_variants(std::vector<Variant>& variants) {
+  const auto path_of = [](const Variant& variant) { return std::string_view(variant.files.front().path); };
+  const auto stem_of = [&](const Variant& variant) { return std::string(name_of(key_of(path_of(variant)).stem)); };
+  std::map<std::string, std::size_t> uses;
+  for (const Variant& variant : variants)
+    for (const std::string& name : std::set{quantisation_of(path_of(variant)), upper(stem_of(variant))}) ++uses[name];
+  for (Variant& variant : variants) {
+    const std::string quantisation = quantisation_of(path_of(variant)), stem = stem_of(variant);
+    const auto names_it = [&](const std::string& name) { return is_tag(name) && uses.at(upper(name)) == 1; };
+    variant.tag = names_it(quantisation) ? quantisation : names_it(stem) ? stem : std::string(path_of(variant));
+  }
+}
+
 std::vector<Variant> grouped(std::span<const TreeFile> tree, bool (*wanted)(std::string_view)) {
   std::map<SetKey, std::vector<TreeFile>> sets;
   for (const TreeFile& file : tree)
@@ -107,13 +123,13 @@ std::vector<Variant> grouped(std::span<const TreeFile> tree, bool (*wanted)(std:
   for (auto& [key, files] : sets) {
     std::ranges::sort(files, {}, &TreeFile::path);
     if (key.count != 0 && files.size() != key.count) continue;
-    Variant variant{.tag = quantisation_of(files.front().path), .projector = projector_for(tree, files.front())};
-    if (variant.tag.empty()) variant.tag = name_of(key.stem);
+    Variant variant{.projector = projector_for(tree, files.front())};
     for (const TreeFile& file : files) variant.bytes += file.size;
     if (variant.projector) variant.bytes += variant.projector->size;
     variant.files = std::move(files);
     variants.push_back(std::move(variant));
   }
+  name_variants(variants);
   return variants;
 }
 
@@ -121,6 +137,8 @@ const Variant* find_tag(std::span<const Variant> variants, std::string_view tag)
   const std::string wanted = upper(tag);
   for (const Variant& variant : variants)
     if (upper(variant.tag) == wanted) return &variant;
+  for (const Variant& variant : variants)
+    if (quantisation_of(variant.files.front().path) == wanted) return &variant;
   // Inside the name, at the end of a word: "Q4_K_M" in "x-UD-Q4_K_M-v2.gguf".
   for (const Variant& variant : variants) {
     const std::string path = upper(variant.files.front().path);
@@ -156,15 +174,18 @@ Result<Variant> choose(std::span<const TreeFile> tree, std::string_view repo, st
   const std::vector<Variant> variants = variants_of(tree);
   if (!file.empty()) {
     // Any part of a split set selects the whole set; a named projector or adapter is fetched alone.
-    for (Variant& variant : grouped(tree, is_gguf)) {
-      if (std::ranges::count(variant.files, file, &TreeFile::path) == 0) continue;
-      if (is_model(file)) return std::move(variant);
-      if (variant.projector) variant.bytes -= variant.projector->size;
-      variant.projector.reset();
-      return std::move(variant);
-    }
-    return fail(errc::file_not_found,
-                fmt::format("'{}' has no complete file '{}'; its quantisations are: {}", repo, file, listed(variants)));
+    const auto has_it = [&](const Variant& variant) {
+      return std::ranges::count(variant.files, file, &TreeFile::path) > 0;
+    };
+    if (const auto found = std::ranges::find_if(variants, has_it); found != variants.end()) return *found;
+    auto others = grouped(tree, is_gguf);
+    const auto found = std::ranges::find_if(others, has_it);
+    if (found == others.end())
+      return fail(errc::file_not_found, fmt::format("'{}' has no complete file '{}'; its quantisations are: {}", repo,
+                                                    file, listed(variants)));
+    if (found->projector) found->bytes -= found->projector->size;
+    found->projector.reset();
+    return std::move(*found);
   }
   if (variants.empty())
     return fail(

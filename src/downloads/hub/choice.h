@@ -36,7 +36,9 @@ struct TreeFile {
 
 // One downloadable form of the model.
 struct Variant {
-  std::string tag = {};              // "Q4_K_M"; the file's stem if its name has no quantisation
+  // Its name after "org/repo:": "Q4_K_M"; the file's stem if its name has no quantisation, or if another variant has
+  // the same; its path if the stem has another meaning there.
+  std::string tag = {};
   std::vector<TreeFile> files = {};  // the parts of a split set in order, or one file
   std::optional<TreeFile> projector = {};
   std::vector<TreeFile> beside = {};  // files that belong to it and aren't parts of it: parameters, a licence
@@ -53,8 +55,8 @@ bool is_projector_file(std::string_view path);
 // All variants, by path. Incomplete split sets are left out.
 std::vector<Variant> variants_of(std::span<const TreeFile> tree);
 
-// Chooses by tag, by file, or by the rules above if both are empty. A named file may be of any kind. Errors:
-// file_not_found, which lists the available ones.
+// Chooses by tag (any case; or a quantisation that several variants have), by file, or by the rules above if both are
+// empty. A named file may be of any kind. Errors: file_not_found, which lists the available ones.
 Result<Variant> choose(std::span<const TreeFile> tree, std::string_view repo, std::string_view tag,
                        std::string_view file);
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "downloads/errors.h"
+#include "downloads/names.h"
 
 namespace corral::downloads {
 namespace {
@@ -45,6 +46,33 @@ TEST(Choice, TagsAreFoundInAnyCaseAndAtTheEndOfWords) {
   EXPECT_THAT(chosen(files, "UD-Q4_K_M"), ElementsAre("m-UD-Q4_K_M.gguf"));
   EXPECT_THAT(chosen(files, "iq4_xs"), ElementsAre("m-IQ4_XS-v2.gguf"));
   EXPECT_THAT(chosen(files, "Q4_K"), ElementsAre(HasSubstr("has no 'Q4_K'; it has: ")));
+}
+
+// Names of the list were refused, or meant another variant.
+TEST(Choice, EachVariantHasANameThatMeansItAlone) {
+  const auto files = tree({"My Model (v2) [final]+é.gguf", "a/m.gguf", "b/m.gguf", "latest.gguf", "one-Q4_K_M.gguf",
+                           "two-Q4_K_M.gguf", "three-Q5_K_M.gguf", "four.gguf.gguf", "q6_k.gguf", "five-Q6_K.gguf",
+                           "big-Q2_K-00001-of-00002.gguf", "big-Q2_K-00002-of-00002.gguf", "50% off?.gguf"});
+  std::vector<std::string> names;
+  for (const Variant& variant : variants_of(files)) {
+    names.push_back(variant.tag);
+    const auto source = parse_source("org/repo:" + variant.tag);
+    ASSERT_TRUE(source) << source.error().message;
+    const auto found = choose(files, "org/repo", source->tag, source->file);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->files, variant.files) << variant.tag;
+    EXPECT_EQ(found->tag, variant.tag);
+    // The name of its first file means it, too.
+    const auto by_file = parse_source("org/repo:" + variant.files.front().path);
+    ASSERT_TRUE(by_file) << by_file.error().message;
+    EXPECT_EQ(choose(files, "org/repo", by_file->tag, by_file->file)->files, variant.files);
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre("My Model (v2) [final]+é", "a/m.gguf", "b/m.gguf", "latest.gguf",
+                                                   "one-Q4_K_M", "two-Q4_K_M", "Q5_K_M", "four.gguf.gguf", "q6_k.gguf",
+                                                   "five-Q6_K", "Q2_K", "50% off?"));
+  // What several have means the first.
+  EXPECT_THAT(chosen(files, "Q4_K_M"), ElementsAre("one-Q4_K_M.gguf"));
+  EXPECT_THAT(chosen(files, ""), ElementsAre("one-Q4_K_M.gguf"));
 }
 
 TEST(Choice, SplitSetsComeWholeTheFirstPartLast) {

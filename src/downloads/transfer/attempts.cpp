@@ -22,8 +22,8 @@ constexpr std::string_view kSetToken =
 
 Error error(errc code, std::string text) { return {make_error_code(code), std::move(text)}; }
 
-std::string token_advice(const Outcome& outcome) {
-  return outcome.with_token ? "the token has no access" : fmt::format("if it is private, {}", kSetToken);
+std::string token_advice(bool with_token) {
+  return with_token ? "the token has no access" : fmt::format("if it is private, {}", kSetToken);
 }
 
 std::string other_server(const Asked& asked) {
@@ -79,32 +79,40 @@ std::optional<Error> mismatch(const Asked& asked, const Outcome& outcome) {
   return std::nullopt;
 }
 
+// For the bytes of a file, the hub redirects to a signed URL of another server, which expires.
+bool is_signed(const Asked& asked, const Outcome& outcome) { return asked.range && outcome.elsewhere; }
+bool has_expired(int status) {
+  return status == 400 || status == 401 || status == 403 || status == 404 || status == 410;
+}
+
 }  // namespace
 
 std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
   const int status = outcome.status;
   const std::string& code = outcome.error_code;
-  // The hub's redirects lead to signed URLs that expire: a new request to the hub gives a new one.
-  const bool expired = status == 400 || status == 401 || status == 403 || status == 404 || status == 410;
-  if (expired && outcome.redirected) return std::nullopt;
+  const bool with_token = outcome.with_token && !outcome.elsewhere;  // other servers don't get it
   if (code == "GatedRepo") {
     return error(errc::gated,
                  fmt::format("you must accept the conditions of '{0}' at {1}/{0}{2}, then {3}", asked.repo,
-                             asked.endpoint, outcome.with_token ? " with the account of the token" : "", kSetToken));
+                             asked.endpoint, with_token ? " with the account of the token" : "", kSetToken));
   }
   if (code == "RevisionNotFound")
     return error(errc::revision_not_found, fmt::format("'{}' has no revision '{}'", asked.repo, asked.revision));
   if (code == "EntryNotFound" && asked.is_file)
     return error(errc::file_not_found,
                  fmt::format("'{}' has no file '{}' at '{}'", asked.repo, asked.what, asked.revision));
-  if (code == "RepoNotFound" || (status == 401 && !asked.repo.empty() && !outcome.with_token)) {
-    return error(errc::model_not_found,
-                 fmt::format("unknown repository '{}' at {}; {}", asked.repo, asked.endpoint, token_advice(outcome)));
+  if (code == "RepoNotFound" || (status == 401 && !asked.repo.empty() && !with_token && !is_signed(asked, outcome))) {
+    return error(errc::model_not_found, fmt::format("unknown repository '{}' at {}; {}", asked.repo, asked.endpoint,
+                                                    token_advice(with_token)));
   }
   if (status == 407)
     return error(errc::token_refused,
                  fmt::format("{}: the proxy requires a password (407): set it in HTTPS_PROXY", place(asked)));
-  if ((status == 401 || status == 403) && !is_hub(asked) && !outcome.with_token)
+  if (is_signed(asked, outcome) && has_expired(status))
+    return error(errc::token_refused, fmt::format("{}: the server to which {} redirects returned status {}: try again "
+                                                  "later",
+                                                  place(asked), asked.endpoint, status));
+  if ((status == 401 || status == 403) && !is_hub(asked) && !with_token)
     return error(errc::token_refused, fmt::format("{}: {} denies access ({}), and corral sends no password to it: "
                                                   "download the file yourself, then run corral import FILE",
                                                   place(asked), asked.endpoint, status));
@@ -113,7 +121,7 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
                                                   place(asked), asked.endpoint, kSetToken));
   if (status == 403)
     return error(errc::token_refused,
-                 fmt::format("{}: {} denies access (403); {}", place(asked), asked.endpoint, token_advice(outcome)));
+                 fmt::format("{}: {} denies access (403); {}", place(asked), asked.endpoint, token_advice(with_token)));
   if (status == 404 || status == 410) {
     if (asked.range || asked.repo.empty())
       return error(errc::file_not_found, fmt::format("{} was not found", place(asked)));
@@ -128,10 +136,17 @@ std::optional<Error> refusal(const Asked& asked, const Outcome& outcome) {
 }
 
 Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint64_t dice) {
-  if (outcome.received > 0) in_vain_ = 0;
+  if (outcome.received > 0) in_vain_ = expired_ = 0;
   if (outcome.fault == Fault::not_taken || outcome.fault == Fault::bad_tls || outcome.fault == Fault::too_large)
     return {.step = Step::fail, .error = fault_error(asked, outcome)};
-  if (auto refused = refusal(asked, outcome)) return {.step = Step::fail, .error = std::move(refused)};
+  if (auto refused = refusal(asked, outcome)) {
+    const bool may_be_new = outcome.error_code.empty() && is_signed(asked, outcome) && has_expired(outcome.status);
+    if (!may_be_new || ++expired_ > rules_.max_expired) return {.step = Step::fail, .error = std::move(refused)};
+    // A new request to the hub gives a new URL: there is nothing to wait for.
+    Decision next = again(asked, outcome, dice, std::move(*refused));
+    next.pause = std::min(next.pause, rules_.first_pause);
+    return next;
+  }
 
   const bool good = outcome.status == 200 || outcome.status == 206 || outcome.status == 204;
   if (good) {
@@ -172,9 +187,9 @@ Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint6
     return again(asked, outcome, dice, std::move(last));
   }
   if (outcome.status == 0) return again(asked, outcome, dice, fault_error(asked, outcome));
-  return again(asked, outcome, dice,
-               error(outcome.redirected && outcome.status < 500 ? errc::token_refused : errc::upstream_failed,
-                     fmt::format("{}: the server returned status {}", place(asked), outcome.status)));
+  return again(
+      asked, outcome, dice,
+      error(errc::upstream_failed, fmt::format("{}: the server returned status {}", place(asked), outcome.status)));
 }
 
 Decision Attempts::again(const Asked&, const Outcome& outcome, std::uint64_t dice, Error last) {

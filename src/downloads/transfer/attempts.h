@@ -28,7 +28,7 @@ struct Outcome {
   Fault fault = Fault::none;
   std::string detail = {};      // of a fault, as text
   int status = 0;               // HTTP; 0 without a response
-  bool redirected = false;      // the response came from another URL than the requested one
+  bool elsewhere = false;       // a redirect led to another server, and the response is that server's
   std::string error_code = {};  // X-Error-Code
   bool with_token = false;      // a token was sent
   std::optional<std::chrono::seconds> retry_after = {};
@@ -69,6 +69,7 @@ struct RetryRules {
   int max_tries = 8;        // in a row without a byte
   Millis first_pause{500};  // doubled each time
   Millis longest_pause{30'000};
+  int max_expired = 4;                     // signed URLs that are requested anew in a row
   std::chrono::seconds longest_rest{300};  // the longest pause that a server may ask for
 };
 
@@ -88,9 +89,10 @@ class Attempts {
   RetryRules rules_;
   int in_vain_ = 0;
   int whole_answers_ = 0;  // 200 for a range
+  int expired_ = 0;        // refusals of signed URLs without a byte in between
 };
 
-// The error of a response that no retry would change; nullopt: a retry may help.
+// The error of a response that refuses the request; nullopt: it doesn't.
 std::optional<Error> refusal(const Asked& asked, const Outcome& outcome);
 
 }  // namespace corral::downloads

@@ -13,6 +13,7 @@
 
 #include "async/event.h"
 #include "base/unique_fd.h"
+#include "downloads/hub/hub_answers.h"
 
 namespace corral::downloads {
 namespace {
@@ -69,12 +70,14 @@ std::size_t on_header(const char* data, std::size_t, std::size_t size, void* con
   return size;
 }
 
-void read_status(CURL* easy, FetchHead& head) {
+void read_status(CURL* easy, std::string_view requested, FetchHead& head) {
   long status = 0, redirects = 0;
+  const char* url = nullptr;
   curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
   curl_easy_getinfo(easy, CURLINFO_REDIRECT_COUNT, &redirects);
+  curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &url);
   head.status = static_cast<int>(status);
-  head.redirected = redirects > 0;
+  head.elsewhere = redirects > 0 && url != nullptr && origin_of(url) != origin_of(requested);
 }
 
 // Whether the last head belongs to a redirect that libcurl followed: then there is no head of the final response.
@@ -178,7 +181,7 @@ struct CurlLoop::Impl {
     auto& [transfer, easy] = *static_cast<std::pair<Transfer&, CURL*>*>(context);
     transfer.heard = transfer.timers.now();
     FetchAnswer& answer = transfer.answer;
-    read_status(easy, answer.head);
+    read_status(easy, transfer.request.url, answer.head);
     const std::string_view bytes(data, size);
     const bool good = answer.head.status == 200 || answer.head.status == 206;
     if (good && transfer.request.sink) {
@@ -358,7 +361,7 @@ async::Task<FetchAnswer> CurlLoop::fetch(FetchRequest request) {
       const auto ended = co_await async::with_timeout(impl->timers, left, std::move(waiting));
       stalled = !ended && !transfer.done.is_set() && impl->timers.now() >= transfer.heard + impl->options.stall;
     }
-    read_status(handle.easy, transfer.answer.head);
+    read_status(handle.easy, request.url, transfer.answer.head);
     if (FetchHead& head = transfer.answer.head; without_answer(head, transfer.result, stalled)) {
       head.status = 0;
       head.fields.clear();

@@ -72,7 +72,7 @@ Outcome FetchAnswer::outcome(const FetchRequest& request) const {
   return {.fault = fault,
           .detail = detail,
           .status = head.status,
-          .redirected = head.redirected,
+          .elsewhere = head.elsewhere,
           .error_code = std::string(head.field("x-error-code")),
           .with_token = !request.token.empty(),
           .retry_after = head.retry_after(),

@@ -19,7 +19,7 @@ namespace corral::downloads {
 struct FetchHead {
   int status = 0;
   std::map<std::string, std::string, std::less<>> fields = {};  // names in lower case; of repeated fields the last one
-  bool redirected = false;
+  bool elsewhere = false;                                       // it came from another server than the requested one
 
   std::string_view field(std::string_view name) const;
   // Changes with the file: Last-Modified, which is the same on mirrors, else ETag, else empty.

@@ -71,7 +71,7 @@ Result<std::optional<BlobLock>> BlobLock::try_take(const fs::path& path) {
 
 std::uint64_t free_bytes(const fs::path& folder) {
   std::error_code ignored;
-  fs::path there = folder;
+  fs::path there = fs::absolute(folder, ignored);
   while (!fs::exists(there, ignored) && there.has_relative_path()) there = there.parent_path();
   struct statvfs disk{};
   if (::statvfs(there.c_str(), &disk) != 0) return 0;

@@ -18,8 +18,10 @@ using Tokens = std::vector<Token>;
 
 // Tokens around the gap, three quarters of them before it, as llama-server's batch has them.
 constexpr std::size_t kWindow = 2048;
-// Left for the answer where other pieces fill the context.
+// Left for the answer where other pieces fill the context; in a small one a quarter of it.
 constexpr std::size_t kAnswer = 256;
+// Around the gap: the beginning of a text, and the marks before, behind and in the gap.
+constexpr std::size_t kMarks = 4;
 // Long texts are cut before tokenizing if few of their tokens could be used.
 constexpr std::size_t kBytesPerToken = 8;
 constexpr std::size_t kLeastBytes = 64 * 1024;
@@ -46,15 +48,16 @@ class Builder {
   Result<Tokens> make() {
     auto begun = tokens_.read(gap_.begun, {.most = facts_.n_ctx, .add_special = false}, "prompt", stop_);
     if (!begun) return begun;
-    const auto window = facts_.n_ctx < kWindow ? facts_.n_ctx / 4 * 3 : kWindow;
+    const auto window = std::min<std::size_t>(kWindow, facts_.n_ctx / 4 * 3);
     const auto before = window / 4 * 3;
     const auto behind = window / 4 - std::min<std::size_t>(window / 4, 2 + begun->size());
     auto prefix = side(gap_.prefix, before, Keep::end, gap_.whole ? "prompt" : "input_prefix");
     if (!prefix) return prefix;
     auto suffix = side(gap_.suffix, behind, Keep::beginning, gap_.whole ? "suffix" : "input_suffix");
     if (!suffix) return suffix;
-    // llama-server takes two tokens more than the context has, so that its prompt doesn't fit where pieces fill it.
-    const std::size_t taken = kWindow + kAnswer;
+    // Other pieces get what the gap and its answer leave of the context.
+    const auto answer = std::min<std::size_t>(kAnswer, facts_.n_ctx / 4);
+    const auto taken = prefix->size() + begun->size() + suffix->size() + kMarks + answer;
     auto all = gap_.whole ? Result<Tokens>() : extra(facts_.n_ctx - std::min<std::size_t>(facts_.n_ctx, taken));
     if (!all) return all;
     if (facts_.add_bos) all->push_back(facts_.bos);

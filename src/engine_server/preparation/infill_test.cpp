@@ -71,8 +71,42 @@ TEST_F(Gaps, KeepWhatIsNearThem) {
   std::string text;
   for (int i = 0; i < 9000; ++i) text += " x";
   all = made({.prefix = "a", .suffix = "b", .extra = {{"old", text}, {"new", "last"}}});
-  EXPECT_EQ(std::ranges::find(all, marks().prefix) - all.begin(), 4096 - 2048 - 256);
+  const auto gap = of("a").size() + of("b").size() + 4;
+  EXPECT_EQ(std::ranges::find(all, marks().prefix) - all.begin(), static_cast<std::ptrdiff_t>(4096 - gap - 256));
   EXPECT_EQ(std::ranges::find(all, marks().repository), all.end());
+}
+
+struct SmallGaps : Gaps {
+  SmallGaps() : Gaps(512) {}
+};
+
+// Contexts up to 2,304 tokens had none of them.
+TEST_F(SmallGaps, HavePiecesOfTheProjectInFrontToo) {
+  const auto all = made({.prefix = "a", .suffix = "b", .extra = {{"x.h", "int x;"}}});
+  EXPECT_EQ(all, joined({{marks().repository},
+                         of("myproject\n"),
+                         {marks().file},
+                         of("x.h\n"),
+                         of("int x;"),
+                         {marks().file},
+                         of("filename\n"),
+                         {marks().prefix},
+                         of("a"),
+                         {marks().suffix},
+                         of("b"),
+                         {marks().middle}}));
+}
+
+// The pieces have what the gap leaves, and the answer a quarter.
+TEST_F(SmallGaps, AndTheirAnswersHaveSpace) {
+  std::string text;
+  for (int i = 0; i < 9000; ++i) text += " x";
+  const Tokens before(3000, 5), behind(3000, 6);
+  for (const auto& gap : {protocol::Infill{.prefix = before, .suffix = behind, .extra = {{"new", text}}},
+                          protocol::Infill{.prefix = "a", .suffix = behind, .extra = {{"new", text}}},
+                          protocol::Infill{.prefix = "a", .suffix = "b", .extra = {{"new", text}}}})
+    EXPECT_LE(made(gap).size(), 512u - 126u);
+  EXPECT_GE(made({.prefix = "a", .suffix = "b", .extra = {{"new", text}}}).size(), 512u - 128u - 2u);
 }
 
 TEST_F(Gaps, AreAskedForInTwoShapes) {

@@ -210,7 +210,10 @@ class Assembler {
       const auto draft = by_inode.find(inode_of(known));
       if (draft == by_inode.end() || named.contains(&known)) continue;
       const auto names = wanted_names(known.file, set_stem(known.file), draft->second->facts().traits);
-      draft->second->aliases.push_back(names.brief);
+      auto& aliases = draft->second->aliases;
+      aliases.push_back(names.brief);
+      // In the hub, each name of a file is one that can be downloaded.
+      if (!known.file.repo.empty()) aliases.insert(aliases.end(), {names.exact, names.explicit_});
     }
   }
 

@@ -10,10 +10,41 @@ namespace {
 
 constexpr std::string_view kRepoPrefix = "models--";
 
-fs::path expand(const std::string& text, const std::string& home) {
-  if (text == "~") return home;
-  if (text.starts_with("~/")) return fs::path(home) / text.substr(2);
-  return text;
+bool is_name_character(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// The variable at the front of `text`, which begins with '$', and the rest; nothing if none has a name there.
+struct Reference {
+  std::string_view name, rest;
+};
+std::optional<Reference> reference_in(std::string_view text) {
+  text.remove_prefix(1);
+  if (text.starts_with('{')) {
+    const auto close = text.find('}');
+    if (close == text.npos) return std::nullopt;
+    return Reference{text.substr(1, close - 1), text.substr(close + 1)};
+  }
+  const auto end = std::ranges::find_if_not(text, is_name_character) - text.begin();
+  if (end == 0) return std::nullopt;
+  return Reference{text.substr(0, static_cast<std::size_t>(end)), text.substr(static_cast<std::size_t>(end))};
+}
+
+// Values aren't expanded again.
+std::string with_variables(std::string_view text, const HubEnvironment& environment) {
+  std::string out;
+  while (!text.empty()) {
+    const auto reference = text.front() == '$' ? reference_in(text) : std::nullopt;
+    const auto value = reference ? environment(reference->name) : std::string();
+    if (value.empty()) {
+      out += text.front();
+      text.remove_prefix(1);
+    } else {
+      out += value;
+      text = reference->rest;
+    }
+  }
+  return out;
 }
 
 // The first line of a file, without blanks around it; at most a revision's length is of interest.
@@ -27,13 +58,30 @@ std::string first_word(const fs::path& path) {
 
 }  // namespace
 
-fs::path hub_cache_dir(const HubEnvironment& environment) {
-  const std::string& home = environment.home;
-  if (!environment.hf_hub_cache.empty()) return expand(environment.hf_hub_cache, home);
-  if (!environment.hf_home.empty()) return expand(environment.hf_home, home) / "hub";
-  if (!environment.xdg_cache_home.empty()) return expand(environment.xdg_cache_home, home) / "huggingface" / "hub";
-  if (!home.empty()) return fs::path(home) / ".cache" / "huggingface" / "hub";
+fs::path expand_hub_path(const std::string& text, const HubEnvironment& environment) {
+  std::string path = text;
+  if (const auto home = environment("HOME"); !home.empty() && (path == "~" || path.starts_with("~/")))
+    path.replace(0, 1, home);
+  const fs::path expanded(with_variables(path, environment));
+  std::error_code error;  // the working directory was removed
+  auto absolute = fs::absolute(expanded, error);
+  return error ? expanded : absolute;
+}
+
+fs::path hub_home_dir(const HubEnvironment& environment) {
+  if (const auto home = environment("HF_HOME"); !home.empty()) return expand_hub_path(home, environment);
+  if (const auto cache = environment("XDG_CACHE_HOME"); !cache.empty())
+    return expand_hub_path(cache, environment) / "huggingface";
+  if (const auto home = environment("HOME"); !home.empty())
+    return expand_hub_path(home, environment) / ".cache" / "huggingface";
   return {};
+}
+
+fs::path hub_cache_dir(const HubEnvironment& environment) {
+  for (const std::string_view name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
+    if (const auto cache = environment(name); !cache.empty()) return expand_hub_path(cache, environment);
+  const auto home = hub_home_dir(environment);
+  return home.empty() ? home : home / "hub";
 }
 
 std::optional<std::string> hub_repo_of(std::string_view directory_name) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,16 +12,17 @@
 
 namespace corral::models {
 
-// The variables' values; empty = not set.
-struct HubEnvironment {
-  std::string hf_hub_cache;    // HF_HUB_CACHE (or the older HUGGINGFACE_HUB_CACHE)
-  std::string hf_home;         // HF_HOME
-  std::string xdg_cache_home;  // XDG_CACHE_HOME
-  std::string home;            // HOME
-};
+// The value of a variable of the environment; empty: it isn't set.
+using HubEnvironment = std::function<std::string(std::string_view name)>;
 
-// HF_HUB_CACHE, else HF_HOME/hub, else XDG_CACHE_HOME/huggingface/hub, else HOME/.cache/huggingface/hub; empty when
-// none is set. A leading "~/" stands for HOME.
+// A folder or file as huggingface_hub reads it from a variable (os.path.expanduser, expandvars): a "~" in front is
+// HOME, then $NAME and ${NAME} are variables, unless they aren't set. A relative path starts at the working directory.
+std::filesystem::path expand_hub_path(const std::string& text, const HubEnvironment& environment);
+
+// HF_HOME, else XDG_CACHE_HOME/huggingface, else HOME/.cache/huggingface; empty when none is set.
+std::filesystem::path hub_home_dir(const HubEnvironment& environment);
+
+// HF_HUB_CACHE, or its older name HUGGINGFACE_HUB_CACHE, else the folder "hub" of hub_home_dir(), if that isn't empty.
 std::filesystem::path hub_cache_dir(const HubEnvironment& environment);
 
 // Models of Ollama's registry lie there, too, as repositories of three parts: "ollama.com/library/x", whose files are

@@ -1,6 +1,8 @@
 #include "models/scan/hub_cache.h"
 
 #include <fstream>
+#include <map>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,18 +14,57 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(HubCache, DirectoryFollowsTheEnvironment) {
-  HubEnvironment environment{"/cache", "/hf", "/xdg", "/home/me"};
-  EXPECT_EQ(hub_cache_dir(environment), "/cache");
-  environment.hf_hub_cache = "~/models";
-  EXPECT_EQ(hub_cache_dir(environment), "/home/me/models");
-  environment.hf_hub_cache.clear();
-  EXPECT_EQ(hub_cache_dir(environment), "/hf/hub");
-  environment.hf_home.clear();
-  EXPECT_EQ(hub_cache_dir(environment), "/xdg/huggingface/hub");
-  environment.xdg_cache_home.clear();
-  EXPECT_EQ(hub_cache_dir(environment), "/home/me/.cache/huggingface/hub");
-  EXPECT_EQ(hub_cache_dir({}), fs::path());
+class HubVariables : public testing::Test {
+ protected:
+  fs::path cache() const { return hub_cache_dir(environment_); }
+
+  std::map<std::string, std::string, std::less<>> variables_;
+  const HubEnvironment environment_ = [this](std::string_view name) {
+    const auto found = variables_.find(name);
+    return found == variables_.end() ? std::string() : found->second;
+  };
+};
+
+TEST_F(HubVariables, SetTheDirectory) {
+  EXPECT_EQ(cache(), fs::path());
+  variables_["HOME"] = "/home/me";
+  EXPECT_EQ(cache(), "/home/me/.cache/huggingface/hub");
+  variables_["XDG_CACHE_HOME"] = "/xdg";
+  EXPECT_EQ(cache(), "/xdg/huggingface/hub");
+  variables_["HF_HOME"] = "/hf";
+  EXPECT_EQ(cache(), "/hf/hub");
+  variables_["HUGGINGFACE_HUB_CACHE"] = "/older";
+  EXPECT_EQ(cache(), "/older");
+  variables_["HF_HUB_CACHE"] = "/cache";
+  EXPECT_EQ(cache(), "/cache");
+}
+
+// They were folders of that name, below the working directory.
+TEST_F(HubVariables, AreExpandedAsTheHubsOwnToolsDo) {
+  variables_ = {{"HOME", "/home/me"}, {"DATA", "/data"}, {"AGAIN", "$DATA"}};
+  for (const auto& [text, path] :
+       std::map<std::string, std::string>{{"~", "/home/me"},
+                                          {"~/models", "/home/me/models"},
+                                          {"$HOME/models", "/home/me/models"},
+                                          {"${HOME}/models", "/home/me/models"},
+                                          {"$DATA", "/data"},
+                                          {"/x/$DATA.d/${DATA}s", "/x//data.d//datas"},
+                                          {"/x/~/y", "/x/~/y"},
+                                          {"/x/$NOTHING/${NOTHING}", "/x/$NOTHING/${NOTHING}"},
+                                          {"/x/$AGAIN", "/x/$DATA"},
+                                          {"/x/$/${", "/x/$/${"},
+                                          {"/x/$DATA_/y", "/x/$DATA_/y"}}) {
+    variables_["HF_HUB_CACHE"] = text;
+    EXPECT_EQ(cache().native(), path) << text;
+    EXPECT_EQ(expand_hub_path(text, environment_).native(), path) << text;
+  }
+  variables_.erase("HF_HUB_CACHE");
+  variables_["XDG_CACHE_HOME"] = "$HOME/cache";
+  EXPECT_EQ(cache(), "/home/me/cache/huggingface/hub");
+  variables_["HF_HOME"] = "${DATA}/hf";
+  EXPECT_EQ(cache(), "/data/hf/hub");
+  variables_["HF_HOME"] = "relative/hf";
+  EXPECT_EQ(cache(), fs::current_path() / "relative/hf/hub");
 }
 
 TEST(HubCache, RepositoriesByDirectoryName) {
