@@ -9,15 +9,15 @@
 namespace corral::json {
 namespace {
 
-constexpr std::size_t kEscape = 6;  // bytes of \ud83d
+constexpr std::size_t kEscapeBytes = 6;  // bytes of \ud83d
 
 bool is_high(std::uint32_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
 bool is_low(std::uint32_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
 
 // The number of the escape \uXXXX at this place; 0: there is none.
 std::uint32_t escaped_unit(const std::string& text, std::size_t at) {
-  if (text.size() < at + kEscape || text[at] != '\\' || text[at + 1] != 'u') return 0;
-  const char* const end = text.data() + at + kEscape;
+  if (text.size() < at + kEscapeBytes || text[at] != '\\' || text[at + 1] != 'u') return 0;
+  const char* const end = text.data() + at + kEscapeBytes;
   std::uint32_t unit = 0;
   return std::from_chars(text.data() + at + 2, end, unit, 16).ptr == end ? unit : 0;
 }
@@ -28,11 +28,11 @@ bool replace_escapes(std::string& text) {
     const auto unit = escaped_unit(text, at);
     if (!is_high(unit) && !is_low(unit)) {
       at += 2;  // the backslash and what it escapes
-    } else if (is_high(unit) && is_low(escaped_unit(text, at + kEscape))) {
-      at += 2 * kEscape;
+    } else if (is_high(unit) && is_low(escaped_unit(text, at + kEscapeBytes))) {
+      at += 2 * kEscapeBytes;
     } else {
       text.replace(at + 2, 4, "fffd");
-      at += kEscape;
+      at += kEscapeBytes;
       found = true;
     }
   }

@@ -109,7 +109,7 @@ async::Task<http::Response> set(ApiContext& context, http::Request request) {
     updated[option->key] = settings.shown(*option, *wanted);
     applies[option->key] = config::name_of(option->applies);
   }
-  const std::string_view who = request.caller.key.empty() ? "a client without a key" : request.caller.key;
+  const std::string who = request.caller.key.empty() ? "a client without a key" : request.caller.key;
   for (const Option* option : *rows) log::info("api", "setting {} changed over HTTP by {}", option->key, who);
   const json::Object done{{"status", "success"}, {"updated", std::move(updated)}, {"applies", std::move(applies)}};
   co_return answer(done);
