@@ -9,7 +9,7 @@ namespace {
 
 class EncodingTest : public HttpTest {
  protected:
-  EncodingTest() {
+  void SetUp() override {
     handler.function = [this](Request request) -> Task<Response> {
       seen = request.head;
       length = request.body.streaming() ? request.body.source()->length() : std::nullopt;
