@@ -47,10 +47,10 @@ bool ends_in_half(std::string_view text) {
 std::string custom_input(const std::string& arguments) {
   if (auto whole = input_in(arguments)) return *whole;
   // The arguments may be cut off within the text, or within a character of it that is written as \uD83D\uDE00.
-  constexpr std::size_t kLongest = 12;
+  constexpr std::size_t kEscape = 6, kLongest = 2 * kEscape;
   for (std::size_t less = 0; less <= std::min(kLongest, arguments.size()); ++less) {
     const auto known = arguments.substr(0, arguments.size() - less);
-    if (ends_in_half(known)) continue;
+    if (less < kEscape && ends_in_half(known)) continue;
     if (auto begun = input_in(known + "\"}")) return *begun;
   }
   return {};  // before it began
