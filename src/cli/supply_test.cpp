@@ -214,9 +214,16 @@ TEST_F(SupplyCommandTest, aliases_are_listed_set_and_removed) {
   server_.on("POST /internal/aliases", R"({"status":"ok"})");
   server_.on("DELETE /internal/aliases/a%2Fc", R"({"status":"deleted"})");
   EXPECT_EQ(run({"alias"}), kExitOk);
-  EXPECT_EQ(out(), "ALIAS  MODEL     HERE\nchat   a/b:Q8_0  yes\n");
+  EXPECT_EQ(out(), "ALIAS  MODEL     HERE  DEFAULTS\nchat   a/b:Q8_0  yes\n");
   EXPECT_EQ(run({"alias", "chat", "x"}), kExitOk);
   EXPECT_THAT(server_.bodies("POST /internal/aliases"), ElementsAre(R"({"alias":"chat","target":"x"})"));
+  EXPECT_EQ(run({"alias", "coder", "x", "--set", "temperature=0.2", "--set", "reasoning_effort=low", "--system",
+                 "Be brief."}),
+            kExitOk);
+  EXPECT_THAT(server_.bodies("POST /internal/aliases").back(),
+              HasSubstr(R"("defaults":{"temperature":2E-1,"reasoning_effort":"low","system":"Be brief."})"));
+  EXPECT_EQ(run({"alias", "coder", "x", "--set", "temperature"}), kExitUsage);
+  EXPECT_EQ(run({"alias", "coder", "--system", "x"}), kExitUsage);
   EXPECT_EQ(run({"alias", "a/c", "--remove"}), kExitOk);
   EXPECT_EQ(run({"alias", "a/c", "x", "--remove"}), kExitUsage);
   EXPECT_EQ(run({"alias", "a/c"}), kExitUsage);

@@ -145,10 +145,10 @@ runtime_dir = "$XDG_RUNTIME_DIR/other"
 // As users write TOML: tables and arrays instead of texts with JSON and commas.
 TEST_F(LoadTest, TablesAndArraysBecomeTexts) {
   write_file(
-      "import_folders = [\"ollama\", \"lmstudio=/models of lm\"]\n"
+      "import_folders = [\"ollama\", \"lmstudio=/models/lm\"]\n"
       "[request_defaults]\ntemperature = 0.5\nstop = [\"a\", \"b\"]\nsystem = \"Say \\\"hi\\\".\"\n");
   const auto settings = load();
-  EXPECT_EQ(settings.import_folders, "ollama,lmstudio=/models of lm");
+  EXPECT_EQ(settings.import_folders, "ollama,lmstudio=/models/lm");
   const auto defaults = json::parse(settings.request_defaults);
   ASSERT_TRUE(defaults) << settings.request_defaults;
   EXPECT_EQ(json::serialize(*defaults), R"({"stop":["a","b"],"system":"Say \"hi\".","temperature":5E-1})");
