@@ -221,7 +221,7 @@ TEST_F(SupplyCommandTest, aliases_are_listed_set_and_removed) {
                  "Be brief."}),
             kExitOk);
   EXPECT_THAT(server_.bodies("POST /internal/aliases").back(),
-              HasSubstr(R"("defaults":{"temperature":2E-1,"reasoning_effort":"low","system":"Be brief."})"));
+              HasSubstr(R"("defaults":{"temperature":0.2,"reasoning_effort":"low","system":"Be brief."})"));
   EXPECT_EQ(run({"alias", "coder", "x", "--set", "temperature"}), kExitUsage);
   EXPECT_EQ(run({"alias", "coder", "--system", "x"}), kExitUsage);
   EXPECT_EQ(run({"alias", "a/c", "--remove"}), kExitOk);

@@ -151,7 +151,7 @@ TEST_F(LoadTest, TablesAndArraysBecomeTexts) {
   EXPECT_EQ(settings.import_folders, "ollama,lmstudio=/models/lm");
   const auto defaults = json::parse(settings.request_defaults);
   ASSERT_TRUE(defaults) << settings.request_defaults;
-  EXPECT_EQ(json::serialize(*defaults), R"({"stop":["a","b"],"system":"Say \"hi\".","temperature":5E-1})");
+  EXPECT_EQ(json::serialize(*defaults), R"({"stop":["a","b"],"system":"Say \"hi\".","temperature":0.5})");
   write_file("request_defaults = { temperature = \"hot\" }");
   EXPECT_THAT(load_error().message, HasSubstr("temperature"));
   write_file("port = { number = 1 }");

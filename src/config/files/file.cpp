@@ -9,6 +9,7 @@
 
 #include "config/errors.h"
 #include "config/options/close_keys.h"
+#include "json/value.h"
 
 namespace corral::config {
 namespace {
@@ -26,9 +27,10 @@ std::optional<std::string> scalar(const toml::node& node) {
 
 std::optional<std::vector<std::string>> texts_of(const Option& option, const toml::node& node) {
   if (const auto* table = node.as_table(); table != nullptr && option.table) {
-    std::ostringstream json;
-    json << toml::json_formatter{*table, toml::format_flags::quote_dates_and_times};
-    return std::vector{json.str()};
+    std::ostringstream text;
+    text << toml::json_formatter{*table, toml::format_flags::quote_dates_and_times};
+    const auto object = json::parse(text.str());
+    return object ? std::optional(std::vector{json::serialize(*object)}) : std::nullopt;
   }
   const auto* array = node.as_array();
   if (!array) {
