@@ -209,13 +209,13 @@ for (const [name, [text, status]] of Object.entries(bytes)) {
   });
 }
 
-test("bytes: a bomb of gzip stays packed", async () => {
-  const bomb = gzipSync(Buffer.alloc(64 << 20, " "));
+test("bytes: a bomb of gzip is unpacked no further than the largest body", async () => {
+  const bomb = gzipSync(Buffer.alloc(1 << 30, " "));
   const [router] = memory();
   const response = await fetch(server.url + chat, { method: "POST", body: bomb, headers: { "content-type": "application/json", "content-encoding": "gzip" } });
-  assert.ok([400, 415].includes(response.status), `${response.status}`);
+  assert.equal(response.status, 413);
   await response.text();
-  if (!process.env.CORRAL_SANITIZE) assert.ok(memory()[0] < router + 32 * 1024);
+  if (!process.env.CORRAL_SANITIZE) assert.ok(memory()[0] < router + 128 * 1024);
 });
 
 // --- order ---
