@@ -220,8 +220,21 @@ test("pull of what is there succeeds; what can't be done says why", async () => 
   assert.equal((await client.delete({ model: "other" })).status, "success");
   await assert.rejects(client.show({ model: "other" }), /other/);
   assert.ok((await client.show({ model: "tiny-llama" })).details, "it was a name");
-  await assert.rejects(client.create({ model: "mine", from: "tiny-llama" }), /not supported here/);
+  await assert.rejects(client.create({ model: "mine", from: "tiny-llama", adapters: { "a.gguf": "sha256:0" } }), /'adapters' is not supported here/);
   await assert.rejects(client.push({ model: "tiny-llama" }), /registry/);
+});
+
+test("a model is created from another one with a system text and parameters, and listed", async () => {
+  const created = await client.create({ model: "mine", from: "scripted-hello", system: "Be brief.", parameters: { temperature: 0, num_predict: 3 } });
+  assert.equal(created.status, "success");
+  const listed = (await client.list()).models.map((one) => one.name);
+  assert.ok(listed.includes("mine") && listed.includes("scripted-hello"), listed.join());
+  const answer = await client.chat({ model: "mine", messages });
+  assert.equal(answer.model, "mine");
+  assert.equal(answer.eval_count, 3, "num_predict of the preset");
+  assert.ok(answer.prompt_eval_count > (await client.chat({ model: "scripted-hello", messages, options: { num_predict: 1 } })).prompt_eval_count);
+  assert.equal((await client.delete({ model: "mine" })).status, "success");
+  assert.ok(!(await client.list()).models.some((one) => one.name === "mine"));
 });
 
 test("the version, and that it runs", async () => {
