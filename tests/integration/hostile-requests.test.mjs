@@ -210,7 +210,7 @@ for (const [name, [text, status]] of Object.entries(bytes)) {
 }
 
 test("bytes: a bomb of gzip is unpacked no further than the largest body", async () => {
-  const bomb = gzipSync(Buffer.alloc(1 << 30, " "));
+  const bomb = gzipSync(Buffer.alloc(256 << 20, " "));
   const [router] = memory();
   const response = await fetch(server.url + chat, { method: "POST", body: bomb, headers: { "content-type": "application/json", "content-encoding": "gzip" } });
   assert.equal(response.status, 413);
