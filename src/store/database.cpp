@@ -23,7 +23,10 @@ void make_private(const std::filesystem::path& file) {
 }
 
 [[noreturn]] void fail(sqlite3* handle, int code) {
-  throw Failure(code, handle == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle));
+  const Failure failure(code, handle == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle));
+  // A damaged file stays as it is, and its log beside it: closing would write the log into the file, and delete it.
+  if (handle != nullptr && failure.damaged()) sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  throw failure;
 }
 
 }  // namespace

@@ -206,20 +206,31 @@ TEST_F(StoreTest, AFileThatBreaksLaterIsPutAsideToo) {
 
 // The log was deleted, and with it everything that wasn't in the file yet.
 TEST_F(StoreTest, TheLogOfABrokenFileIsPutAsideWithIt) {
-  ASSERT_TRUE(put("r1", std::string(5'000, 'x')));
-  // As a killed program leaves them.
-  const std::filesystem::path left = dir / "left" / "kept.sqlite";
-  std::filesystem::create_directories(left.parent_path());
-  for (const std::string beside : {"", "-wal"})
-    std::filesystem::copy_file(file.native() + beside, left.native() + beside);
-  std::filesystem::resize_file(left, 0);
-  std::ofstream(left) << std::string(10'000, 'x');
+  const std::filesystem::path left = dir / "kept.sqlite";
+  {
+    Database made(dir / "made.sqlite");
+    migrate(made);
+    for (int i = 0; i < 50; ++i) {
+      made.run(
+          "INSERT INTO responses(id, owner, used, status, previous, doc, input, bytes) VALUES "
+          "(?, 'ann', 9000000000000, 'completed', '', ?, '[]', 600)",
+          fmt::format("r{}", i), std::string(5'000, 'x'));
+    }
+    made.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    made.run("UPDATE responses SET doc = ? WHERE id = 'r7'", std::string(5'000, 'y'));
+    // As a killed program leaves them.
+    for (const std::string beside : {"", "-wal"})
+      std::filesystem::copy_file((dir / "made.sqlite").native() + beside, left.native() + beside);
+  }
+  {
+    std::fstream bytes(left, std::ios::in | std::ios::out | std::ios::binary);
+    bytes << std::string(4'096, 'z');
+  }
   const auto size = std::filesystem::file_size(left.native() + "-wal");
   ASSERT_GT(size, 5'000u);
   store = std::make_unique<Store>(clock, StoreOptions{.file = left});
-  EXPECT_TRUE(put("r2"));
-  EXPECT_TRUE(has("r2"));
-  EXPECT_FALSE(has("r1"));
+  EXPECT_TRUE(put("again"));
+  EXPECT_FALSE(has("r7"));
   ASSERT_TRUE(std::filesystem::exists(left.native() + ".broken"));
   ASSERT_TRUE(std::filesystem::exists(left.native() + ".broken-wal"));
   EXPECT_EQ(std::filesystem::file_size(left.native() + ".broken-wal"), size);
