@@ -238,7 +238,7 @@ test("commands find the running server though its port was changed, and though t
   const env = { ...process.env, CORRAL_STATE_DIR: join(folder, "state"), CORRAL_CONFIG: file };
   for (const name of ["CORRAL_PORT", "CORRAL_HOST", "CORRAL_URL"]) delete env[name];
   const corral = (...words) => promisify(execFile)(program, words, { env });
-  assert.equal((await corral("config", "set", "port=1")).stdout, "port is 1 after a restart of the server\n");
+  writeFileSync(file, "port = 1\n"); // of the next start
   assert.match((await corral("list")).stdout, /tiny-llama/);
   writeFileSync(file, "parallel = 2\nport =\n");
   const { stdout, stderr } = await corral("list");
