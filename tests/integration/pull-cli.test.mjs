@@ -141,9 +141,19 @@ test("import lists another program's models on a server without keys: the owner'
   copyFileSync(join(models, "tiny-llama.gguf"), join(theirs, "their-llama.gguf"));
   const imported = await corral("import", "lmstudio", "--dir", theirs);
   assert.equal(imported.code, 0, imported.stderr);
-  assert.match(imported.stdout, /the models of lmstudio=.* are listed in place/);
+  assert.equal(imported.stdout, `the server lists models of lmstudio=${theirs} in place from now on; see corral list\n`);
   assert.match((await corral("list")).stdout, /^their-llama\s/m);
   assert.match(readFileSync(join(folder, "config/corral/config.toml"), "utf8"), /^import_folders = /m);
+  const nowhere = await corral("import", "ollama", "--dir", join(folder, "nope"));
+  assert.equal(nowhere.code, 2);
+  assert.equal(nowhere.stderr, `corral: --dir: '${join(folder, "nope")}' is not a folder; give the one with the models of ollama\n`);
+});
+
+test("list --all --json has the models of its table", async () => {
+  const table = (await corral("list", "--all")).stdout.trim().split("\n").slice(1);
+  const { data } = JSON.parse((await corral("list", "--all", "--json")).stdout);
+  assert.deepEqual(data.map(({ id }) => id).sort(), table.map((line) => line.split(/\s+/)[0]).sort());
+  assert.ok(data.some(({ downloaded }) => !downloaded));
 });
 
 test("a known model that came by its full name is used by its short one, without a hub", async () => {
