@@ -34,12 +34,14 @@ class Feeding final : public http::Handler {
   explicit Feeding(async::Executor executor) : pieces(std::make_shared<Pieces>(executor)), never_(executor) {}
 
   bool answers = true;
+  bool mute = false;  // to the query whether it is ready
   unsigned status = 200;
   std::string type = "text/event-stream";
   const std::shared_ptr<Pieces> pieces;
   int asked = 0;
 
   async::Task<http::Response> handle(http::Request request) override {
+    if (request.head.method == "GET" && mute) co_await never_.wait();
     if (request.head.method == "GET") co_return http::Response::json(200, "{}");
     ++asked;
     (void)co_await request.body.read_all(1 << 20);
@@ -163,6 +165,18 @@ TEST_F(ExternalLimitsTest, RequestsEndWhenTheirProgramIsGivenUp) {
     EXPECT_EQ((*answer)->error().code, errc::backend_died);
   }
   EXPECT_EQ(feeding_.asked, 2);
+}
+
+TEST_F(ExternalLimitsTest, AProgramThatTakesTheQueryAndIsSilentIsNamedSo) {
+  handler_ = &feeding_;
+  feeding_.mute = true;
+  make(kOnSocket);
+  serve();
+  load();
+  for (int i = 0; i < 40 && !loaded_; ++i) pass(seconds(1));
+  ASSERT_TRUE(loaded_);
+  EXPECT_EQ(loaded_->error().message,
+            "the backend 'mine' of 'm' was not ready on its socket within 30 s: GET /ready got no response");
 }
 
 TEST_F(ExternalLimitsTest, AProgramForOneRequestIsKilledAtItsLimit) {

@@ -40,6 +40,20 @@ async::Task<std::optional<unsigned>> ask(http::Target& target) {
   co_return status;
 }
 
+struct Probed {
+  std::optional<unsigned> status = {};
+  bool silent = false;  // no response came in time; else the connection ended
+};
+
+async::Task<Probed> probe(async::Timers& timers, http::Target& target) {
+  const auto began = timers.now();
+  auto asking = ask(target);
+  const auto answered = co_await async::with_timeout(timers, kProbe, std::move(asking));
+  if (answered && *answered) co_return Probed{.status = *answered};
+  // A client that is cancelled returns an error, as if the connection had ended.
+  co_return Probed{.silent = timers.now() - began >= kProbe};
+}
+
 }  // namespace
 
 ExternalProcess::ExternalProcess(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor,
@@ -171,22 +185,16 @@ async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
       ours = true;
     }
     if (ready.path.empty()) co_return Result<>();
-    auto asking = probe();
-    const auto answered = co_await async::with_timeout(backend_.timers_, kProbe, std::move(asking));
-    if (!answered || !*answered) {
-      *seen =
-          answered ? fmt::format("GET {} was cut off", ready.path) : fmt::format("GET {} got no response", ready.path);
+    auto probing = probe(backend_.timers_, targets_->probe(backend_.home_));
+    const auto probed = co_await std::move(probing);
+    if (!probed.status) {
+      *seen = fmt::format("GET {} {}", ready.path, probed.silent ? "got no response" : "was cut off");
       continue;
     }
     ++answers_;
-    if (**answered == ready.status) co_return Result<>();
-    *seen = fmt::format("GET {} returned {}, not {}", ready.path, **answered, ready.status);
+    if (*probed.status == ready.status) co_return Result<>();
+    *seen = fmt::format("GET {} returned {}, not {}", ready.path, *probed.status, ready.status);
   }
-}
-
-async::Task<std::optional<unsigned>> ExternalProcess::probe() {
-  http::Target& there = targets_->probe(backend_.home_);
-  co_return co_await ask(there);
 }
 
 async::Task<PortOwner> ExternalProcess::port_owner() {
@@ -306,12 +314,12 @@ async::Task<Result<>> AttachedServer::load(Hooks hooks) {
   words->reports = reports_;
   targets_.emplace(std::move(words), http::TcpEndpoint{address->host, address->port});
   if (descriptor_->ready.path.empty()) co_return Result<>();
-  auto asking = ask(targets_->probe(backend_.home_));
-  const auto answered = co_await async::with_timeout(backend_.timers_, kProbe, std::move(asking));
-  if (answered && *answered && **answered == descriptor_->ready.status) co_return Result<>();
-  const std::string how = !answered    ? "does not respond"
-                          : !*answered ? "is not reachable"
-                                       : fmt::format("returned {} to GET {}", **answered, descriptor_->ready.path);
+  auto probing = probe(backend_.timers_, targets_->probe(backend_.home_));
+  const auto probed = co_await std::move(probing);
+  if (probed.status == descriptor_->ready.status) co_return Result<>();
+  const std::string how = probed.status ? fmt::format("returned {} to GET {}", *probed.status, descriptor_->ready.path)
+                          : probed.silent ? "does not respond"
+                                          : "is not reachable";
   // No second attempt and no eviction can help.
   co_return fail(external::errc::not_reachable, fmt::format("'{}' is served by {}, which {}: start it first",
                                                             model_->name.value(), descriptor_->url, how));

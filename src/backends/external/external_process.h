@@ -28,7 +28,6 @@ class ExternalProcess final : public WrappedServer {
   async::Task<Result<>> start(bool& taken);
   async::Task<Result<>> until_ready(bool& taken);
   async::Task<Result<>> poll(std::shared_ptr<std::string> seen);
-  async::Task<std::optional<unsigned>> probe();
   async::Task<PortOwner> port_owner();
   async::Task<void> measure();
   async::Task<void> run_stop_command(Millis grace);
