@@ -1,6 +1,6 @@
 // The access log: one line for each request at level debug. Rejections of callers (401, 403, 429) are written at level
 // info, at most ten a second, with their reason. A line never has a body, a query or an API key. Times end with the
-// head of the answer: a stream goes on after it.
+// head of the answer: a stream continues after it.
 //
 //   GET /v1/models 200, 3 ms, from 127.0.0.1, key ops, request 5d1c…
 //

@@ -166,7 +166,7 @@ async::Task<http::Response> still_loading() {
   co_return http::Response::json(503, R"({"error":{"code":503,"message":"Loading model","type":"unavailable_error"}})");
 }
 
-// What everybody may know.
+// The answer for every caller, also without a key.
 async::Task<http::Response> live() { co_return http::Response::json(200, R"({"status":"ok"})"); }
 
 async::Task<http::Response> refused(http::Request request) { co_return refuse_caller(request); }
