@@ -261,7 +261,7 @@ TEST_F(SupplyCommandTest, a_folder_that_is_not_there_is_not_imported) {
   server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":""}}})");
   server_.on("POST /internal/set", R"({"updated":{}})");
   EXPECT_EQ(run({"import", "ollama", "--dir", "/nope"}), kExitUsage);
-  EXPECT_EQ(err(), "corral: --dir: '/nope' is not a folder; give the one with the models of ollama\n");
+  EXPECT_EQ(err(), "corral: --dir: '/nope' is not a folder; name the folder with the models of ollama\n");
   EXPECT_TRUE(server_.requests.empty());
   // Another machine may have it.
   server_.url = "http://10.0.0.7:8000";

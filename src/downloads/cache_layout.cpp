@@ -7,6 +7,7 @@
 #include <ctime>
 #include <fstream>
 #include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -183,11 +184,16 @@ std::vector<std::string> blobs_in_use(const RepoFolder& folder) {
   return used;
 }
 
-Result<Removed> remove_files(const RepoFolder& folder, std::span<const std::string> paths) {
+Result<Removed> remove_files(const RepoFolder& folder, std::span<const std::string> paths,
+                             std::span<const std::string> models) {
   Removed removed;
   std::vector<std::string> meant;
-  for (const Name& name : names_of(folder)) {
-    if (std::ranges::count(paths, name.path) == 0) continue;
+  const auto names = names_of(folder);
+  std::set<std::string> whole;  // blobs that go with all their names
+  for (const Name& name : names)
+    if (!name.oid.empty() && std::ranges::count(models, name.path) > 0) whole.insert(name.oid);
+  for (const Name& name : names) {
+    if (std::ranges::count(paths, name.path) == 0 && !whole.contains(name.oid)) continue;
     if (auto gone = remove_one(name.at, removed); !gone) return std::unexpected(std::move(gone.error()));
     remove_empty(name.at.parent_path(), folder.root() / "snapshots");
     if (!name.oid.empty()) meant.push_back(name.oid);

@@ -59,9 +59,10 @@ struct Removed {
   std::vector<std::filesystem::path> files;
 };
 
-// Removes the names from all snapshots, then the blobs that no other name refers to, and empty folders. Missing paths
-// are ignored. Errors: disk_failed.
-Result<Removed> remove_files(const RepoFolder& folder, std::span<const std::string> paths);
+// Removes the names from all snapshots, then the blobs that no other name refers to, and empty folders. `models`: paths
+// whose blobs go with all their names. Missing paths are ignored. Errors: disk_failed.
+Result<Removed> remove_files(const RepoFolder& folder, std::span<const std::string> paths,
+                             std::span<const std::string> models = {});
 
 // Removes the partial files of a blob. Errors: disk_failed.
 Result<Removed> remove_part(const RepoFolder& folder, std::string_view oid);

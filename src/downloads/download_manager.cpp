@@ -278,9 +278,10 @@ std::vector<std::string> DownloadManager::under_way() const {
   return under_way_;
 }
 
-async::Task<Result<Removed>> DownloadManager::remove(std::string repo, std::vector<std::string> paths) {
-  auto work = [folder = RepoFolder(options_.hub.cache, repo), paths = std::move(paths)] {
-    return remove_files(folder, paths);
+async::Task<Result<Removed>> DownloadManager::remove(std::string repo, std::vector<std::string> paths,
+                                                     std::vector<std::string> models) {
+  auto work = [folder = RepoFolder(options_.hub.cache, repo), paths = std::move(paths), models = std::move(models)] {
+    return remove_files(folder, paths, models);
   };
   return disk_.run(std::move(work));
 }

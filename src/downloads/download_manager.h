@@ -104,7 +104,8 @@ class DownloadManager {
   std::uint64_t bytes_fetched() const { return fetched_; }
 
   // As remove_files(), on a thread.
-  async::Task<Result<Removed>> remove(std::string repo, std::vector<std::string> paths);
+  async::Task<Result<Removed>> remove(std::string repo, std::vector<std::string> paths,
+                                      std::vector<std::string> models = {});
   // Threads for blocking work on models' files.
   async::ThreadPool& disk() { return disk_; }
 

@@ -229,7 +229,8 @@ bool is_safe_path(std::string_view path) {
 }
 
 bool is_tag(std::string_view text) {
-  return is_safe_path(text) && text.find('/') == text.npos && !is_gguf(text) && lower(text) != "latest";
+  return is_safe_path(text) && text.find('/') == text.npos && !text.ends_with(':') && !is_gguf(text) &&
+         lower(text) != "latest";
 }
 
 bool is_safe_oid(std::string_view oid) {

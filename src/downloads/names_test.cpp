@@ -71,6 +71,17 @@ TEST(SourceNames, SayWhichFilesAreMeant) {
   }
 }
 
+// What a list of variants shows can be downloaded.
+TEST(SourceNames, ATagIsReadBackAsItself) {
+  for (const auto* tag : {"Q4_K_M", "a b", "x+y", "[v2]", "é"}) {
+    ASSERT_TRUE(is_tag(tag)) << tag;
+    const auto name = parse_source(std::string("org/repo:") + tag);
+    ASSERT_TRUE(name) << tag << ": " << name.error().message;
+    EXPECT_EQ(name->repo, "org/repo");
+  }
+  for (const auto* no_tag : {"x:", "", "a/b", "x.gguf", "latest"}) EXPECT_FALSE(is_tag(no_tag)) << no_tag;
+}
+
 TEST(SourceNames, RefuseWhatIsHostileOrMeansNothing) {
   using namespace std::string_literals;
   const std::vector<std::string> cases = {

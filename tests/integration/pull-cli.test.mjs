@@ -146,7 +146,7 @@ test("import lists another program's models on a server without keys: the owner'
   assert.match(readFileSync(join(folder, "config/corral/config.toml"), "utf8"), /^import_folders = /m);
   const nowhere = await corral("import", "ollama", "--dir", join(folder, "nope"));
   assert.equal(nowhere.code, 2);
-  assert.equal(nowhere.stderr, `corral: --dir: '${join(folder, "nope")}' is not a folder; give the one with the models of ollama\n`);
+  assert.equal(nowhere.stderr, `corral: --dir: '${join(folder, "nope")}' is not a folder; name the folder with the models of ollama\n`);
 });
 
 test("list --all --json has the models of its table", async () => {

@@ -56,6 +56,20 @@ TEST_F(NamesTest, AModelOfTheHubIsDeletedWithItsFiles) {
   EXPECT_EQ(get("/v1/models/org/repo:Q4_K_M").status, 200u);
 }
 
+// One name went, nothing was free, and the model came back under the other one.
+TEST_F(NamesTest, EqualFilesOfARepositoryAreDeletedTogether) {
+  hub.add("z-Q6_K.gguf", gguf("llama", 'y'));
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q6_K"})").status, 200u);
+  EXPECT_EQ(blobs(), 1u);
+  const auto gone = post("/v1/delete", R"({"model_name":"org/repo:Q6_K"})");
+  ASSERT_EQ(gone.status, 200u) << gone.text;
+  EXPECT_GT(gone.json().at("freed_bytes").to_number<std::uint64_t>(), 100'000u);
+  EXPECT_EQ(blobs(), 0u);
+  for (const auto* name : {"org/repo:Q6_K", "org/repo:Q8_0"})
+    EXPECT_EQ(get(std::string("/v1/models/") + name).status, 404u) << name;
+}
+
 TEST_F(NamesTest, WhatIsntKnownOrNotOursIsRefused) {
   const auto unknown = post("/v1/delete", R"({"model_name":"nothing"})");
   EXPECT_EQ(unknown.status, 422u);

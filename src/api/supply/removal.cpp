@@ -114,7 +114,10 @@ async::Task<Result<downloads::Removed>> carry_out(ApiContext& context, const Rem
   auto& desk = context.supply->desk;
   downloads::Removed all;
   for (const auto& [repo, paths] : plan.from_hub) {
-    auto removed = co_await desk.remove(repo, paths);
+    const auto weights = plan.weights.find(repo);
+    auto removing =
+        desk.remove(repo, paths, weights == plan.weights.end() ? std::vector<std::string>() : weights->second);
+    auto removed = co_await std::move(removing);
     if (!removed) co_return std::unexpected(std::move(removed.error()));
     add_to(all, std::move(*removed));
   }
@@ -181,6 +184,9 @@ async::Task<http::Response> delete_model(ApiContext& context, http::Request requ
 
 async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wanted) {
   const auto aliases = context.supply->names.aliases();
+  // An alias in another spelling is an alias, too: never the name of its model's files.
+  const auto known = co_await context.models.catalog();
+  if (const auto* const alias = known->find_alias(wanted.name)) wanted.name = alias->name.value();
   if (const auto alias = aliases.find(wanted.name); alias != aliases.end()) {
     Removal removal{.model = ModelName(wanted.name), .name_of = alias->second.target};
     if (wanted.dry_run) co_return removal;

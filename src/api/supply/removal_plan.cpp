@@ -92,6 +92,8 @@ Result<RemovalPlan> plan_removal(const models::Catalog& catalog, const models::M
       plan.kept.push_back({file, {}});
     } else if (auto hub = hub_path(file, places.hub_cache)) {
       auto& paths = plan.from_hub[hub->repo];
+      // Equal files of a repository are one model. A projector may belong to another model under another name.
+      if (file != model.mmproj) plan.weights[hub->repo].push_back(hub->path);
       paths.push_back(std::move(hub->path));
       if (file == model.paths.front() && hub->repo.starts_with(models::kOllamaRepos)) add_beside(paths, catalog, file);
     } else if (is_within(file, places.own)) {

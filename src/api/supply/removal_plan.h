@@ -20,6 +20,7 @@ struct KeptFile {
 
 struct RemovalPlan {
   std::map<std::string, std::vector<std::string>> from_hub = {};  // repository to paths in its snapshots
+  std::map<std::string, std::vector<std::string>> weights = {};   // those of from_hub that go with all their names
   std::vector<std::filesystem::path> others = {};                 // files that are unlinked
   std::vector<KeptFile> kept = {};
 

@@ -70,7 +70,7 @@ Result<int> import_folder(const ImportRequest& request, CommandContext& context)
   // A server on another machine has other folders.
   std::error_code ignored;
   if (!request.folder.empty() && is_on_this_machine(context.api) && !fs::is_directory(request.folder, ignored))
-    return fail(errc::usage, fmt::format("--dir: '{}' is not a folder; give the one with the models of {}",
+    return fail(errc::usage, fmt::format("--dir: '{}' is not a folder; name the folder with the models of {}",
                                          request.folder, request.what));
   if (word.find_first_of(" ,", 0) != word.npos)
     return fail(errc::usage, fmt::format("'{}' has spaces or commas, which import_folders does not support", word));
