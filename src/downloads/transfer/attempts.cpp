@@ -142,9 +142,9 @@ Decision Attempts::decide(const Asked& asked, const Outcome& outcome, std::uint6
   if (auto refused = refusal(asked, outcome)) {
     const bool may_be_new = outcome.error_code.empty() && is_signed(asked, outcome) && has_expired(outcome.status);
     if (!may_be_new || ++expired_ > rules_.max_expired) return {.step = Step::fail, .error = std::move(refused)};
-    // A new request to the hub gives a new URL: there is nothing to wait for.
+    // A new request to the hub gives a new URL: there is nothing to wait for, unless the server wants it.
     Decision next = again(asked, outcome, dice, std::move(*refused));
-    next.pause = std::min(next.pause, rules_.first_pause);
+    if (!outcome.retry_after) next.pause = std::min(next.pause, rules_.first_pause);
     return next;
   }
 

@@ -150,6 +150,9 @@ TEST(Attempts, AnAddressThatExpiredIsAskedForAnewAFewTimes) {
   }
   Outcome gone = answer(403);
   gone.elsewhere = true;
+  gone.retry_after = std::chrono::seconds(40);
+  EXPECT_GE(decide(kRange, gone).pause, std::chrono::seconds(40));
+  gone.retry_after.reset();
   Attempts attempts;
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(attempts.decide(kRange, gone, 1).step, Step::again) << i;
