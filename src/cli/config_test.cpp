@@ -71,9 +71,9 @@ TEST_F(ConfigCommandTest, AnInvalidFileIsAWarningOfEveryCommand) {
   server_.on("GET /api/v1/models?rescan=true", R"({"data":[{"id":"m"}]})");
   EXPECT_EQ(run({"list"}), 0);
   EXPECT_THAT(out(), HasSubstr("\nm "));
-  EXPECT_THAT(err(),
-              HasSubstr("warning: configuration file ignored: " + (home / "corral/config.toml").native() + ":2:"));
+  EXPECT_THAT(err(), testing::StartsWith("warning: " + (home / "corral/config.toml").native() + ":2:"));
   EXPECT_THAT(err(), HasSubstr(": not valid TOML: "));
+  EXPECT_THAT(err(), testing::EndsWith("; using the server at http://127.0.0.1:8000\n"));
   EXPECT_EQ(run({"serve"}), 2);
   std::filesystem::remove_all(home);
 }

@@ -92,17 +92,24 @@ int serve(CommandLine& line, const Hooks& hooks, const ProgramIo& surroundings) 
   return hooks.serve(**settings);
 }
 
-Result<Address> find_address(const CommandLine& line, const config::Inputs& inputs, const Terminal& terminal) {
-  const auto settings = config::load_client_settings(inputs);
-  if (!settings) return std::unexpected(settings.error());
-  if (!settings->problem.empty())
-    terminal.err << "warning: configuration file ignored: " << printable(settings->problem) << '\n';
+Result<Address> address_by(const CommandLine& line, const config::Inputs& inputs,
+                           const config::ClientSettings& settings) {
   const std::string url = line.url().empty() ? inputs.environment("CORRAL_URL").value_or("") : line.url();
   // Flags override the variable.
   const bool by_flag = line.url().empty() && (inputs.flags.contains("host") || inputs.flags.contains("port"));
-  if (url.empty() || by_flag) return address_of(*settings);
+  if (url.empty() || by_flag) return address_of(settings);
   auto address = parse_url(url);
-  if (address) address->api_key = settings->api_key;
+  if (address) address->api_key = settings.api_key;
+  return address;
+}
+
+Result<Address> find_address(const CommandLine& line, const config::Inputs& inputs, const Terminal& terminal) {
+  const auto settings = config::load_client_settings(inputs);
+  if (!settings) return std::unexpected(settings.error());
+  auto address = address_by(line, inputs, *settings);
+  // The file may name another server.
+  if (address && !settings->problem.empty())
+    terminal.err << printable(fmt::format("warning: {}; using the server at {}\n", settings->problem, address->url()));
   return address;
 }
 

@@ -41,14 +41,20 @@ Result<ClientSettings> load_client_settings(const Inputs& inputs) {
   ServeSettings settings;
   for (const std::string_view key : {"host", "port", "api_key", "state_dir"}) {
     auto done = assign_from(*sources, key, settings);
-    if (!done && settings.origins.at(std::string(key)).source == Source::file) {
+    const auto origin = settings.origins.find(key);
+    if (!done && origin != settings.origins.end() && origin->second.source == Source::file) {
       broken = done.error();
       sources->file.erase(sources->file.find(key));
       done = assign_from(*sources, key, settings);
     }
     if (!done) return std::unexpected(done.error());
   }
-  const auto is_given = [&](const char* key) { return settings.origins.at(key).source >= Source::environment; };
+  // A file that was named says where its server is, unless it names the folder of one that runs here.
+  const bool named = inputs.config_file && settings.origins.at("state_dir").source != Source::file;
+  const auto is_given = [&](const char* key) {
+    const auto source = settings.origins.at(key).source;
+    return source >= Source::environment || (named && source == Source::file);
+  };
   if (!is_given("host") && !is_given("port")) {
     if (auto running = running_server(settings.state_dir); running && running->port != 0) {
       settings.host = std::move(running->host);

@@ -152,6 +152,10 @@ TEST_F(LoadTest, TablesAndArraysBecomeTexts) {
   const auto defaults = json::parse(settings.request_defaults);
   ASSERT_TRUE(defaults) << settings.request_defaults;
   EXPECT_EQ(json::serialize(*defaults), R"({"stop":["a","b"],"system":"Say \"hi\".","temperature":0.5})");
+  write_file("import_folders = [\"ollama,lmstudio\"]");
+  EXPECT_THAT(load_error().message, HasSubstr("import_folders: the value is not ollama, lmstudio, or both"));
+  write_file("[request_defaults]\nsystem = \"Be nice 😀, né\"");
+  EXPECT_EQ(load().request_defaults, R"({"system":"Be nice 😀, né"})");
   write_file("request_defaults = { temperature = \"hot\" }");
   EXPECT_THAT(load_error().message, HasSubstr("temperature"));
   write_file("port = { number = 1 }");
@@ -320,8 +324,40 @@ TEST_F(ClientSettingsTest, AnInvalidFileCountsAsEmpty) {
   write_file("unknown = 1\nport = 8003\n");
   EXPECT_EQ(load().port, 8003);
   EXPECT_EQ(load().problem, "");
+  write_file("state_dir = \"\"\nport = 8004\n");
+  EXPECT_EQ(load().port, 8004);
+  EXPECT_THAT(load().problem, HasSubstr("state_dir"));
+  variables_["CORRAL_CONFIG"] = home_ / "none.toml";
+  EXPECT_EQ(load_client_settings(inputs_).error().code, errc::unreadable_file);
+  variables_.clear();
   inputs_.config_file = home_ / "none.toml";
   EXPECT_EQ(load_client_settings(inputs_).error().code, errc::unreadable_file);
+}
+
+// It was an exception that ended the program.
+TEST_F(ClientSettingsTest, ASetValueOfAWrongKindIsAnError) {
+  fs::create_directories(home_ / ".local/state/corral");
+  for (const auto* text : {R"({"port":null})", R"({"host":["a"]})"}) {
+    std::ofstream(home_ / ".local/state/corral/settings.json") << text;
+    EXPECT_FALSE(load_client_settings(inputs_)) << text;
+  }
+}
+
+// `corral --config remote.toml rm M` asked the server of this machine.
+TEST_F(ClientSettingsTest, AFileThatWasNamedSaysWhereItsServerIs) {
+  const auto state = home_ / ".local/state/corral";
+  fs::create_directories(state);
+  const auto lock = StateLock::take(state, Millis(0));
+  ASSERT_TRUE(lock);
+  lock->publish("127.0.0.1", 8123);
+  write_file("port = 8001\n");
+  EXPECT_EQ(load().port, 8123);
+  std::ofstream(home_ / "remote.toml") << "host = \"gpu-box\"\n";
+  inputs_.config_file = home_ / "remote.toml";
+  EXPECT_EQ(load().host, "gpu-box");
+  EXPECT_EQ(load().port, 8000);
+  std::ofstream(home_ / "remote.toml") << "host = \"gpu-box\"\nstate_dir = \"" << state.native() << "\"\n";
+  EXPECT_EQ(load().port, 8123);
 }
 
 // A file that can't be read may name another folder.

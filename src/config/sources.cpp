@@ -61,6 +61,7 @@ Result<std::vector<std::string>> texts_of(const Option& option, const json::Valu
     texts.push_back(std::move(*text));
   }
   if (is_list(option)) return texts;
+  if (!are_items(option, texts)) return wrong();
   return std::vector{joined(option, texts)};
 }
 
@@ -115,7 +116,8 @@ Result<Sources> read_sources(const Inputs& inputs, UnknownKeys unknown, std::opt
   auto file = read_file(path, sources.paths, missing, unknown);
   if (file) {
     sources.file = std::move(*file);
-  } else if (broken_file == nullptr || (inputs.config_file && file.error().code == errc::unreadable_file)) {
+  } else if (broken_file == nullptr ||
+             (missing == MissingFile::is_an_error && file.error().code == errc::unreadable_file)) {
     return std::unexpected(file.error());
   } else {
     *broken_file = file.error();
@@ -123,8 +125,16 @@ Result<Sources> read_sources(const Inputs& inputs, UnknownKeys unknown, std::opt
 
   ServeSettings place;
   const Option& option = *find_option("state_dir");
-  const auto given = find_value(option, sources);
-  if (auto done = assign(option, *given, sources.paths, place); !done) return std::unexpected(done.error());
+  const auto put = [&]() -> Result<> {
+    const auto given = find_value(option, sources);
+    return given ? assign(option, *given, sources.paths, place) : std::unexpected(given.error());
+  };
+  auto done = put();
+  if (!done && broken_file != nullptr && sources.file.erase(std::string(option.key)) > 0) {
+    *broken_file = done.error();
+    done = put();
+  }
+  if (!done) return std::unexpected(done.error());
   std::error_code ignored;
   sources.has_key_file = std::filesystem::exists(place.keys_file(), ignored);
   const auto text = read_state_file(place.set_values_file());

@@ -243,5 +243,5 @@ test("commands find the running server though its port was changed, and though t
   writeFileSync(file, "parallel = 2\nport =\n");
   const { stdout, stderr } = await corral("list");
   assert.match(stdout, /tiny-llama/);
-  assert.match(stderr, /^warning: configuration file ignored: .*config\.toml:2:\d+: not valid TOML/);
+  assert.match(stderr, /^warning: .*config\.toml:2:\d+: not valid TOML.*; using the server at http:\/\/127\.0\.0\.1:\d+$/m);
 });

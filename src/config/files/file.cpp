@@ -28,7 +28,8 @@ std::optional<std::string> scalar(const toml::node& node) {
 std::optional<std::vector<std::string>> texts_of(const Option& option, const toml::node& node) {
   if (const auto* table = node.as_table(); table != nullptr && option.table) {
     std::ostringstream text;
-    text << toml::json_formatter{*table, toml::format_flags::quote_dates_and_times};
+    text << toml::json_formatter{*table,
+                                 toml::format_flags::quote_dates_and_times | toml::format_flags::allow_unicode_strings};
     const auto object = json::parse(text.str());
     return object ? std::optional(std::vector{json::serialize(*object)}) : std::nullopt;
   }
@@ -45,6 +46,7 @@ std::optional<std::vector<std::string>> texts_of(const Option& option, const tom
     texts.push_back(*text);
   }
   if (is_list(option)) return texts;
+  if (!are_items(option, texts)) return std::nullopt;
   return std::vector{joined(option, texts)};
 }
 

@@ -1,6 +1,8 @@
 #include "config/files/file_edit.h"
 
+#include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -9,11 +11,14 @@
 
 #include "base/state_file.h"
 #include "config/errors.h"
+#include "config/options/option.h"
 
 namespace corral::config {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::unexpected<Error> no_place(std::string_view key, std::string_view value) {
   return fail(errc::malformed_file,
@@ -57,20 +62,25 @@ Result<std::string> with_setting(std::string_view text, std::string_view key, co
   auto table = parsed(text);
   if (!table) return std::unexpected(table.error());
   const auto line = quoted(value);
-  std::string changed(text);
+  std::vector<std::string> ways;
   if (const auto* node = table->get(key)) {
     const auto begin = offset_of(text, node->source().begin), end = offset_of(text, node->source().end);
     if (!begin || !end || *end <= *begin) return no_place(key, line);
-    changed.replace(*begin, *end - *begin, line);
+    ways.emplace_back(text).replace(*begin, *end - *begin, line);
   } else {
-    if (!changed.empty() && !changed.ends_with('\n')) changed += '\n';
-    changed += fmt::format("{} = {}\n", key, line);
+    const auto added = fmt::format("{} = {}\n", key, line);
+    const std::string_view between = text.empty() || text.ends_with('\n') ? "" : "\n";
+    ways.push_back(fmt::format("{}{}{}", text, between, added));
+    const auto mark = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    ways.emplace_back(text).insert(mark, added);
   }
   // All other values must be the same in the new text.
-  const auto check = parsed(changed);
   table->insert_or_assign(key, value);
-  if (!check || *check != *table) return no_place(key, line);
-  return changed;
+  for (auto& changed : ways) {
+    const auto check = parsed(changed);
+    if (check && *check == *table) return std::move(changed);
+  }
+  return no_place(key, line);
 }
 
 Result<std::optional<std::string>> setting_in(const fs::path& file, std::string_view key) {
@@ -80,6 +90,11 @@ Result<std::optional<std::string>> setting_in(const fs::path& file, std::string_
   if (!table) return std::unexpected(table.error());
   const auto* node = table->get(key);
   if (node == nullptr) return std::nullopt;
+  if (const auto* const option = find_option(key); option != nullptr && takes_array(*option) && node->is_array()) {
+    std::vector<std::string> items;
+    for (const auto& item : *node->as_array()) items.push_back(item.value_or(std::string()));
+    if (std::ranges::all_of(items, [](const auto& item) { return !item.empty(); })) return joined(*option, items);
+  }
   if (!node->is_string()) {
     return fail(errc::malformed_file,
                 fmt::format("configuration file {}: '{}' is not a string: change it manually", file.native(), key));

@@ -31,8 +31,25 @@ TEST(FileEdit, the_value_alone_is_replaced) {
 }
 
 TEST(FileEdit, a_text_without_a_safe_place_is_refused) {
-  for (const auto* text : {"a = ", "[section]\nport = 1\n", "\"ä\" = 1\n\"ö\".a = 2\n[x]\n"})
+  for (const auto* text : {"a = ", "import_folders = [\n# ö\n", "\"ö\" = 1\nimport_folders.x = 2\n"})
     EXPECT_FALSE(with_setting(text, "import_folders", "ollama")) << text;
+}
+
+// A line at the end would belong to the table.
+TEST(FileEdit, a_new_setting_stands_in_front_of_a_table_at_the_end) {
+  EXPECT_EQ(with_setting("# mine\n[request_defaults]\ntemperature = 0.5\n", "import_folders", "ollama").value_or("?"),
+            "import_folders = \"ollama\"\n# mine\n[request_defaults]\ntemperature = 0.5\n");
+  EXPECT_EQ(with_setting("\xEF\xBB\xBF[request_defaults]\nn = 1", "port", "1").value_or("?"),
+            "\xEF\xBB\xBFport = \"1\"\n[request_defaults]\nn = 1");
+}
+
+TEST(FileEdit, the_text_of_an_array_is_that_of_its_items) {
+  const fs::path file = fs::path(testing::TempDir()) / "corral-file-edit-array.toml";
+  std::ofstream(file) << "import_folders = [\"ollama\", \"lmstudio=/x\"]\nport = [1]\n";
+  EXPECT_EQ(setting_in(file, "import_folders").value(), "ollama,lmstudio=/x");
+  EXPECT_FALSE(setting_in(file, "port"));
+  EXPECT_EQ(setting_in(file, "host").value(), std::nullopt);
+  fs::remove(file);
 }
 
 // The group could no longer read it.

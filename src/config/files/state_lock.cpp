@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <system_error>
 #include <thread>
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -36,6 +38,14 @@ int try_lock(int fd, int kind) {
   return 0;
 }
 
+// The same for all processes that can reach each other at 127.0.0.1.
+std::string this_machine() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat network{};
+  return ::stat("/proc/self/ns/net", &network) == 0 ? fmt::format("{}.{}", boot, network.st_ino) : boot;
+}
+
 std::int64_t count_in(const json::Value& object, std::string_view name, std::uint64_t most) {
   const auto count = json::to_count(json::number_or(object, name, 0));
   return count && *count <= most ? static_cast<std::int64_t>(*count) : 0;
@@ -47,7 +57,8 @@ RunningServer read_holder(int fd) {
   const auto got = ::pread(fd, buffer.data(), buffer.size(), 0);
   const auto parsed = json::parse(std::string_view(buffer.data(), static_cast<std::size_t>(got > 0 ? got : 0)));
   if (!parsed) return {};
-  return {.process = count_in(*parsed, "process", std::numeric_limits<pid_t>::max()),
+  return {.machine = std::string(json::text_or(*parsed, "machine", "")),
+          .process = count_in(*parsed, "process", std::numeric_limits<pid_t>::max()),
           .host = std::string(json::text_or(*parsed, "host", "")),
           .port = static_cast<int>(count_in(*parsed, "port", std::numeric_limits<std::uint16_t>::max()))};
 }
@@ -56,7 +67,7 @@ RunningServer read_holder(int fd) {
 void write_holder(int fd, const RunningServer& server) {
   std::string text;
   json::Writer out(text);
-  out.begin_object().field("process", server.process);
+  out.begin_object().field("machine", server.machine).field("process", server.process);
   if (server.port != 0) out.field("host", server.host).field("port", server.port);
   out.end_object();
   text.resize(kBytes, ' ');
@@ -64,25 +75,27 @@ void write_holder(int fd, const RunningServer& server) {
     log::warning("config", "server.lock cannot be written: {}", std::strerror(errno));
 }
 
+bool is_here(const RunningServer& server) { return server.machine.empty() || server.machine == this_machine(); }
+
 std::unexpected<Error> in_use(const fs::path& state_dir, const RunningServer& holder) {
   std::string who = holder.process > 0 ? fmt::format(", process {}", holder.process) : "";
+  if (!is_here(holder)) who += " on another machine or in a container";
   if (holder.port > 0) who += fmt::format(", which listens on {} port {}", holder.host, holder.port);
   return std::unexpected<Error>(
       std::in_place, std::make_error_code(std::errc::device_or_resource_busy),
       fmt::format(
-          "state_dir '{}' is in use by another server{}: end that one, or give this one a folder of its own with "
-          "--state-dir",
+          "state_dir '{}' is in use by another server{}: stop that server, or set another folder with --state-dir",
           state_dir.native(), who));
 }
 
 }  // namespace
 
-Result<StateLock> StateLock::take(const fs::path& state_dir, Millis patience) {
+Result<StateLock> StateLock::take(const fs::path& state_dir, Millis patience, const std::function<void()>& pause) {
   UniqueFd file(::open(lock_file(state_dir).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   int failed = file ? try_lock(file.get(), LOCK_EX) : errno;
   const auto until = std::chrono::steady_clock::now() + patience;
   while (failed == EWOULDBLOCK && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(kLook);
+    pause ? pause() : std::this_thread::sleep_for(kLook);
     failed = try_lock(file.get(), LOCK_EX);
   }
   if (failed == EWOULDBLOCK) return in_use(state_dir, read_holder(file.get()));
@@ -91,19 +104,20 @@ Result<StateLock> StateLock::take(const fs::path& state_dir, Millis patience) {
                  std::strerror(failed));
     return StateLock(UniqueFd());
   }
-  write_holder(file.get(), {.process = ::getpid()});
+  write_holder(file.get(), {.machine = this_machine(), .process = ::getpid()});
   return StateLock(std::move(file));
 }
 
 void StateLock::publish(const std::string& host, int port) const {
-  if (file_) write_holder(file_.get(), {.process = ::getpid(), .host = host, .port = port});
+  if (file_) write_holder(file_.get(), {.machine = this_machine(), .process = ::getpid(), .host = host, .port = port});
 }
 
 std::optional<RunningServer> running_server(const fs::path& state_dir) {
   const UniqueFd file(::open(lock_file(state_dir).c_str(), O_RDONLY | O_CLOEXEC));
   // If this process gets the lock, no server has it. It is released with the descriptor.
   if (!file || try_lock(file.get(), LOCK_SH) != EWOULDBLOCK) return std::nullopt;
-  return read_holder(file.get());
+  auto holder = read_holder(file.get());
+  return is_here(holder) ? std::optional(std::move(holder)) : std::nullopt;
 }
 
 }  // namespace corral::config

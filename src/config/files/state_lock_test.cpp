@@ -17,7 +17,11 @@ namespace fs = std::filesystem;
 
 class StateLockTest : public HomeForTests {
  protected:
-  StateLockTest() { fs::create_directories(folder_); }
+  StateLockTest() {
+    fs::create_directories(folder_);
+    log::set_level(log::Level::none);
+  }
+  ~StateLockTest() override { log::set_level(log::Level::info); }
 
   const fs::path folder_ = home_ / "state";
 };
@@ -32,13 +36,12 @@ TEST_F(StateLockTest, ASecondServerIsRefusedAndLearnsWhichOneHasTheFolder) {
     EXPECT_EQ(busy.error().code, std::errc::device_or_resource_busy);
     EXPECT_EQ(busy.error().message, "state_dir '" + folder_.native() + "' is in use by another server, process " +
                                         std::to_string(::getpid()) +
-                                        ": end that one, or give this one a folder of its own with --state-dir");
+                                        ": stop that server, or set another folder with --state-dir");
     first->publish("::1", 8123);
     EXPECT_EQ(StateLock::take(folder_, Millis(0)).error().message,
               "state_dir '" + folder_.native() + "' is in use by another server, process " +
                   std::to_string(::getpid()) +
-                  ", which listens on ::1 port 8123: end that one, or give this one a folder of its own with "
-                  "--state-dir");
+                  ", which listens on ::1 port 8123: stop that server, or set another folder with --state-dir");
   }
   EXPECT_TRUE(StateLock::take(folder_, Millis(0))) << "the lock ends with its owner";
 }
@@ -62,6 +65,29 @@ TEST_F(StateLockTest, TheRunningServerIsFoundAndNoOtherOne) {
   EXPECT_FALSE(running_server(folder_)) << "the file stays, its server is gone";
 }
 
+TEST_F(StateLockTest, AServerThatIsAboutToEndIsWaitedFor) {
+  auto first = StateLock::take(folder_, Millis(0));
+  ASSERT_TRUE(first);
+  int pauses = 0;
+  const auto pause = [&] {
+    if (++pauses == 2) first = StateLock::take(folder_ / "none", Millis(0));  // which releases the lock
+  };
+  EXPECT_TRUE(StateLock::take(folder_, std::chrono::hours(1), pause));
+  EXPECT_EQ(pauses, 2);
+}
+
+// A folder in a network file system, or one that a container shares.
+TEST_F(StateLockTest, AServerOfAnotherMachineIsNotAtThisMachinesAddress) {
+  const auto lock = StateLock::take(folder_, Millis(0));
+  ASSERT_TRUE(lock);
+  std::ofstream(folder_ / "server.lock") << R"({"machine":"other.1","process":7,"host":"127.0.0.1","port":8000})";
+  EXPECT_FALSE(running_server(folder_));
+  EXPECT_EQ(StateLock::take(folder_, Millis(0)).error().message,
+            "state_dir '" + folder_.native() +
+                "' is in use by another server, process 7 on another machine or in a container, which listens on "
+                "127.0.0.1 port 8000: stop that server, or set another folder with --state-dir");
+}
+
 TEST_F(StateLockTest, AnyTextInTheFileIsHarmless) {
   for (const auto* text : {"", "{", "[]", R"({"process":-1,"port":1e30,"host":7})", R"({"port":65536})"}) {
     const auto lock = StateLock::take(folder_, Millis(0));
@@ -75,7 +101,6 @@ TEST_F(StateLockTest, AnyTextInTheFileIsHarmless) {
 }
 
 TEST_F(StateLockTest, AFolderThatCannotBeLockedIsUsedWithoutALock) {
-  log::set_level(log::Level::none);
   const auto lock = StateLock::take(folder_ / "none", Millis(0));
   ASSERT_TRUE(lock);
   lock->publish("localhost", 8000);

@@ -61,6 +61,11 @@ bool takes_array(const Option& option) {
   return is_list(option) || option.several_words || !option.array_between.empty();
 }
 
+bool are_items(const Option& option, const std::vector<std::string>& items) {
+  return option.array_between.empty() ||
+         std::ranges::none_of(items, [&](std::string_view item) { return item.contains(option.array_between); });
+}
+
 std::string joined(const Option& option, const std::vector<std::string>& items) {
   return fmt::format("{}", fmt::join(items, option.several_words ? " " : option.array_between));
 }

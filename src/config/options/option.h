@@ -82,6 +82,8 @@ bool is_switch(const Option& option);
 bool is_list(const Option& option);
 // Whether the file may have an array, which becomes one text or, for lists, several.
 bool takes_array(const Option& option);
+// Whether the items stay apart in one text.
+bool are_items(const Option& option, const std::vector<std::string>& items);
 // The text of an array's items.
 std::string joined(const Option& option, const std::vector<std::string>& items);
 std::string_view title(Group group);

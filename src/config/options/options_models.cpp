@@ -111,6 +111,7 @@ const std::array kOptions = {
            .value_name = "NAME,...",
            .help = "Name of the model of model_file; default: its file name.",
            .check = check_alias,
+           .array_between = ",",
            .settable = false},
     Option{.key = "model_type",
            .group = Group::models,
