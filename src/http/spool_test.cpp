@@ -36,15 +36,17 @@ TEST_F(SpoolTest, BytesThatReplaceTheFirstOnesAreWrittenOnAThread) {
     co_return co_await to.append(text);
   }(*spool, bytes)));
 
+  // The thread waits in front of the last block and behind it: nothing that the loop asks for later comes between.
+  std::promise<void> begin, came, leave;
+  threads.post([&] { begin.get_future().wait(); });
   async::SpawnedTask<Result<>> finishing(loop.executor(), "finish", spool->finish("head"));
   loop.context().poll();  // the last block is on its way to the thread
-  // The thread has written it when it comes here, and stays.
-  std::promise<void> came, leave;
   threads.post([&] {
     came.set_value();
     leave.get_future().wait();
   });
-  came.get_future().wait();
+  begin.set_value();
+  came.get_future().wait();  // it is written
   loop.context().poll();
   async::ManualTimers timers{loop.executor()};
   std::string on_disk(4, '\0');

@@ -36,7 +36,8 @@ test("addresses that are used up are asked for again", async (context) => {
   let answers = 0;
   hub.uses = 1;
   hub.trouble = ({ place }) => {
-    if (place === "files" && ++answers % 3 === 0) hub.expire();
+    // As often as one request may meet a used address: how its answers mix with those of others doesn't matter.
+    if (place === "files" && ++answers % 3 === 0 && answers <= 12) hub.expire();
     return null;
   };
   const pull = await pulls.run();

@@ -309,7 +309,7 @@ TEST_F(ResponsesTest, AStreamSaysAtItsEndThatTheDiskWasFull) {
     request.send(std::string(http::kSseDone));
     request.end();
     const auto answer = finish(*asking);
-    EXPECT_THAT(answer.text, HasSubstr(R"("store":true)")) << "nobody knew it at the beginning";
+    EXPECT_THAT(answer.text, HasSubstr(R"("store":true)")) << "it was unknown when the answer began";
     const auto last = answer.text.substr(answer.text.find("event: response.completed"));
     const auto stored = last.contains(R"("store":true)");
     EXPECT_EQ(stored, there == &store) << last;
