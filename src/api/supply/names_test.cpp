@@ -190,6 +190,30 @@ TEST_F(NamesTest, AnImportTakesNoNameOfAnotherModel) {
   EXPECT_EQ(taken.error("code"), "name_taken");
 }
 
+// The other spelling was a name of its model, whose files were deleted.
+TEST_F(NamesTest, AnAliasInAnotherSpellingIsDeletedWithoutTheModel) {
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);
+  for (const std::string spelling : {"CHAT", "chat:latest", "Chat:LATEST", "user.chat", "chat.gguf"}) {
+    SCOPED_TRACE(spelling);
+    ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","target":"org/repo:Q8_0"})").status, 200u);
+    ASSERT_EQ(get("/v1/models/" + spelling).status, 200u) << "else this spelling is of no use";
+    const auto dry = post("/v1/delete", fmt::format(R"({{"model_name":"{}","dry_run":true}})", spelling));
+    EXPECT_EQ(json::text_or(dry.json(), "message", ""),
+              "'chat' is a name of 'org/repo:Q8_0': only the name would go, and 'org/repo:Q8_0' stays");
+    const auto gone = post("/v1/delete", fmt::format(R"({{"model_name":"{}"}})", spelling));
+    EXPECT_EQ(json::text_or(gone.json(), "message", ""),
+              "'chat' is a name of 'org/repo:Q8_0': only the name is gone, and 'org/repo:Q8_0' stays");
+    EXPECT_EQ(get("/v1/models/chat").status, 404u);
+    EXPECT_EQ(blobs(), 1u);
+
+    ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","target":"org/repo:Q8_0"})").status, 200u);
+    EXPECT_EQ(ask("DELETE", "/api/delete", fmt::format(R"({{"model":"{}"}})", spelling)).status, 200u);
+    EXPECT_EQ(get("/v1/models/chat").status, 404u);
+    EXPECT_EQ(blobs(), 1u);
+  }
+  EXPECT_EQ(get("/v1/models/org/repo:Q8_0").status, 200u);
+}
+
 TEST_F(NamesTest, AliasesAreKept) {
   EXPECT_EQ(get("/internal/aliases").text, R"({"aliases":[]})");
   ASSERT_EQ(post("/internal/aliases", R"({"alias":"chat","target":"tiny-llama"})").status, 200u);
