@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "json/lone_surrogates.h"
 #include "json/writer.h"
 #include "protocol/request_parts.h"
 
@@ -45,14 +46,20 @@ void write_content(json::Writer& out, View message) {
 }
 
 // Clients send "" for a call without arguments, and invalid JSON for a call that was cut off or misspelled. Templates
-// need an object.
+// need an object. Half an emoji in it is an escape within a string, so it isn't replaced with those of the body.
 std::string arguments_text(View arguments) {
   if (arguments.is_object()) return arguments.text();
   const auto text = arguments.as_string();
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return R"("{}")";
-  const std::string copy(text);
+  std::string copy(text);
+  const bool replaced = json::replace_lone_surrogates(copy);
   const auto peek = json::Peek::open(copy);
-  if (peek && peek->root().is_object()) return arguments.text();
+  if (peek && peek->root().is_object()) {
+    if (!replaced) return arguments.text();
+    std::string quoted;
+    json::append_quoted(quoted, copy);
+    return quoted;
+  }
   if (peek && peek->root().is_null()) return R"("{}")";
   std::string object;
   json::Writer(object).begin_object().field("arguments", text).end_object();

@@ -53,6 +53,13 @@ TEST(ChatParts, ArgumentsAreAnObject) {
   EXPECT_EQ(messages_of(called_with(R"("[1]")")), with(R"({"arguments":"[1]"})"));
 }
 
+// Such arguments became a text within an object.
+TEST(ChatParts, HalfAnEmojiInArgumentsIsAReplacementCharacter) {
+  const auto whole = messages_of(called_with(R"("{\"a\":\"x \\ufffd y\",\"\\ufffd\":1}")"));
+  EXPECT_EQ(messages_of(called_with(R"("{\"a\":\"x \\ud83d y\",\"\\ude00\":1}")")), whole);
+  EXPECT_THAT(messages_of(called_with(R"("{\"a\":\"\\ud83d\\ude00\"}")")), testing::HasSubstr(R"(\\ud83d\\ude00)"));
+}
+
 // Each of these passed the field table, and the library behind it threw.
 TEST(ChatParts, RefusalsAndOldCallsBecomeWhatTemplatesKnow) {
   EXPECT_EQ(messages_of(R"([{"role":"assistant","refusal":"no"},{"role":"user","content":"x"}])"),
