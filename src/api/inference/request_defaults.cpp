@@ -82,6 +82,20 @@ std::string with_system(json::View body, std::string_view system) {
   return text += '}';
 }
 
+// The members of `wanted` that `accepts` takes and `given` doesn't set, as text that belongs to the end of `given`: the
+// last of equal members is used, so a null there is replaced.
+template <typename Accepts>
+std::string missing_members(json::View given, json::View wanted, Accepts accepts) {
+  std::string added;
+  wanted.each_member([&](std::string_view name, json::View value) {
+    if (!accepts(name) || says(given, name)) return;
+    if (!added.empty() || !given.empty()) added += ',';
+    json::append_quoted(added, name);
+    added.append(":").append(value.text());
+  });
+  return added;
+}
+
 }  // namespace
 
 std::string with_defaults(std::string body, const std::string& defaults, Ask ask) {
@@ -94,16 +108,20 @@ std::string with_defaults(std::string body, const std::string& defaults, Ask ask
       lacks_system(given->root().find("messages"))) {
     return with_defaults(with_system(given->root(), system.as_string()), defaults, ask);
   }
-  // At the end: the last of equal members is used, so a null there is replaced.
-  std::string added;
-  wanted->root().each_member([&](std::string_view name, json::View value) {
-    if (fields->find(name) == nullptr || says(given->root(), name)) return;
-    if (!added.empty() || !given->root().empty()) added += ',';
-    json::append_quoted(added, name);
-    added.append(":").append(value.text());
-  });
+  const auto is_field = [fields](std::string_view name) { return fields->find(name) != nullptr; };
+  const auto added = missing_members(given->root(), wanted->root(), is_field);
   body.insert(body.rfind('}'), added);
   return body;
+}
+
+std::string merged_defaults(std::string defaults, const std::string& inherited) {
+  if (defaults.empty() || inherited.empty()) return defaults.empty() ? inherited : defaults;
+  const auto own = json::Peek::open(defaults);
+  const auto others = json::Peek::open(inherited);
+  if (!own || !others || !own->root().is_object()) return defaults;
+  const auto added = missing_members(own->root(), others->root(), [](std::string_view) { return true; });
+  defaults.insert(defaults.rfind('}'), added);
+  return defaults;
 }
 
 }  // namespace corral::api

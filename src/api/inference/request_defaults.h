@@ -12,4 +12,7 @@ namespace corral::api {
 // chat without a system message.
 std::string with_defaults(std::string body, const std::string& defaults, protocol::Ask ask);
 
+// `defaults`, and the members of `inherited` that it doesn't set. Both are JSON objects; empty: none.
+std::string merged_defaults(std::string defaults, const std::string& inherited);
+
 }  // namespace corral::api

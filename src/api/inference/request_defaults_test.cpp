@@ -44,6 +44,19 @@ TEST(RequestDefaults, NullSaysNothing) {
             R"({"temperature":null,"max_tokens":3,"temperature":0.5})");
 }
 
+TEST(RequestDefaults, APresetOfAPresetKeepsWhatItDoesNotSet) {
+  const std::string inherited = R"({"max_tokens":20,"temperature":1.5,"system":"Rhyme."})";
+  EXPECT_EQ(merged_defaults(R"({"temperature":0,"top_p":1})", inherited),
+            R"({"temperature":0,"top_p":1,"max_tokens":20,"system":"Rhyme."})");
+  EXPECT_EQ(merged_defaults(R"({"n_predict":5,"system":""})", inherited),
+            R"({"n_predict":5,"system":"","temperature":1.5})");
+  EXPECT_EQ(merged_defaults("{}", R"({"n":2})"), R"({"n":2})");
+  EXPECT_EQ(merged_defaults("", inherited), inherited);
+  EXPECT_EQ(merged_defaults(inherited, ""), inherited);
+  EXPECT_EQ(merged_defaults("", ""), "");
+  EXPECT_EQ(merged_defaults("[]", inherited), "[]") << "it is refused elsewhere";
+}
+
 TEST(RequestDefaults, OnlyFieldsOfWhatIsAsked) {
   EXPECT_EQ(with_defaults(R"({"input":"x"})", kDefaults, Ask::embedding), R"({"input":"x","embd_normalize":1})");
   EXPECT_EQ(with_defaults(R"({"content":"x"})", kDefaults, Ask::tokenize), R"({"content":"x"})");

@@ -7,6 +7,7 @@
 
 #include "api/inference/find_model.h"
 #include "api/inference/load_body.h"
+#include "api/inference/request_defaults.h"
 #include "api/ollama/facts.h"
 #include "api/ollama/pull.h"
 #include "api/routes.h"
@@ -14,6 +15,7 @@
 #include "api/supply/removal.h"
 #include "dialects/error_filter.h"
 #include "dialects/ollama/canonical.h"
+#include "dialects/ollama/fields.h"
 #include "json/writer.h"
 #include "models/errors.h"
 #include "protocol/errors.h"
@@ -29,7 +31,7 @@ constexpr protocol::Field kFields[] = {
     {.name = "stream", .kinds = protocol::kBoolean},
     {.name = "from", .kinds = protocol::kString, .min_size = 1},
     {.name = "system", .kinds = protocol::kString},
-    {.name = "parameters", .kinds = protocol::kObject},
+    {.name = "parameters", .kinds = protocol::kObject, .inside = dialects::ollama::check_options},
 };
 
 async::Task<Result<json::Peek>> body_of(ApiContext& context, http::Request& request) {
@@ -122,7 +124,7 @@ std::string_view unsupported_part(json::View body) {
   return found == std::end(kParts) ? std::string_view() : *found;
 }
 
-// Ollama's parameters and system text as default values of request fields.
+// Ollama's parameters and system text as default values of request fields; empty: none.
 std::string defaults_in(json::View body) {
   std::string defaults;
   json::Writer out(defaults);
@@ -130,10 +132,11 @@ std::string defaults_in(json::View body) {
   dialects::ollama::write_options(out, body.find("parameters"));
   if (const auto system = body.find("system"); !system.as_string().empty()) out.field("system", system.as_string());
   out.end_object();
-  return defaults;
+  return defaults == "{}" ? std::string() : defaults;
 }
 
-// A name for a model with a system text and parameters: an alias with defaults.
+// A name for a model with a system text and parameters: an alias with defaults. The values of a preset that it is made
+// from stay, unless the body sets them.
 async::Task<http::Response> create(ApiContext& context, http::Request request) {
   const auto peek = co_await body_of(context, request);
   if (!peek) co_return dialects::error_response(peek.error());
@@ -151,8 +154,7 @@ async::Task<http::Response> create(ApiContext& context, http::Request request) {
   if (!model) co_return dialects::error_response(model.error());
   if (context.supply == nullptr)
     co_return refused("creating names is not supported here", "create a hard link of that name beside its file");
-  auto defaults = defaults_in(body);
-  if (defaults == "{}") defaults = context.models.defaults_of(*from);
+  auto defaults = merged_defaults(defaults_in(body), context.models.defaults_of(*from));
   const auto put = co_await put_alias(context, without_latest(*name), (*model)->name.value(), std::move(defaults));
   if (!put) co_return dialects::error_response(put.error());
   const auto stream = body.find("stream");

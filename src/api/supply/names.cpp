@@ -8,6 +8,7 @@
 
 #include "api/errors.h"
 #include "api/inference/load_body.h"
+#include "api/inference/request_defaults.h"
 #include "api/routes.h"
 #include "api/supply/aliases.h"
 #include "api/supply/supply.h"
@@ -26,7 +27,7 @@ using protocol::Field;
 
 constexpr std::size_t kMaxName = 512;
 constexpr std::size_t kMaxAliases = 1000;
-constexpr std::size_t kMaxDefaults = 64 * 1024;  // bytes of one alias
+constexpr std::size_t kMaxDefaults = 8 * 1024;  // bytes of one alias: every list of models has them
 
 constexpr Field kRegisterFields[] = {
     {.name = "model_name", .kinds = protocol::kString, .required = true, .min_size = 1, .max_bytes = kMaxName},
@@ -196,6 +197,8 @@ async::Task<http::Response> add_alias(ApiContext& context, http::Request request
   }
   const auto wanted = peek->root().find("defaults");
   auto defaults = wanted.found() && !wanted.empty() ? wanted.text() : std::string();
+  // An alias of a preset has its values, too.
+  defaults = merged_defaults(std::move(defaults), context.models.defaults_of(target));
   const auto put = co_await put_alias(context, alias, target, std::move(defaults));
   if (!put) co_return dialects::error_response(put.error());
   const auto meant = context.models.find_known(target);

@@ -278,6 +278,52 @@ TEST_F(NamesTest, AnAliasMayHaveDefaultsOfRequests) {
   EXPECT_EQ(post("/api/create", R"({"model":"x"})").status, 400u);
 }
 
+// The defaults of the preset were lost.
+TEST_F(NamesTest, APresetOfAPresetHasItsDefaults) {
+  ASSERT_EQ(post("/internal/aliases", R"({"alias":"poet","target":"tiny-llama",
+      "defaults":{"max_tokens":20,"temperature":1.5,"system":"Rhyme."}})")
+                .status,
+            200u);
+  const auto defaults_of = [this](const std::string& name) {
+    const auto model = get("/v1/models/" + name).json();
+    EXPECT_EQ(json::text_or(model, "alias_of", ""), "tiny-llama");
+    return json::serialize(model.at("request_defaults"));
+  };
+  const std::string from = R"("from":"Poet:latest","stream":false)";
+  ASSERT_EQ(post("/api/create", R"({"model":"cool","parameters":{"temperature":0.5},)" + from + "}").status, 200u);
+  EXPECT_EQ(defaults_of("cool"), R"({"temperature":0.5,"max_tokens":20,"system":"Rhyme."})");
+  ASSERT_EQ(post("/api/create", R"({"model":"bard","system":"Sing.",)" + from + "}").status, 200u);
+  EXPECT_EQ(defaults_of("bard"), R"({"system":"Sing.","max_tokens":20,"temperature":1.5})");
+  ASSERT_EQ(post("/internal/aliases", R"({"alias":"short","target":"bard","defaults":{"n_predict":5}})").status, 200u);
+  EXPECT_EQ(defaults_of("short"), R"({"n_predict":5,"system":"Sing.","temperature":1.5})");
+  ASSERT_EQ(post("/internal/aliases", R"({"alias":"same","target":"short"})").status, 200u);
+  EXPECT_EQ(defaults_of("same"), defaults_of("short"));
+  ASSERT_EQ(post("/api/create", R"({"model":"bare","from":"tiny-llama","stream":false})").status, 200u);
+  EXPECT_EQ(defaults_of("bare"), "{}");
+}
+
+// A text became the number 0.
+TEST_F(NamesTest, ParametersOfAPresetAreChecked) {
+  const auto create = [this](std::string_view parameters) {
+    return post("/api/create", fmt::format(R"({{"model":"x","from":"tiny-llama","parameters":{}}})", parameters));
+  };
+  EXPECT_EQ(create(R"({"temperature":"hot"})").error("message"),
+            "'parameters.temperature' must be a number, not \"hot\"");
+  EXPECT_EQ(create(R"({"stop":[7]})").status, 400u);
+  EXPECT_EQ(create(R"([])").error("param"), "parameters");
+  EXPECT_EQ(get("/v1/models/x").status, 404u);
+}
+
+TEST_F(NamesTest, DefaultsOfAnAliasHaveALimit) {
+  const auto put = [this](std::size_t bytes) {
+    const std::string text(bytes - std::string_view(R"({"system":""})").size(), 'x');
+    return post("/internal/aliases",
+                fmt::format(R"({{"alias":"a","target":"tiny-llama","defaults":{{"system":"{}"}}}})", text));
+  };
+  EXPECT_EQ(put(8192).status, 200u);
+  EXPECT_EQ(put(8193).error("message"), "'defaults' has 8193 bytes: at most 8192 are allowed");
+}
+
 TEST_F(NamesTest, AFileIsImportedByALink) {
   const auto from = cache / "downloads/mine.gguf";
   models::GgufWriter::model("llama").save(from);

@@ -37,6 +37,8 @@ constexpr auto kOptions = std::to_array<OptionRow>({
     {"seed", "seed", true},
 });
 
+}  // namespace
+
 Result<> check_options(json::View options, const Path& path) {
   static constexpr auto kFields = [] {
     std::array<Field, kOptions.size() + 2> fields{};
@@ -48,6 +50,8 @@ Result<> check_options(json::View options, const Path& path) {
   static const FieldTable table(kFields);
   return table.check(options, path);
 }
+
+namespace {
 
 template <Result<> (*CheckOne)(json::View, const Path&)>
 Result<> check_each(json::View array, const Path& path) {

@@ -24,5 +24,7 @@ struct OptionRow {
   double most = std::numeric_limits<double>::infinity();
 };
 std::span<const OptionRow> option_rows();
+// Checks types of the members of "options"; `parameters` of POST /api/create has the same.
+Result<> check_options(json::View options, const protocol::Path& path);
 
 }  // namespace corral::dialects::ollama
