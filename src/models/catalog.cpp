@@ -43,6 +43,8 @@ std::vector<std::string_view> spellings(std::string_view name) {
   return all;
 }
 
+std::string folded_name(const UserAlias& alias) { return to_lower(alias.name.value()); }
+
 const Problem* find_problem(std::span<const Problem> problems, std::string_view name) {
   const auto found = std::ranges::find_if(
       problems, [name](const Problem& problem) { return equal_folded(problem.name.value(), name); });
@@ -78,7 +80,7 @@ Catalog::Catalog(std::vector<ModelInfo> models, std::vector<Problem> problems, s
     return meant == nullptr || (*meant)->name != alias.model || equal_folded(alias.name.value(), alias.model.value());
   });
   std::ranges::sort(user_aliases_, {},
-                    [](const UserAlias& alias) { return std::pair(to_lower(alias.name.value()), alias.name); });
+                    [](const UserAlias& alias) { return std::pair(folded_name(alias), alias.name); });
 }
 
 const Catalog::Model* Catalog::lookup(std::string_view name) const {
@@ -94,13 +96,18 @@ const UserAlias* Catalog::find_alias(std::string_view name) const {
     if (model == nullptr) continue;
     // Aliases that differ in case only: the exact one, as in lookup().
     const UserAlias* found = nullptr;
-    for (const UserAlias& alias : user_aliases_) {
-      if (alias.model != (*model)->name || !equal_folded(alias.name.value(), spelling)) continue;
+    for (const UserAlias& alias : std::ranges::equal_range(user_aliases_, to_lower(spelling), {}, folded_name)) {
+      if (alias.model != (*model)->name) continue;
       if (found == nullptr || alias.name.value() == spelling) found = &alias;
     }
     return found;
   }
   return nullptr;
+}
+
+bool Catalog::contains(std::string_view name) const {
+  const auto is_known = [this](std::string_view spelling) { return lookup(spelling) != nullptr; };
+  return std::ranges::any_of(spellings(name), is_known);
 }
 
 Result<Catalog::Model> Catalog::find(std::string_view name) const {

@@ -56,6 +56,8 @@ class Catalog {
   // Errors: errc::model_not_found with up to three close names in the message, or the cause if the name belongs to a
   // problem or to something that is not a model. Error::param is "model".
   Result<Model> find(std::string_view name) const;
+  // Whether find(name) gives a model. Cheaper for a name that gives none: no error with close names is made.
+  bool contains(std::string_view name) const;
   // Up to `limit` similar names, best first.
   std::vector<ModelName> close_names(std::string_view name, std::size_t limit = 3) const;
 

@@ -71,6 +71,35 @@ TEST(Catalog, AliasesNeverHideNames) {
   EXPECT_THAT(catalog.models()[1]->aliases, testing::IsEmpty());
 }
 
+TEST(Catalog, FindsTheUsersAliasOfASpelling) {
+  const auto catalog =
+      add_aliases(Catalog({model("tiny"), model("other", {"automatic"})}, {}, {}), {{"CHAT", {"other"}},
+                                                                                    {"Chat", {"tiny"}},
+                                                                                    {"chat", {"tiny"}},
+                                                                                    {"a", {"other"}},
+                                                                                    {"z", {"tiny"}},
+                                                                                    {"b", {"absent"}}});
+  const auto alias_of = [&](std::string_view name) {
+    const auto* const alias = catalog.find_alias(name);
+    return alias == nullptr ? "none" : alias->name.value() + " of " + alias->model.value();
+  };
+  EXPECT_EQ(alias_of("chat"), "chat of tiny");
+  EXPECT_EQ(alias_of("Chat:latest"), "Chat of tiny");
+  EXPECT_EQ(alias_of("CHAT"), "CHAT of other");
+  EXPECT_EQ(alias_of("user.A"), "a of other");
+  EXPECT_EQ(alias_of("Z.gguf"), "z of tiny");
+  for (const auto* none : {"tiny", "automatic", "b", "c", ""}) EXPECT_EQ(alias_of(none), "none") << none;
+}
+
+TEST(Catalog, ContainsWhatItFinds) {
+  const auto catalog = add_aliases(Catalog({model("tiny", {"other"})}, {problem("broken", errc::truncated)}, {}),
+                                   {{"mine", {"tiny"}}});
+  for (const auto* name : {"tiny", "TINY", "user.tiny:latest", "tiny.gguf", "other", "Mine", "broken", "absent", ""})
+    EXPECT_EQ(catalog.contains(name), catalog.find(name).has_value()) << name;
+  EXPECT_TRUE(catalog.contains("Mine"));
+  EXPECT_FALSE(catalog.contains("broken"));
+}
+
 TEST(Catalog, UnknownNamesGetCloseOnes) {
   const Catalog catalog({model("tiny-llama"), model("tiny-moe")}, {}, {});
   const auto found = catalog.find("tiny-lama");

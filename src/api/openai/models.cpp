@@ -130,18 +130,18 @@ void write_known_model(json::Writer& out, const config::KnownModel& model, bool 
 }
 
 // What ?show_all=true adds: known models without files, and models that are being downloaded.
-void write_models_elsewhere(json::Writer& out, const ApiContext& context, const models::Catalog& catalog,
-                            const MeshModels& mesh) {
+void write_models_without_files(json::Writer& out, const ApiContext& context, const models::Catalog& catalog,
+                                const MeshModels& mesh) {
   auto coming = context.supply->desk.under_way();
   for (const auto& model : context.supply->known.models) {
     const auto source = model.source();
-    if (catalog.find(source) || mesh.find_far(source) != nullptr) continue;
+    if (catalog.contains(source) || mesh.find_far(source) != nullptr) continue;
     const bool comes =
         std::erase_if(coming, [&](const auto& name) { return name == source || name == model.name; }) > 0;
     write_known_model(out, model, comes);
   }
   for (const auto& name : coming)
-    if (!catalog.find(name)) write_coming_model(out, name);
+    if (!catalog.contains(name)) write_coming_model(out, name);
 }
 
 EntryShape shape_of(const http::Request& request) {
@@ -223,7 +223,7 @@ async::Task<http::Response> list(ApiContext& context, http::Request request) {
     if (listed(model->type)) write_far_model(out, house.mesh.view(), *model, shape);
   }
   if (context.supply != nullptr && http::query_value(request.head.query(), "show_all") == "true")
-    write_models_elsewhere(out, context, *catalog, house.mesh);
+    write_models_without_files(out, context, *catalog, house.mesh);
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }

@@ -94,7 +94,7 @@ async::Task<Result<std::string>> Pull::result() {
   // For example an adapter; or another revision's file of that name, which the current one overrides.
   const bool no_model =
       std::ranges::find(catalog->not_models(), file, &models::Problem::path) != catalog->not_models().end();
-  if (no_model || catalog->find(name)) co_return name;
+  if (no_model || catalog->contains(name)) co_return name;
   co_return fail(
       models::errc::model_not_found,
       fmt::format("'{}' was downloaded, but its folder is not scanned: set hub_cache to true", file.native()));
