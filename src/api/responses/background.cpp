@@ -1,6 +1,7 @@
 #include "api/responses/background.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,6 +76,11 @@ struct BackgroundResponses::Run {
   std::shared_ptr<async::Event> news = std::make_shared<async::Event>(executor);
 };
 
+struct BackgroundResponses::Ending {
+  std::string status, doc;
+  std::string events = {};  // of a stream: those from the end of the answer on, which no reader has yet
+};
+
 // Of one reader.
 class BackgroundResponses::Events final : public http::BodySource {
  public:
@@ -139,79 +145,88 @@ async::Task<Result<std::string>> BackgroundResponses::begin(BackgroundWork work)
 }
 
 async::Task<void> BackgroundResponses::carry(RunPtr run) {
+  std::optional<Ending> ending;
+  std::exception_ptr lost;
   try {
     auto answering = answer(run);
     auto working = run->stopper.run(std::move(answering));
-    const auto done = co_await std::move(working);
-    if (!done || !*done) end(run, "cancelled", responses::response_document(*run->work.asked, "cancelled"));
+    ending = co_await std::move(working);
+    if (!ending) ending = Ending{"cancelled", responses::response_document(*run->work.asked, "cancelled")};
   } catch (...) {
     // Nothing else ends it, and its readers wait.
+    lost = std::current_exception();
     const Error error({}, "internal error: see the log of the server");
-    const bool lost = !run->ended && !stopping_;
-    if (lost) end(run, "failed", responses::response_document(*run->work.asked, "failed", &error));
-    throw;
+    if (!stopping_) ending = Ending{"failed", responses::response_document(*run->work.asked, "failed", &error)};
   }
+  if (ending) {
+    auto ended = end(run, std::move(*ending));
+    co_await std::move(ended);
+  }
+  if (lost) std::rethrow_exception(lost);
 }
 
-// False: a client has cancelled the request.
-async::Task<bool> BackgroundResponses::answer(RunPtr run) {
+async::Task<BackgroundResponses::Ending> BackgroundResponses::answer(RunPtr run) {
   auto asking = run->work.answer([run] {
     if (run->status != "queued") return;
     run->status = "in_progress";
     run->changed();
   });
   auto response = co_await std::move(asking);
-  std::string doc;
+  Ending ending;
   std::optional<Error> failure;
   if (response.head.status >= 400) {
     failure =
         response.failure ? *response.failure : protocol::parse_error_body(response.head.status, response.body.text());
   } else if (!response.body.streaming()) {
-    doc = std::move(response.body.text());
-    const auto status = responses::status_in(doc);
-    end(run, status, std::move(doc));
-    co_return true;
+    ending.doc = std::move(response.body.text());
+    ending.status = responses::status_in(ending.doc);
+    co_return ending;
   } else {
     const auto source = response.body.take_source();
-    std::string status;
     while (true) {
       auto reading = source->read();
       const auto piece = co_await std::move(reading);
       if (!piece) failure = piece.error();
       if (!piece || piece->empty()) break;
       if (const auto found = responses::last_answer(*piece)) {
-        status = found->status;
-        doc = found->doc;
+        ending.status = found->status;
+        ending.doc = found->doc;
       }
-      run->add(*piece, limits_.event_bytes);
+      if (ending.doc.empty()) {
+        run->add(*piece, limits_.event_bytes);
+      } else {
+        ending.events += *piece;
+      }
     }
-    if (!doc.empty()) {
-      end(run, status, std::move(doc));
-      co_return true;
-    }
+    if (!ending.doc.empty()) co_return ending;
     if (!failure) failure = Error(make_error_code(errc::server_stopping), "the response was cut off");
   }
-  if (kind_of(failure->code) == ErrorKind::cancelled && !stopping_) co_return false;
-  if (run->streams() && run->events.empty()) {
-    const auto translator = responses::tell_response(*run->work.asked);
-    std::string events;
-    translator->failure(events, *failure);
-    run->add(events, limits_.event_bytes);
-  }
-  end(run, "failed", responses::response_document(*run->work.asked, "failed", &*failure));
-  co_return true;
+  // A client has cancelled the request.
+  const bool cancelled = kind_of(failure->code) == ErrorKind::cancelled && !stopping_;
+  if (cancelled) co_return Ending{"cancelled", responses::response_document(*run->work.asked, "cancelled")};
+  if (run->streams() && run->events.empty())
+    responses::tell_response(*run->work.asked)->failure(ending.events, *failure);
+  ending.status = "failed";
+  ending.doc = responses::response_document(*run->work.asked, "failed", &*failure);
+  co_return ending;
 }
 
-void BackgroundResponses::end(const RunPtr& run, std::string_view status, std::string doc) {
-  run->ended = true;
-  run->status = status;
-  run->doc = std::move(doc);
+async::Task<void> BackgroundResponses::end(RunPtr run, Ending ending) {
   bytes_ -= std::exchange(run->work.bytes, 0);
   run->work.answer = nullptr;
   auto keep = std::exchange(run->work.keep, nullptr);
   // A failure because the server ends is an interruption: the store sets that status when it is opened again.
-  const bool good = status == "completed" || status == "incomplete";
-  if (!run->removed && (good || !stopping_)) keep(run->status, run->doc);
+  const bool good = ending.status == "completed" || ending.status == "incomplete";
+  if (!run->removed && (good || !stopping_)) {
+    auto keeping = keep(ending.status, ending.doc);
+    const bool kept = co_await std::move(keeping);
+    if (!kept) ending.doc = responses::not_stored(ending.doc);
+    if (!kept) ending.events = responses::events_not_stored(std::move(ending.events));
+  }
+  run->add(ending.events, limits_.event_bytes);
+  run->status = std::move(ending.status);
+  run->doc = std::move(ending.doc);
+  run->ended = true;
   if (!run->removed) ended_.push_back(run);
   forget_ended();
   run->changed();

@@ -38,8 +38,8 @@ struct BackgroundWork {
   std::uint64_t bytes = 0;  // held by it
   // Starts it; it calls `started` when a model works on it.
   std::move_only_function<async::Task<http::Response>(std::function<void()> started)> answer;
-  // Called once at its end, unless the server ends first.
-  std::move_only_function<void(std::string_view status, const std::string& doc)> keep = nullptr;
+  // Stores its end; called once, unless the server ends first. False: it isn't stored, although the document says so.
+  std::move_only_function<async::Task<bool>(std::string status, std::string doc)> keep = nullptr;
 };
 
 class BackgroundResponses {
@@ -65,12 +65,13 @@ class BackgroundResponses {
 
  private:
   struct Run;
+  struct Ending;
   class Events;
   using RunPtr = std::shared_ptr<Run>;
 
   async::Task<Result<std::string>> begin(BackgroundWork work);
   async::Task<void> carry(RunPtr run);
-  async::Task<bool> answer(RunPtr run);
+  async::Task<Ending> answer(RunPtr run);
   async::Task<std::optional<std::string>> stop(std::string owner, std::string id);
   async::Task<RunPtr> look(std::string owner, std::string id);
   async::Task<void> drop(std::string owner, std::string id);
@@ -78,7 +79,8 @@ class BackgroundResponses {
   // The bytes after `from`, which advances; empty: the end. A ping if nothing comes for a while.
   async::Task<Result<std::string>> next(RunPtr run, std::uint64_t from);
   RunPtr known(const std::string& owner, const std::string& id) const;
-  void end(const RunPtr& run, std::string_view status, std::string doc);
+  // Stores it, then shows it to readers.
+  async::Task<void> end(RunPtr run, Ending ending);
   void forget_ended();
 
   async::Loop& home_;

@@ -16,6 +16,20 @@ std::shared_ptr<const dialects::Canonical> shown_in_background(const dialects::C
   return shown;
 }
 
+namespace {
+
+// Without an answer, a row would say for ever that it is queued.
+async::Task<bool> store_or_erase(std::shared_ptr<Keeping> keeping, std::string status, std::string doc) {
+  auto storing = keeping->store_now(std::move(status), std::move(doc));
+  const bool stored = co_await std::move(storing);
+  if (stored) co_return true;
+  auto erasing = keeping->erase();
+  co_await std::move(erasing);
+  co_return false;
+}
+
+}  // namespace
+
 async::Task<http::Response> begin_in_background(
     ApiContext& context, std::shared_ptr<Keeping> keeping, std::shared_ptr<const dialects::Canonical> shown,
     std::uint64_t bytes, std::move_only_function<async::Task<http::Response>(std::function<void()> started)> begin) {
@@ -28,8 +42,8 @@ async::Task<http::Response> begin_in_background(
   const auto put = co_await std::move(putting);
   if (!put) co_return dialects::error_response(put.error());
   BackgroundWork work{.id = id, .owner = owner, .asked = std::move(shown), .bytes = bytes, .answer = std::move(begin)};
-  work.keep = [keeping = std::move(keeping)](std::string_view status, const std::string& doc) {
-    keeping->finish(status, doc);
+  work.keep = [keeping = std::move(keeping)](std::string status, std::string doc) {
+    return store_or_erase(keeping, std::move(status), std::move(doc));
   };
   auto starting = background.start(std::move(work));
   auto started = co_await std::move(starting);

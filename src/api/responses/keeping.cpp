@@ -82,10 +82,7 @@ class StoringBody final : public http::BodySource {
     const auto answer = *responses::last_answer(sent_);
     auto storing = keeping->store_now(std::string(answer.status), std::string(answer.doc));
     const bool stored = co_await std::move(storing);
-    if (stored) co_return;
-    const auto place = static_cast<std::size_t>(answer.doc.data() - sent_.data());
-    const auto honest = responses::not_stored(std::string(answer.doc));
-    sent_.replace(place, answer.doc.size(), honest);
+    if (!stored) sent_ = responses::events_not_stored(std::move(sent_));
   }
 
   const std::unique_ptr<http::BodySource> body_;
@@ -258,9 +255,9 @@ async::Task<bool> Keeping::store_now(std::string status, std::string doc) {
   co_return put && *put;
 }
 
-void Keeping::finish(std::string_view status, std::string doc) {
-  append_items(status, doc);
-  if (answer_) store_->put(std::move(answer_), row(std::string(status), std::move(doc)));
+async::Task<void> Keeping::erase() {
+  auto erasing = store_->erase_response(owner_, id_);
+  (void)co_await async::with_timeout(timers_, kStoring, std::move(erasing));
 }
 
 async::Task<http::Response> kept(http::Response answer, std::shared_ptr<Keeping> keeping) {

@@ -41,11 +41,10 @@ class Keeping {
   // The row of an answer with this status.
   store::ResponseRow row(std::string status, std::string doc) const;
 
-  // Stores the result. False: it isn't stored, or not within some seconds, although the document says so. Call one of
-  // the two, once.
+  // Stores the result. False: it isn't stored, or not within some seconds, although the document says so. Call it once.
   async::Task<bool> store_now(std::string status, std::string doc);
-  // The same without a wait.
-  void finish(std::string_view status, std::string doc);
+  // Removes the row of an answer that could not be stored. Waits no longer than store_now().
+  async::Task<void> erase();
 
  private:
   void append_items(std::string_view status, const std::string& doc);

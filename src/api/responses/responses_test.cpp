@@ -1,5 +1,7 @@
 // Responses that are kept: got, gone on from, listed, deleted; whose they are; in the background; conversations.
 // Long because all of them need the same stored responses.
+#include <future>
+
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
@@ -88,6 +90,14 @@ class ResponsesTest : public ApiTest {
     const auto answer = as(key, "POST", "/v1/responses", body(more + R"(,"background":true)"));
     EXPECT_EQ(answer.status, 200u) << answer.text;
     return answer.json();
+  }
+  // Asks until it has ended: what happens meanwhile happens on other threads.
+  Answer ended(const std::string& key, const std::string& path) {
+    while (true) {
+      auto answer = as(key, "GET", path);
+      const std::string status(json::text_or(answer.json(), "status", ""));
+      if (status != "queued" && status != "in_progress") return answer;
+    }
   }
   static std::string id_of(const json::Value& value) { return std::string(json::text_or(value, "id", "")); }
   std::string messages() {
@@ -321,6 +331,75 @@ TEST_F(ResponsesTest, AStreamSaysAtItsEndThatTheDiskWasFull) {
   EXPECT_TRUE(full.finish_within(Millis(60'000)));
 }
 
+// It said that it was stored.
+TEST_F(ResponsesTest, InTheBackgroundAFullDiskIsTold) {
+  for (const bool stream : {false, true}) {
+    store::Store full(clock, {.file = dir.path() / fmt::format("full-{}.sqlite", stream),
+                              .limits = {.response_age = kAges},
+                              .max_pages = 60});
+    use(full);
+    const auto before = engine().requests().size();
+    auto asking = ask_as("ann", "POST", "/v1/responses",
+                         body(R"("input":"x","background":true,"stream":)" + std::string(stream ? "true" : "false")));
+    const auto path = "/v1/responses/resp_" + std::to_string(asked_);
+    auto& request = reached(before);
+    const std::string text(300'000, 'x');
+    if (stream) {
+      request.begin_stream();
+      request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{"content":")" + text + R"("}}]})"));
+      request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"));
+      request.send(std::string(http::kSseDone));
+      request.end();
+    } else {
+      request.answer(200, answer_saying(text));
+    }
+    const auto done = ended("ann", path).json();
+    EXPECT_EQ(json::text_or(done, "status", ""), "completed");
+    EXPECT_FALSE(json::bool_or(done, "store", true));
+    if (stream) {
+      // The last event alone is larger than what is kept of events.
+      std::string last = "response_events_gone";
+      for (int n = 0; last.contains("response_events_gone"); ++n)
+        last = as("ann", "GET", fmt::format("{}?stream=true&starting_after={}", path, n)).text;
+      EXPECT_THAT(last, testing::StartsWith("event: response.completed"));
+      EXPECT_THAT(last, HasSubstr(R"("store":false)"));
+      EXPECT_THAT(last, testing::Not(HasSubstr(R"("store":true)")));
+    }
+    EXPECT_TRUE(full.finish_within(Millis(60'000)));
+    // No row is left that says that it is queued.
+    store::Store again(clock,
+                       {.file = dir.path() / fmt::format("full-{}.sqlite", stream), .limits = {.response_age = kAges}});
+    use(again);
+    context.background = nullptr;
+    handler = make_api(context);
+    EXPECT_EQ(as("ann", "GET", path).status, 404u);
+    EXPECT_TRUE(again.finish_within(Millis(60'000)));
+  }
+  use(store);
+}
+
+TEST_F(ResponsesTest, ADiskThatDoesNotRespondIsWaitedForFiveSeconds) {
+  std::promise<void> responds;
+  store.capture("req-0", 0, 1, [gate = responds.get_future().share()] {
+    gate.wait();
+    return std::string("{}");
+  });
+  const auto before = engine().requests().size();
+  auto asking = ask_as("ann", "POST", "/v1/responses", body(R"("input":"x")"));
+  reached(before).answer(200, answer_saying("Hi"));
+  settle();
+  pass(4'950ms);
+  const auto early = got(*asking);
+  pass(50ms);
+  const auto late = got(*asking);
+  responds.set_value();
+  EXPECT_FALSE(early);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->status, 200u);
+  EXPECT_EQ(json::text_or(late->json(), "status", ""), "completed");
+  EXPECT_FALSE(json::bool_or(late->json(), "store", true));
+}
+
 TEST_F(ResponsesTest, AConversationHoldsWhatIsSaidInIt) {
   const auto made = as("ann", "POST", "/v1/conversations",
                        R"({"metadata":{"topic":"names"},"items":[{"role":"user","content":"I am Ann."}]})");
@@ -380,8 +459,7 @@ TEST_F(ResponsesTest, InTheBackgroundAnAnswerIsMadeWhoeverWaits) {
       as("ann", "POST", "/v1/responses", body(R"("input":"x","previous_response_id":")" + id_of(queued) + "\""));
   EXPECT_THAT(early.error("message"), HasSubstr("still running"));
   engine().request().answer(200, answer_saying("Done"));
-  settle();
-  const auto done = as("ann", "GET", path);
+  const auto done = ended("ann", path);
   EXPECT_EQ(json::text_or(done.json(), "status", ""), "completed");
   EXPECT_THAT(done.text, HasSubstr(R"("text":"Done")"));
   EXPECT_EQ(as("ann", "POST", path + "/cancel").json(), done.json()) << "it has ended, which changes nothing";
@@ -412,8 +490,7 @@ TEST_F(ResponsesTest, InTheBackgroundItIsCancelledOrDeletedWhileItRuns) {
 TEST_F(ResponsesTest, InTheBackgroundAFailureIsItsAnswer) {
   const auto one = begun("ann");
   reached(0).answer(400, R"({"error":{"message":"too long","code":"context_length_exceeded"}})");
-  settle();
-  const auto failed = as("ann", "GET", "/v1/responses/" + id_of(one));
+  const auto failed = ended("ann", "/v1/responses/" + id_of(one));
   EXPECT_EQ(json::text_or(failed.json(), "status", ""), "failed");
   EXPECT_THAT(failed.text, HasSubstr(R"("error":{"code":"context_length_exceeded","message":"too long"})"));
   const auto unknown = as("ann", "POST", "/v1/responses", R"({"model":"none","input":"x","background":true})");

@@ -151,4 +151,12 @@ std::string not_stored(const std::string& answer) {
   return text;
 }
 
+std::string events_not_stored(std::string events) {
+  const auto answer = last_answer(events);
+  if (!answer) return events;
+  const auto place = static_cast<std::size_t>(answer->doc.data() - events.data());
+  const auto doc = not_stored(std::string(answer->doc));
+  return events.replace(place, answer->doc.size(), doc);
+}
+
 }  // namespace corral::dialects::responses

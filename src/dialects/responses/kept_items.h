@@ -40,5 +40,7 @@ std::string status_in(const std::string& answer);
 std::string interrupted(const std::string& answer);
 // The document of an answer that could not be stored: "store" is false.
 std::string not_stored(const std::string& answer);
+// The same for events with the end of an answer; others stay.
+std::string events_not_stored(std::string events);
 
 }  // namespace corral::dialects::responses

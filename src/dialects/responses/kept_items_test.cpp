@@ -83,6 +83,21 @@ TEST(KeptItems, TheLastEventHasTheAnswer) {
     EXPECT_FALSE(last_answer(none)) << none;
 }
 
+TEST(KeptItems, WhatIsNotStoredSaysSo) {
+  const auto asked = read_response(R"({"model":"m","input":"x","stream":true,"metadata":{"said":"\"store\":true"}})");
+  ASSERT_TRUE(asked);
+  const auto translator = tell_response(*asked);
+  std::string events;
+  translator->end(events);
+  const auto doc = std::string(last_answer(events)->doc);
+  EXPECT_THAT(doc, testing::HasSubstr(R"("store":true)"));
+  const auto other = events_not_stored(events);
+  EXPECT_EQ(last_answer(other)->doc, not_stored(doc));
+  EXPECT_THAT(not_stored(doc), testing::HasSubstr(R"("store":false)"));
+  EXPECT_THAT(not_stored(doc), testing::HasSubstr(R"({"said":"\"store\":true"})"));
+  for (const std::string none : {"", ": ping\n\n"}) EXPECT_EQ(events_not_stored(none), none);
+}
+
 TEST(KeptItems, WhatWasInterruptedSaysSo) {
   const auto asked = read_response(R"({"model":"m","input":"x"})");
   ASSERT_TRUE(asked);
