@@ -202,6 +202,24 @@ class FewStreamsTest : public ApiTest {
     auto text = co_await response.body.read_all(1 << 20);
     co_return Answer{response.head.status, {}, text ? *text : text.error().message};
   }
+  static constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz";
+  static std::vector<std::string> alphabet() { return {"abc", "def", "ghi", "jkl", "mno", "pqr", "stu", "vwx", "yz"}; }
+  // What a client gets that rests for that time after each piece; then the message of an error, if any.
+  static async::Task<std::string> read_all(http::Response response, Millis rest, async::Timers& clock) {
+    std::string text;
+    while (true) {
+      const auto piece = co_await response.body.source()->read();
+      if (!piece) co_return text + piece.error().message;
+      if (piece->empty()) co_return text;
+      text += *piece;
+      if (rest > 0ms) co_await clock.sleep_for(rest);
+    }
+  }
+  async::Task<std::string> keep_and_read(KeptStreams::Name name, Millis rest) {
+    auto response = co_await streams.keep(std::move(name), answer(alphabet(), true));
+    auto reading = read_all(std::move(response), rest, timers);
+    co_return co_await std::move(reading);
+  }
   std::unique_ptr<Pending> keep(KeptStreams::Name name, std::vector<std::string> pieces, bool ends = true) {
     auto pending = std::make_unique<Pending>(loop.executor(), "kept",
                                              whole(streams, std::move(name), answer(std::move(pieces), ends)));
@@ -215,7 +233,7 @@ class FewStreamsTest : public ApiTest {
     EXPECT_EQ(group.running(), 0u);
   }
 
-  KeptStreams streams{timers, {.bytes = 8, .streams = 3, .of_one_key = 2, .age = 1000ms}};
+  KeptStreams streams{timers, {.bytes = 8, .streams = 3, .of_one_key = 2, .age = 1000ms, .patience = 1000ms}};
 };
 
 TEST_F(FewStreamsTest, OnlyTheLastBytesAreKept) {
@@ -242,35 +260,57 @@ TEST_F(FewStreamsTest, TheOldestThatHasEndedMakesRoomAndTheOthersDont) {
 
 // Many more bytes than are kept, at once; read in more time than a stream without a reader has.
 TEST_F(FewStreamsTest, AReaderThatIsSlowGetsAllOfIt) {
-  const auto slow = [](http::Response response, async::Timers& clock) -> async::Task<std::string> {
-    std::string text;
-    while (true) {
-      const auto piece = co_await response.body.source()->read();
-      if (!piece) co_return text + piece.error().message;
-      if (piece->empty()) co_return text;
-      text += *piece;
-      co_await clock.sleep_for(400ms);
-    }
-  };
-  const auto kept = [](KeptStreams& all, async::Task<http::Response> task, auto read,
-                       async::Timers& clock) -> async::Task<std::string> {
-    auto response = co_await all.keep({"", "a"}, std::move(task));
-    auto reading = read(std::move(response), clock);
-    co_return co_await std::move(reading);
-  };
-  async::SpawnedTask<std::string> client(
-      loop.executor(), "slow client",
-      kept(streams, answer({"abc", "def", "ghi", "jkl", "mno", "pqr", "stu", "vwx", "yz"}, true), slow, timers));
+  async::SpawnedTask<std::string> client(loop.executor(), "slow client", keep_and_read({"", "a"}, 400ms));
   settle();
   pass(400ms);
   // A second one, which comes back.
   auto again = streams.read({"", "a"}, 6);
   ASSERT_TRUE(again) << again.error().message;
-  async::SpawnedTask<std::string> other(loop.executor(), "other client", slow(std::move(*again), timers));
+  async::SpawnedTask<std::string> other(loop.executor(), "other client", read_all(std::move(*again), 400ms, timers));
   pass(3'000ms);
   stop_streams();
-  EXPECT_EQ(client.take(), "abcdefghijklmnopqrstuvwxyz");
-  EXPECT_EQ(other.take(), "ghijklmnopqrstuvwxyz");
+  EXPECT_EQ(client.take(), kAlphabet);
+  EXPECT_EQ(other.take(), kAlphabet.substr(6));
+}
+
+TEST_F(FewStreamsTest, AFastReaderWaitsForASlowOne) {
+  async::SpawnedTask<std::string> slow(loop.executor(), "slow client", keep_and_read({"", "a"}, 400ms));
+  settle();
+  auto second = streams.read({"", "a"}, 0);
+  ASSERT_TRUE(second) << second.error().message;
+  async::SpawnedTask<std::string> fast(loop.executor(), "fast client", read_all(std::move(*second), 0ms, timers));
+  pass(4'000ms);
+  stop_streams();
+  EXPECT_EQ(slow.take(), kAlphabet);
+  EXPECT_EQ(fast.take(), kAlphabet);
+}
+
+// A dead connection held up the stream of the client that had come back.
+TEST_F(FewStreamsTest, AReaderThatTakesNothingHoldsUpNoOther) {
+  async::SpawnedTask<http::Response> keeping(loop.executor(), "dead client",
+                                             streams.keep({"", "a"}, answer(alphabet(), true)));
+  settle();
+  auto dead = keeping.take();
+  auto second = streams.read({"", "a"}, 0);
+  ASSERT_TRUE(second) << second.error().message;
+  async::SpawnedTask<std::string> alive(loop.executor(), "client", read_all(std::move(*second), 0ms, timers));
+  pass(900ms);
+  EXPECT_EQ(streams.find("", std::vector<std::string>{"a"}).front().bytes, 6u) << "it may still read";
+  pass(200ms);
+  EXPECT_TRUE(streams.find("", std::vector<std::string>{"a"}).front().ended);
+  EXPECT_EQ(alive.take(), kAlphabet);
+  async::SpawnedTask<std::string> late(loop.executor(), "late client", read_all(std::move(dead), 0ms, timers));
+  settle();
+  EXPECT_EQ(late.take(), "the first 18 bytes of the stream are no longer stored: use from=18");
+  stop_streams();
+}
+
+TEST_F(FewStreamsTest, TheOnlyReaderIsWaitedFor) {
+  async::SpawnedTask<std::string> client(loop.executor(), "slow client", keep_and_read({"", "a"}, 5'000ms));
+  settle();
+  pass(30'000ms);
+  stop_streams();
+  EXPECT_EQ(client.take(), kAlphabet);
 }
 
 TEST_F(KeptStreamsTest, AStreamIsKeptForFiveMinutesFromTheMomentItsLastReaderLeft) {

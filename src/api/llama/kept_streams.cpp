@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::size_t kReadAtOnce = 64 << 10;  // read at a time
 
+async::Task<bool> until_set(async::Event& event) {
+  co_await event.wait();
+  co_return true;
+}
+
 Error was_stopped() {
   return {make_error_code(errc::stream_stopped), "the request was cancelled: its stream was stopped"};
 }
@@ -57,20 +62,29 @@ struct KeptStreams::Session {
   std::atomic<std::uint64_t> total = 0, first = 0;
   std::atomic<std::int64_t> finished_ms = 0;
 
-  // Of clients that wait for the stream or read it: the bytes that they have.
+  // Of a client that waits for the stream or reads it: the bytes that it has, and when it last took some.
+  struct Place {
+    std::uint64_t bytes = 0;
+    MonoTime took;
+  };
   mutable std::mutex readers_mutex;  // guards the members below
-  std::map<const Presence*, std::uint64_t> readers;
+  std::map<const Presence*, Place> readers;
   MonoTime last_read;  // when the last one left
 
   bool is_left(MonoTime now, Millis age) const {
     const std::scoped_lock lock(readers_mutex);
     return readers.empty() && now - last_read > age;
   }
-  // Whether a reader would lose bytes soon.
-  bool is_ahead(std::size_t most) const {
+  // Whether the stream waits for a reader that would lose bytes soon.
+  bool is_ahead(MonoTime now, const KeptLimits& limits) const {
     const std::scoped_lock lock(readers_mutex);
-    return std::ranges::any_of(
-        readers, [&](const auto& reader) { return total > reader.second && total - reader.second >= most / 2; });
+    bool stalled = false, ready = false;
+    for (const auto& [presence, place] : readers) {
+      const bool behind = total > place.bytes && total - place.bytes >= limits.bytes / 2;
+      if (behind && now - place.took < limits.patience) return true;
+      (behind ? stalled : ready) = true;
+    }
+    return stalled && !ready;
   }
 };
 
@@ -139,7 +153,7 @@ class KeptStreams::Presence {
   // It has the bytes before this one.
   void has(std::uint64_t at) {
     const std::scoped_lock lock(session_->readers_mutex);
-    session_->readers[this] = at;
+    session_->readers[this] = {at, state_->timers.now()};
   }
 
  private:
@@ -158,6 +172,7 @@ class KeptStreams::Reader final : public http::BodySource {
     auto reading = next(session_, at_);
     auto piece = co_await async::run_on(session_->executor, std::move(reading));
     if (!piece) co_return std::unexpected(std::move(piece.error()));
+    presence_.has(at_);  // the wait for the piece was the stream's, not the reader's
     text_ = std::move(*piece);
     at_ += text_.size();
     co_return std::string_view(text_);
@@ -223,9 +238,10 @@ async::Task<void> KeptStreams::run(std::shared_ptr<State> state, SessionPtr sess
     session->wake();
     const auto source = answer.body.take_source();
     while (true) {
-      while (session->is_ahead(state->limits.bytes)) {
+      while (session->is_ahead(state->timers.now(), state->limits)) {
         session->room.reset();
-        co_await session->room.wait();
+        auto waiting = async::with_timeout(state->timers, state->limits.patience, until_set(session->room));
+        co_await std::move(waiting);
       }
       const auto piece = co_await source->read();
       if (!piece) {

@@ -5,7 +5,9 @@
 //   number   64 streams, 16 of one key; the oldest ended one is dropped; if none has ended, a new one isn't kept
 //   age      five minutes after its end; a stream without a reader for as long is ended
 //
-// A reader that is behind slows its stream, as without this: it gets all bytes. Its connection has a minimum rate.
+// A reader that is behind slows its stream, as without this: it gets all bytes. Its connection has a minimum rate. A
+// reader that takes nothing for a while, such as one whose connection is dead, holds up no other reader: it loses bytes
+// (stream_lost).
 //
 // Safe on every loop: a stream lives on the one on which its request came.
 #pragma once
@@ -33,6 +35,7 @@ struct KeptLimits {
   std::size_t bytes = 4 << 20;
   std::size_t streams = 64, of_one_key = 16;
   Millis age{300'000};
+  Millis patience{10'000};  // with a reader that takes nothing while another one waits
 };
 
 class KeptStreams {
