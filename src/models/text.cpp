@@ -7,6 +7,13 @@
 namespace corral::models {
 namespace {
 
+// C0, DEL and C1 (U+0080 to U+009F), some of which terminals obey.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  const bool is_c1 = first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+  return first < 0x20 || first == 0x7F || is_c1;
+}
+
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
@@ -24,16 +31,11 @@ std::string printable(std::string_view text, std::size_t limit) {
   out.reserve(std::min(text.size(), limit));
   while (!text.empty()) {
     const Utf8Step step = utf8_step(text);
-    const auto first = static_cast<unsigned char>(text[0]);
-    const bool plain = step.valid && first >= 0x20 && first != 0x7F;
-    const std::size_t taken = plain ? step.length : 1;
-    if (out.size() + taken > limit) break;
-    if (plain) {
-      out.append(text.substr(0, taken));
-    } else {
-      out += '?';
-    }
-    text.remove_prefix(taken);
+    const std::string_view character = text.substr(0, step.valid ? step.length : 1);
+    const std::string_view shown = step.valid && !is_control(character) ? character : "?";
+    if (out.size() + shown.size() > limit) break;
+    out += shown;
+    text.remove_prefix(character.size());
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "models/text.h"
 
 namespace corral::api {
 namespace {
@@ -15,19 +16,13 @@ constexpr std::size_t kMaxShown = 200;
 
 bool is_rejection(unsigned status) { return status == 401 || status == 403 || status == 429; }
 
-// What a client wrote, cut, without bytes that a terminal obeys.
-std::string plain_text(std::string_view text) {
-  std::string plain(text.substr(0, kMaxShown));
-  for (char& c : plain) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return plain;
-}
+// What a client wrote.
+std::string shown(std::string_view text) { return models::printable(text, kMaxShown); }
 
 }  // namespace
 
 std::string access_line(const AccessRecord& record, MonoTime now) {
-  std::string line = fmt::format("{} {} ", plain_text(record.method), plain_text(record.path));
+  std::string line = fmt::format("{} {} ", shown(record.method), shown(record.path));
   const auto out = std::back_inserter(line);
   if (record.status == 0) {
     fmt::format_to(out, "client disconnected");
@@ -36,8 +31,8 @@ std::string access_line(const AccessRecord& record, MonoTime now) {
   }
   fmt::format_to(out, ", {} ms, from {}", std::chrono::duration_cast<Millis>(now - record.begin).count(), record.peer);
   if (!record.key.empty()) fmt::format_to(out, ", key {}", record.key);
-  if (!record.id.empty()) fmt::format_to(out, ", request {}", plain_text(record.id));
-  if (!record.reason.empty()) fmt::format_to(out, ": {}", plain_text(record.reason));
+  if (!record.id.empty()) fmt::format_to(out, ", request {}", shown(record.id));
+  if (!record.reason.empty()) fmt::format_to(out, ": {}", shown(record.reason));
   return line;
 }
 

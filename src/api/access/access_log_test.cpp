@@ -41,6 +41,8 @@ TEST(AccessLogTest, ALineTellsTheRequestWithoutQueryAndKey) {
   EXPECT_THAT(line, HasSubstr("GET /?[2Jxxx"));
   EXPECT_THAT(line, HasSubstr("401, 0 ms, from 127.0.0.1, request abc: a valid API key is required"));
   EXPECT_LT(line.size(), 400u);
+  record.path = "/a\u009B2J\xFF\u00A0\u00e9";
+  EXPECT_THAT(access_line(record, MonoTime()), HasSubstr("GET /a?2J?\u00A0\u00e9 401")) << "terminals obey C1, too";
 }
 
 // Scanners send thousands of requests without a key.

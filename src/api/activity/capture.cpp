@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "http/sse.h"
+#include "json/lone_surrogates.h"
 #include "json/value.h"
 
 namespace corral::api {
@@ -39,6 +40,13 @@ bool holds_arguments(const json::Object& object, std::string_view name) {
   return name == "delta" && text != nullptr && std::string_view(text->data(), text->size()).contains("arguments");
 }
 
+// Requests and answers may have halves of surrogate pairs.
+Result<json::Value> parsed(std::string_view text) {
+  std::string copy(text);
+  json::replace_lone_surrogates(copy);
+  return json::parse(copy);
+}
+
 void strike(json::Value& value, int depth);
 
 // True: the text is JSON and was handled.
@@ -46,7 +54,7 @@ bool strike_text(json::String& text, int depth) {
   const std::string_view all(text.data(), text.size());
   const auto first = all.find_first_not_of(" \t\r\n");
   if (depth >= kDeepest || first == std::string_view::npos || (all[first] != '{' && all[first] != '[')) return false;
-  auto inner = json::parse(all);
+  auto inner = parsed(all);
   if (!inner) return false;
   const auto before = *inner;
   strike(*inner, depth + 1);
@@ -80,7 +88,7 @@ void strike(json::Value& value, int depth) {
 }
 
 json::Value struck(std::string_view text) {
-  auto value = json::parse(text);
+  auto value = parsed(text);
   if (!value) return {};
   strike(*value, 0);
   return std::move(*value);

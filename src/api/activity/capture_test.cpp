@@ -56,6 +56,14 @@ TEST(Secrets, PiecesOfArgumentsGo) {
   EXPECT_EQ(without_secrets(text), text);
 }
 
+// Such a text was kept as it was, with its secrets, and such a body wasn't kept at all.
+TEST(Secrets, AreFoundBesideHalfAnEmoji) {
+  EXPECT_EQ(struck(R"({"a":"x\ud83d","token":"SECRET"})"), R"({"a":"x�","token":"[struck out]"})");
+  EXPECT_EQ(struck(R"({"text":"{\"a\":\"\\ud83d\",\"token\":\"SECRET\"}"})"),
+            R"({"text":"{\"a\":\"�\",\"token\":\"[struck out]\"}"})");
+  EXPECT_THAT(struck(R"({"arguments":"{\"a\":\"x\\ude00\",\"token\":\"SECRET\"}"})"), HasSubstr("x�"));
+}
+
 Capture said(std::string request, std::string answer, std::string type) {
   Capture capture;
   capture.request.add(request);

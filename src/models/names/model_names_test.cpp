@@ -78,6 +78,7 @@ TEST(Text, IsMadePrintable) {
   EXPECT_EQ(printable("plain ä 漢 😀"), "plain ä 漢 😀");
   EXPECT_EQ(printable("a\nb\x7F\x01"), "a?b??");
   EXPECT_EQ(printable("\xC0\xAF \xED\xA0\x80 \xF5 \xE6\xBC"), "?? ??? ? ??");
+  EXPECT_EQ(printable("a\u0080b\u009B2J\u00A0"), "a?b?2J\u00A0") << "C1 controls";
   EXPECT_EQ(printable("äää", 5), "ää") << "cut between characters";
 }
 
