@@ -260,7 +260,8 @@ TEST_F(LoadTest, ReachableFromOutsideNeedsAKeyOrTheUsersWord) {
   EXPECT_EQ(
       error.message,
       "--host: '0.0.0.0' is reachable from other machines, but no key is required: create one with corral key create "
-      "or set CORRAL_API_KEY (every request then needs a key, else it gets 401), or give --allow-open");
+      "or set CORRAL_API_KEY (all other requests without a key then get 401, except GET /health and /live), or give "
+      "--allow-open");
   inputs_.flags["allow_open"] = {"true"};
   EXPECT_TRUE(load().allow_open);
   inputs_.flags.erase("allow_open");

@@ -4,6 +4,7 @@
 
 #include "base/state_file.h"
 #include "config/errors.h"
+#include "config/files/keys.h"
 #include "config/options/assign.h"
 #include "config/options/option.h"
 #include "config/options/origins.h"
@@ -87,13 +88,11 @@ Result<Given> find_value(const Option& option, const Sources& sources) {
 Result<> check_bind(const ServeSettings& settings) {
   const bool keyed = !settings.api_key.empty() || settings.has_key_file;
   if (is_loopback(settings.host) || keyed || settings.allow_open) return {};
-  return fail(
-      errc::unsafe_bind,
-      fmt::format("{}: '{}' is reachable from other machines, but no key is required: create one with corral "
-                  "key create or set CORRAL_API_KEY (every request then needs a key, else it gets 401), or give "
-                  "--allow-open",
-                  settings.origins.at("host").where, settings.host),
-      "host");
+  return fail(errc::unsafe_bind,
+              fmt::format("{}: '{}' is reachable from other machines, but no key is required: create one with corral "
+                          "key create or set CORRAL_API_KEY ({}), or give --allow-open",
+                          settings.origins.at("host").where, settings.host, kOthersAreRejected),
+              "host");
 }
 
 Result<ServeSettings> resolve(const Sources& sources) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/errors.h"
+#include "config/files/keys.h"
 #include "dialects/error_filter.h"
 #include "dialects/paths.h"
 
@@ -171,6 +172,10 @@ void protect(std::vector<http::Route>& routes) {
   }
 }
 
+std::string caller_text(const http::Caller& caller) {
+  return caller.key.empty() ? "a client without a key" : fmt::format("key {}", caller.key);
+}
+
 http::Response refuse_caller(const http::Request& request) {
   if (request.caller.rights != 0) {
     // For callers with rights unknown paths get 404 and don't come here.
@@ -179,9 +184,8 @@ http::Response refuse_caller(const http::Request& request) {
     const Error error(
         make_error_code(errc::insufficient_scope),
         request.caller.key.empty()
-            ? fmt::format("{} {} needs a key with the scope {}: create one with corral key create --scope {}; every "
-                          "request of every client then needs a key, else it gets 401",
-                          request.head.method, request.head.path(), scope, scope)
+            ? fmt::format("{} {} needs a key with the scope {}: create one with corral key create --scope {}; {}",
+                          request.head.method, request.head.path(), scope, scope, config::kOthersAreRejected)
             : fmt::format(
                   "the key '{}' lacks a scope: {} {} needs {}; create such a key with corral key create --scope {}",
                   request.caller.key, request.head.method, request.head.path(), scope, scope));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,9 @@ const RouteRights* find_rights(std::string_view method, std::string_view pattern
 
 // Sets the table's rights in the routes; a route that isn't in the table is for admins.
 void protect(std::vector<http::Route>& routes);
+
+// For the log: the identifier of the caller's key, or that there is none.
+std::string caller_text(const http::Caller& caller);
 
 // 401 for an unknown caller, 403 for one without the right that the path needs.
 http::Response refuse_caller(const http::Request& request);

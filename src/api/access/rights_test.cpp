@@ -167,6 +167,9 @@ TEST_F(RightsTest, WithoutAKeyHealthSaysOkOnly) {
   EXPECT_EQ(with("wrong", "GET", "/health").status, 401u);
   EXPECT_EQ(with("wrong", "GET", "/health").error("code"), "invalid_api_key");
   EXPECT_THAT(with(plain_, "GET", "/health").text, HasSubstr("all_models_loaded"));
+  context.given_is_loading = true;
+  for (const auto* key : {"", plain_.c_str()}) EXPECT_EQ(with(key, "GET", "/health").status, 503u);
+  EXPECT_EQ(with("wrong", "GET", "/health").status, 401u) << "before what it may not know";
 }
 
 TEST_F(RightsTest, KeysAreMadeAndRevokedOverHttp) {
@@ -227,11 +230,37 @@ TEST_F(RightsTest, AnOpenServerKeepsItsDoors) {
     EXPECT_THAT(refused.error("message"),
                 testing::EndsWith("' can be changed over HTTP only with a key that has the scope admin: edit the "
                                   "configuration file, which is reread at once, or create a key with corral key create "
-                                  "--scope admin; every request of every client then needs a key, else it gets 401"));
+                                  "--scope admin; all other requests without a key then get 401, except GET /health "
+                                  "and /live"));
   }
   EXPECT_EQ(live_->in_force()->swap_patience, 1s) << "nothing of it was set";
-  EXPECT_EQ(with("", "GET", "/internal/keys").status, 403u);
+  const auto keys = with("", "GET", "/internal/keys");
+  EXPECT_EQ(keys.status, 403u);
+  EXPECT_EQ(keys.error("message"),
+            "GET /internal/keys needs a key with the scope admin: create one with corral key create --scope admin; all "
+            "other requests without a key then get 401, except GET /health and /live");
   EXPECT_EQ(with("", "POST", "/internal/keys", R"({"scopes":["admin"]})").status, 403u);
+}
+
+TEST_F(RightsTest, TheLogNamesTheCallerOfAChange) {
+  log::set_level(log::Level::info);
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(with(admin_, "POST", "/v1/models/tiny-llama/options", R"({"ctx_size":512})").status, 200u);
+  ASSERT_EQ(with(admin_, "DELETE", "/v1/models/tiny-llama/options").status, 200u);
+  const auto made = with(admin_, "POST", "/internal/keys", R"({"scopes":["inference"]})").json();
+  const std::string id(json::text_or(made, "id", ""));
+  ASSERT_EQ(with(admin_, "DELETE", "/internal/keys/" + id).status, 200u);
+  ASSERT_EQ(with(admin_, "POST", "/internal/set", R"({"swap_patience":"1s"})").status, 200u);
+  handler = make_api(context);  // open
+  ASSERT_EQ(post("/v1/models/tiny-llama/options", R"({"ctx_size":256})").status, 200u);
+  const auto lines = testing::internal::GetCapturedStderr();
+  log::set_level(log::Level::none);
+  const auto by = "by key " + admin_.substr(7, 8);
+  EXPECT_THAT(lines, HasSubstr("options of tiny-llama changed over HTTP " + by));
+  EXPECT_THAT(lines, HasSubstr("key " + id + " created over HTTP " + by));
+  EXPECT_THAT(lines, HasSubstr("key " + id + " revoked over HTTP " + by));
+  EXPECT_THAT(lines, HasSubstr("setting swap_patience changed over HTTP " + by));
+  EXPECT_THAT(lines, HasSubstr("options of tiny-llama changed over HTTP by a client without a key"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "api/routes.h"
 #include "base/log.h"
 #include "config/errors.h"
+#include "config/files/keys.h"
 #include "config/flat_values.h"
 #include "dialects/error_filter.h"
 #include "json/byte_order_mark.h"
@@ -68,8 +69,8 @@ Result<> check_rights(const http::Caller& caller, const config::SetValues& value
     return fail(config::errc::needs_admin_key,
                 fmt::format("'{}' can be changed over HTTP only with a key that has the scope admin: edit the "
                             "configuration file, which is reread at once, or create a key with corral key create "
-                            "--scope admin; every request of every client then needs a key, else it gets 401",
-                            key),
+                            "--scope admin; {}",
+                            key, config::kOthersAreRejected),
                 key);
   }
   return {};
@@ -109,8 +110,8 @@ async::Task<http::Response> set(ApiContext& context, http::Request request) {
     updated[option->key] = settings.shown(*option, *wanted);
     applies[option->key] = config::name_of(option->applies);
   }
-  const std::string who = request.caller.key.empty() ? "a client without a key" : request.caller.key;
-  for (const Option* option : *rows) log::info("api", "setting {} changed over HTTP by {}", option->key, who);
+  const auto caller = caller_text(request.caller);
+  for (const Option* option : *rows) log::info("api", "setting {} changed over HTTP by {}", option->key, caller);
   const json::Object done{{"status", "success"}, {"updated", std::move(updated)}, {"applies", std::move(applies)}};
   co_return answer(done);
 }

@@ -192,14 +192,19 @@ async::Task<http::Response> stats(ApiContext& context) {
 }  // namespace
 
 void add_health(std::vector<http::Route>& routes, ApiContext& context) {
-  const http::RouteHandler on_health = [&context](http::Request request, http::PathParams) {
-    if (request.caller.rights != 0) return health(context);
-    // Probes of containers and load balancers have no key. A wrong key is an error here as everywhere.
-    return sent_key(request.head.headers).empty() ? live() : refused(std::move(request));
+  // Probes of containers and load balancers have no key. A wrong key is an error here as everywhere.
+  const auto has_wrong_key = [](const http::Request& request) {
+    return request.caller.rights == 0 && !sent_key(request.head.headers).empty();
+  };
+  const http::RouteHandler on_health = [&context, has_wrong_key](http::Request request, http::PathParams) {
+    if (has_wrong_key(request)) return refused(std::move(request));
+    return request.caller.rights != 0 ? health(context) : live();
   };
   // In llama-server's form, for clients that wait until the server has its model.
-  const http::RouteHandler on_root = [&context, on_health](http::Request request, http::PathParams params) {
-    return context.given_is_loading.load() ? still_loading() : on_health(std::move(request), std::move(params));
+  const http::RouteHandler on_root = [&context, has_wrong_key, on_health](http::Request request,
+                                                                          http::PathParams params) {
+    const bool loading = context.given_is_loading.load() && !has_wrong_key(request);
+    return loading ? still_loading() : on_health(std::move(request), std::move(params));
   };
   const http::RouteHandler on_live = [](http::Request, http::PathParams) { return live(); };
   add_core(routes, "GET", "health", on_health);

@@ -1,5 +1,6 @@
 // The keys of the server's clients: GET /internal/keys, POST /internal/keys (the only answer with the new key), DELETE
 // /internal/keys/{id}. Only for an admin with a key; `corral key create` makes the first key.
+#include "api/access/rights.h"
 #include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "base/log.h"
@@ -53,16 +54,16 @@ async::Task<http::Response> create(ApiContext& context, http::Request request) {
   const auto made =
       context.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, terms, context.timers.wall_now());
   if (!made) co_return dialects::error_response(made.error());
-  log::info("api", "key {} created over HTTP by {}", made->key.id, request.caller.key);
+  log::info("api", "key {} created over HTTP by {}", made->key.id, caller_text(request.caller));
   auto row = config::to_json(made->key);
   row["key"] = made->text;
   co_return answer(row);
 }
 
-async::Task<http::Response> revoke(KeyStore& store, std::string id) {
+async::Task<http::Response> revoke(KeyStore& store, http::Request request, std::string id) {
   const auto revoked = store.revoke(id);
   if (!revoked) co_return dialects::error_response(revoked.error());
-  log::info("api", "key {} revoked over HTTP", revoked->key.id);
+  log::info("api", "key {} revoked over HTTP by {}", revoked->key.id, caller_text(request.caller));
   co_return answer({{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}});
 }
 
@@ -74,8 +75,8 @@ void add_keys(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back({"POST", "/internal/keys", [&context](http::Request request, http::PathParams) {
                       return create(context, std::move(request));
                     }});
-  routes.push_back({"DELETE", "/internal/keys/{id}", [&context](http::Request, http::PathParams params) {
-                      return revoke(*context.keys, std::move(params["id"]));
+  routes.push_back({"DELETE", "/internal/keys/{id}", [&context](http::Request request, http::PathParams params) {
+                      return revoke(*context.keys, std::move(request), std::move(params["id"]));
                     }});
 }
 

@@ -1,4 +1,5 @@
 // Saved and effective options of a model: GET, POST and DELETE models/{id}/options.
+#include "api/access/rights.h"
 #include "api/inference/find_model.h"
 #include "api/inference/load_body.h"
 #include "api/routes.h"
@@ -70,13 +71,15 @@ http::Response answer(const ApiContext& context, const models::ModelInfo& model,
   return http::Response::json(200, json::serialize(body));
 }
 
-async::Task<http::Response> change(ApiContext& context, std::string id, router::OptionChange wanted) {
+// `caller`: of a change, for the log.
+async::Task<http::Response> change(ApiContext& context, std::string id, router::OptionChange wanted,
+                                   std::string caller = {}) {
   const auto model = co_await find_own_model(context, std::move(id));
   if (!model) co_return dialects::error_response(model.error());
   const bool saves = !wanted.dry_run && !wanted.only_tell;
   const auto report = co_await context.router.options(*model, std::move(wanted));
   if (!report) co_return dialects::error_response(report.error());
-  if (saves) log::info("api", "options of {} changed over HTTP", (*model)->name.value());
+  if (saves) log::info("api", "options of {} changed over HTTP by {}", (*model)->name.value(), caller);
   co_return answer(context, **model, *report);
 }
 
@@ -115,7 +118,7 @@ async::Task<http::Response> post(ApiContext& context, http::Request request, std
     const auto allowed = co_await context.files->check(request.caller, wanted->patch.set);
     if (!allowed) co_return dialects::error_response(allowed.error());
   }
-  co_return co_await change(context, std::move(id), std::move(*wanted));
+  co_return co_await change(context, std::move(id), std::move(*wanted), caller_text(request.caller));
 }
 
 }  // namespace
@@ -128,8 +131,8 @@ void add_options(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "POST", kPath, [&context](http::Request request, http::PathParams params) {
     return post(context, std::move(request), std::move(params["id"]));
   });
-  add_core(routes, "DELETE", kPath, [&context](http::Request, http::PathParams params) {
-    return change(context, std::move(params["id"]), {.unset_all = true});
+  add_core(routes, "DELETE", kPath, [&context](http::Request request, http::PathParams params) {
+    return change(context, std::move(params["id"]), {.unset_all = true}, caller_text(request.caller));
   });
 }
 

@@ -25,6 +25,10 @@ enum class Scope : std::uint8_t { inference, admin };
 inline constexpr std::array kScopes = {Scope::inference, Scope::admin};
 std::string_view name_of(Scope scope);
 
+// What messages say that advise a key on a server that requires none.
+inline constexpr std::string_view kOthersAreRejected =
+    "all other requests without a key then get 401, except GET /health and /live";
+
 struct Scopes {
   bool inference = false;
   bool admin = false;

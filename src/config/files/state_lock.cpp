@@ -78,14 +78,14 @@ void write_holder(int fd, const RunningServer& server) {
 bool is_here(const RunningServer& server) { return server.machine.empty() || server.machine == this_machine(); }
 
 std::unexpected<Error> in_use(const fs::path& state_dir, const RunningServer& holder) {
-  std::string who = holder.process > 0 ? fmt::format(", process {}", holder.process) : "";
-  if (!is_here(holder)) who += " on another machine or in a container";
-  if (holder.port > 0) who += fmt::format(", which listens on {} port {}", holder.host, holder.port);
+  std::string details = holder.process > 0 ? fmt::format(", process {}", holder.process) : "";
+  if (!is_here(holder)) details += " on another machine or in a container";
+  if (holder.port > 0) details += fmt::format(", which listens on {} port {}", holder.host, holder.port);
   return std::unexpected<Error>(
       std::in_place, std::make_error_code(std::errc::device_or_resource_busy),
       fmt::format(
           "state_dir '{}' is in use by another server{}: stop that server, or set another folder with --state-dir",
-          state_dir.native(), who));
+          state_dir.native(), details));
 }
 
 }  // namespace

@@ -37,10 +37,10 @@ ClientTags::ClientTags() : ClientTags(random_secret()) {}
 
 std::string ClientTags::of(const OwnerId& owner, const ClientAddress& client) const {
   const auto& key = owner.value();
-  const auto who = key.empty() ? network_of(client.value()) : key;
+  const auto caller = key.empty() ? network_of(client.value()) : key;
   // The same text as a key and as an address are two clients.
   const auto seed = secret_ ^ (key.empty() ? 0 : 1);
-  return fmt::format("{:016x}", XXH3_64bits_withSeed(who.data(), who.size(), seed));
+  return fmt::format("{:016x}", XXH3_64bits_withSeed(caller.data(), caller.size(), seed));
 }
 
 }  // namespace corral::router
