@@ -1,4 +1,4 @@
-// Half an emoji in a request, as clients send it that cut texts at 16 bits. Each was 400 "not valid JSON".
+// Half an emoji in a request, as clients send it that cut texts at 16 bits. Each got 400 "not valid JSON".
 #include "api/api_fixture_for_tests.h"
 #include "json/peek.h"
 

@@ -251,6 +251,7 @@ TEST_F(RightsTest, TheLogNamesTheCallerOfAChange) {
   const std::string id(json::text_or(made, "id", ""));
   ASSERT_EQ(with(admin_, "DELETE", "/internal/keys/" + id).status, 200u);
   ASSERT_EQ(with(admin_, "POST", "/internal/set", R"({"swap_patience":"1s"})").status, 200u);
+  store_->on_change({});
   handler = make_api(context);  // open
   ASSERT_EQ(post("/v1/models/tiny-llama/options", R"({"ctx_size":256})").status, 200u);
   const auto lines = testing::internal::GetCapturedStderr();

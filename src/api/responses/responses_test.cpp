@@ -99,6 +99,16 @@ class ResponsesTest : public ApiTest {
       if (status != "queued" && status != "in_progress") return answer;
     }
   }
+  static void stream_answer(backends::FakeRequest& request, const std::string& text) {
+    request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{"content":")" + text + R"("}}]})"));
+    request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"));
+    request.send(std::string(http::kSseDone));
+    request.end();
+  }
+  // A file for less than 300 kB of texts.
+  store::StoreOptions small(const std::string& name) const {
+    return {.file = dir.path() / name, .limits = {.response_age = kAges}, .max_pages = 60};
+  }
   static std::string id_of(const json::Value& value) { return std::string(json::text_or(value, "id", "")); }
   std::string messages() {
     const auto sent = json::parse(engine().request().body());
@@ -286,7 +296,7 @@ TEST_F(ResponsesTest, SwitchedOffNothingIsKeptOrFound) {
 }
 
 TEST_F(ResponsesTest, WithAFullDiskOnlyThoseAreRefusedWhoSaidThatTheyWantItKept) {
-  store::Store full(clock, {.file = dir.path() / "full.sqlite", .limits = {.response_age = kAges}, .max_pages = 60});
+  store::Store full(clock, small("full.sqlite"));
   use(full);
   // Which is noticed when it is written; from then on it is known.
   const auto first = responded("ann", R"("store":true,"input":")" + std::string(300'000, 'x') + "\"");
@@ -306,7 +316,7 @@ TEST_F(ResponsesTest, WithAFullDiskOnlyThoseAreRefusedWhoSaidThatTheyWantItKept)
 }
 
 TEST_F(ResponsesTest, AStreamSaysAtItsEndThatTheDiskWasFull) {
-  store::Store full(clock, {.file = dir.path() / "full.sqlite", .limits = {.response_age = kAges}, .max_pages = 60});
+  store::Store full(clock, small("full.sqlite"));
   for (auto* there : {&full, &store}) {
     use(*there);
     const auto before = engine().requests().size();
@@ -314,10 +324,7 @@ TEST_F(ResponsesTest, AStreamSaysAtItsEndThatTheDiskWasFull) {
         "ann", "POST", "/v1/responses",
         body(R"("stream":true,"metadata":{"said":"\"store\":true"},"input":")" + std::string(300'000, 'x') + "\""));
     auto& request = reached(before);
-    request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{"content":"Hi"}}]})"));
-    request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"));
-    request.send(std::string(http::kSseDone));
-    request.end();
+    stream_answer(request, "Hi");
     const auto answer = finish(*asking);
     EXPECT_THAT(answer.text, HasSubstr(R"("store":true)")) << "it was unknown when the answer began";
     const auto last = answer.text.substr(answer.text.find("event: response.completed"));
@@ -334,9 +341,8 @@ TEST_F(ResponsesTest, AStreamSaysAtItsEndThatTheDiskWasFull) {
 // It said that it was stored.
 TEST_F(ResponsesTest, InTheBackgroundAFullDiskIsTold) {
   for (const bool stream : {false, true}) {
-    store::Store full(clock, {.file = dir.path() / fmt::format("full-{}.sqlite", stream),
-                              .limits = {.response_age = kAges},
-                              .max_pages = 60});
+    const auto file = fmt::format("full-{}.sqlite", stream);
+    store::Store full(clock, small(file));
     use(full);
     const auto before = engine().requests().size();
     auto asking = ask_as("ann", "POST", "/v1/responses",
@@ -345,11 +351,7 @@ TEST_F(ResponsesTest, InTheBackgroundAFullDiskIsTold) {
     auto& request = reached(before);
     const std::string text(300'000, 'x');
     if (stream) {
-      request.begin_stream();
-      request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{"content":")" + text + R"("}}]})"));
-      request.send(http::sse_data(R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]})"));
-      request.send(std::string(http::kSseDone));
-      request.end();
+      stream_answer(request, text);
     } else {
       request.answer(200, answer_saying(text));
     }
@@ -365,10 +367,11 @@ TEST_F(ResponsesTest, InTheBackgroundAFullDiskIsTold) {
       EXPECT_THAT(last, HasSubstr(R"("store":false)"));
       EXPECT_THAT(last, testing::Not(HasSubstr(R"("store":true)")));
     }
+    asking.reset();
+    settle();
     EXPECT_TRUE(full.finish_within(Millis(60'000)));
     // No row is left that says that it is queued.
-    store::Store again(clock,
-                       {.file = dir.path() / fmt::format("full-{}.sqlite", stream), .limits = {.response_age = kAges}});
+    store::Store again(clock, {.file = dir.path() / file, .limits = {.response_age = kAges}});
     use(again);
     context.background = nullptr;
     handler = make_api(context);
