@@ -92,8 +92,8 @@ TEST(Catalog, FindsTheUsersAliasOfASpelling) {
 }
 
 TEST(Catalog, ContainsWhatItFinds) {
-  const auto catalog = add_aliases(Catalog({model("tiny", {"other"})}, {problem("broken", errc::truncated)}, {}),
-                                   {{"mine", {"tiny"}}});
+  const auto catalog =
+      add_aliases(Catalog({model("tiny", {"other"})}, {problem("broken", errc::truncated)}, {}), {{"mine", {"tiny"}}});
   for (const auto* name : {"tiny", "TINY", "user.tiny:latest", "tiny.gguf", "other", "Mine", "broken", "absent", ""})
     EXPECT_EQ(catalog.contains(name), catalog.find(name).has_value()) << name;
   EXPECT_TRUE(catalog.contains("Mine"));

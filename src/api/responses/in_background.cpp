@@ -18,7 +18,7 @@ std::shared_ptr<const dialects::Canonical> shown_in_background(const dialects::C
 
 namespace {
 
-// Without an answer, a row would say for ever that it is queued.
+// Removes the row of an answer that could not be stored: it says that the answer is queued.
 async::Task<bool> store_or_erase(std::shared_ptr<Keeping> keeping, std::string status, std::string doc) {
   auto storing = keeping->store_now(std::move(status), std::move(doc));
   const bool stored = co_await std::move(storing);
