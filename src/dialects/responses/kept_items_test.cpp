@@ -84,7 +84,8 @@ TEST(KeptItems, TheLastEventHasTheAnswer) {
 }
 
 TEST(KeptItems, WhatIsNotStoredSaysSo) {
-  const auto asked = read_response(R"({"model":"m","input":"x","stream":true,"metadata":{"said":"\"store\":true"}})");
+  const auto asked = read_response_on(R"({"model":"m","input":"x","stream":true,"metadata":{"said":"\"store\":true"}})",
+                                      {.id = "req-7", .keeps = true});
   ASSERT_TRUE(asked);
   const auto translator = tell_response(*asked);
   std::string events;
