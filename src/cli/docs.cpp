@@ -69,6 +69,7 @@ seen = "where the repository is mentioned"
 
 `corral run MODEL` loads the model if necessary, and then reads messages. `/bye` or Ctrl-D leaves, `/clear` clears the
 conversation, `"""` starts and ends a message of several lines. Ctrl-C stops a response; a second one at the prompt leaves.
+When the context is full, the oldest messages are dropped; the system text stays.
 With a prompt as an argument, or text from a pipe, it prints one response and exits:
 
 ```sh
