@@ -1,7 +1,11 @@
 #include "cli/program.h"
 
+#include <iterator>
+#include <sstream>
+
 #include <gmock/gmock.h>
 
+#include "cli/docs.h"
 #include "cli/fakes_for_tests.h"
 
 namespace corral::cli {
@@ -21,12 +25,23 @@ TEST_F(ProgramTest, WithoutACommandItPrintsTheHelp) {
 
 TEST_F(ProgramTest, EveryCommandHasTheHelpOfThePage) {
   for (const std::string& command : command_names()) {
-    EXPECT_EQ(run({command, "--help"}), kExitOk);
+    std::istringstream name(command);
+    std::vector<std::string> words{std::istream_iterator<std::string>(name), {}};
+    words.emplace_back("--help");
+    EXPECT_EQ(run(words), kExitOk);
     EXPECT_EQ(out(), help_text(command));
     EXPECT_THAT(out(), HasSubstr("Usage: corral " + command));
     EXPECT_THAT(out(), Not(HasSubstr("{false}")));
     EXPECT_EQ(err(), "");
   }
+}
+
+// The page lacked the flags of sub-commands.
+TEST(CliPage, DescendsIntoSubCommands) {
+  const auto page = cli_page();
+  for (const char* part : {"\n## corral key create\n", "--max-in-flight N", "\n## corral mesh token list\n",
+                           "Usage: corral mesh token withdraw [OPTIONS] ID\n", "\n## corral config set\n"})
+    EXPECT_THAT(page, HasSubstr(part));
 }
 
 TEST_F(ProgramTest, HelpLinesFitAHundredColumns) {
