@@ -579,7 +579,7 @@ class Application {
   api::FileWatch file_watch_;
   ModelSupply supply_;
   std::shared_ptr<void> tells_of_downloads_;
-  backends::Voices voices_{spawner_, espeak_program};
+  backends::Voices voices_{spawner_, timers_, espeak_program};
   backends::FfmpegConverter sounds_{spawner_, timers_};
   api::BackgroundResponses background_;
   api::ApiContext context_;

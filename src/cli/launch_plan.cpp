@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cli/terminal/terminal.h"
+#include "base/shell_word.h"
 #include "json/value.h"
 #include "json/writer.h"
 

@@ -225,6 +225,15 @@ TEST_F(ProgramTest, ListShowsWhatIsKnown) {
   EXPECT_EQ(err(), "No model's name contains 'nope'.\n");
 }
 
+TEST_F(ProgramTest, ListFiltersJsonToo) {
+  server_.on("GET /api/v1/models?rescan=true",
+             R"({"object":"list","data":[{"id":"tiny-llama"},{"id":"org/Repo:Q4","size_bytes":7}]})");
+  EXPECT_EQ(run({"list", "repo", "--json"}), kExitOk);
+  EXPECT_EQ(out(), "{\"object\":\"list\",\"data\":[{\"id\":\"org/Repo:Q4\",\"size_bytes\":7}]}\n");
+  EXPECT_EQ(run({"list", "nope", "--json"}), kExitOk);
+  EXPECT_EQ(out(), "{\"object\":\"list\",\"data\":[]}\n");
+}
+
 TEST_F(ProgramTest, ListFitsTheTerminalAndNotAPipe) {
   const std::string name(60, 'n');
   server_.on("GET /api/v1/models?rescan=true", R"({"data":[{"id":")" + name + R"(","type":"llm"}]})");

@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "base/shell_word.h"
 #include "base/state_file.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"

@@ -25,7 +25,7 @@ class Chat {
 
   // Prints the answer as it arrives and keeps both messages. After an interrupt the partial answer is kept; a prompt
   // without any answer is dropped. If the context is full, the oldest messages are dropped, with a note the first time.
-  // Errors: those of ServerApi, and request_failed, also for a prompt that is too long by itself: then nothing is
+  // Errors: those of ServerApi, and request_failed, also for a prompt that is too long alone: then nothing is
   // dropped.
   Result<> ask(const std::string& prompt);
   // Forgets everything but the system text.

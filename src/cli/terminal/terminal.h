@@ -33,7 +33,5 @@ std::size_t display_width(std::string_view text);
 std::string shorten(std::string_view text, std::size_t width);
 // Without control characters other than line ends and tabs, so that a model's output can't control the terminal.
 std::string printable(std::string_view text);
-// As one word for a shell: in quotes if it has other characters than letters, digits and -_./:=@+,
-std::string shell_word(std::string_view text);
 
 }  // namespace corral::cli
