@@ -235,6 +235,7 @@ const std::vector<CauseRow> kRows = {
      "invalid_request_error"},
     {make_error_code(residency::errc::memory_in_use), 503, "insufficient_memory", "unavailable_error",
      "overloaded_error"},
+    {make_error_code(residency::errc::needs_eviction), 409, "eviction_needed", "conflict_error", "conflict_error"},
     {make_error_code(residency::errc::not_here), 503, "not_here", "unavailable_error", "overloaded_error"},
     {make_error_code(router::errc::unknown_recipe), 422, "backend_not_installed", "unprocessable_error",
      "invalid_request_error"},

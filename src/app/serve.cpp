@@ -15,6 +15,7 @@
 #include "app/first_steps.h"
 #include "app/model_supply.h"
 #include "app/parts_options.h"
+#include "app/preload.h"
 #include "app/runtime_dir.h"
 #include "app/version.h"
 #include "async/loop.h"
@@ -383,9 +384,12 @@ class Application {
       log::warning("app", "{}: {}", problem.path.native(), problem.cause.message);
   }
 
-  // A server without models logs how to get some.
+  // Pinned models return after a restart. A server without models logs how to get some.
   async::Task<void> first_look() {
     co_await look_for_models();
+    const auto pins = co_await router_.pins();
+    auto loading = preload(router_, models_named(*registry_.catalog(), std::vector(pins.begin(), pins.end())));
+    co_await std::move(loading);
     if (!registry_.catalog()->models().empty() || supply_.supply().desk.offline()) co_return;
     const auto memory = co_await memory_for_models();
     for (const auto& line : first_steps(known_models_, memory)) log::info("app", "{}", line);
@@ -575,7 +579,7 @@ class Application {
   api::FileWatch file_watch_;
   ModelSupply supply_;
   std::shared_ptr<void> tells_of_downloads_;
-  backends::Voices voices_{spawner_, espeak_program};
+  backends::Voices voices_{spawner_, timers_, espeak_program};
   backends::FfmpegConverter sounds_{spawner_, timers_};
   api::BackgroundResponses background_;
   api::ApiContext context_;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/shell_word.h"
 #include "json/value.h"
 #include "json/writer.h"
 
@@ -32,6 +33,9 @@ LaunchPlan claude(const LaunchRequest& request) {
                     {"ANTHROPIC_MODEL", request.model},
                     {"ANTHROPIC_SMALL_FAST_MODEL", request.model},
                     {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"}};
+  // It assumes 200,000 tokens for unknown models, and would summarize the conversation too late.
+  if (request.context > 0)
+    plan.variables.emplace_back("CLAUDE_CODE_MAX_CONTEXT_TOKENS", std::to_string(request.context));
   add_own(plan, request);
   return plan;
 }
@@ -109,25 +113,15 @@ LaunchPlan pi(const LaunchRequest& request) {
   return plan;
 }
 
+// The first requests have about 10,000, 17,000, 8,000, 15,000 and 1,500 tokens. Claude Code reserves 33,000 more for an
+// answer and a summary, the others a part of the context.
 constexpr auto kAgents = std::to_array<Agent>({
-    {"codex", "codex", "npm install -g @openai/codex", codex},
-    {"claude", "claude", "npm install -g @anthropic-ai/claude-code", claude},
-    {"opencode", "opencode", "npm install -g opencode-ai", opencode},
-    {"qwen", "qwen", "npm install -g @qwen-code/qwen-code", qwen},
-    {"pi", "pi", "npm install -g @mariozechner/pi-coding-agent", pi},
+    {"codex", "codex", "npm install -g @openai/codex", 32768, codex},
+    {"claude", "claude", "npm install -g @anthropic-ai/claude-code", 65536, claude},
+    {"opencode", "opencode", "npm install -g opencode-ai", 32768, opencode},
+    {"qwen", "qwen", "npm install -g @qwen-code/qwen-code", 32768, qwen},
+    {"pi", "pi", "npm install -g @mariozechner/pi-coding-agent", 8192, pi},
 });
-
-// As one word for a shell.
-std::string shell_word(std::string_view text) {
-  const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-_./:=@+,").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return std::string(text);
-  std::string word = "'";
-  for (const char c : text) c == '\'' ? void(word += "'\\''") : word.push_back(c);
-  return word + "'";
-}
 
 }  // namespace
 

@@ -30,6 +30,9 @@ struct Agent {
   std::string_view name;     // as in `corral launch NAME`
   std::string_view program;  // the executable
   std::string_view install;  // how to get it
+  // Smallest context in tokens. With less its first request doesn't fit, or it summarizes the conversation after each
+  // step, without end.
+  std::int64_t min_context;
   LaunchPlan (*plan)(const LaunchRequest& request);
 };
 std::span<const Agent> agents();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/host_memory.h"
+#include "base/shell_word.h"
 #include "cli/errors.h"
 #include "cli/loading.h"
 #include "cli/server/url_text.h"
@@ -70,7 +71,7 @@ Result<std::string> choose_model(const CommandContext& context) {
   if (offers.empty()) return fail(errc::usage, "a model name is required: corral list shows the local models");
   if (!context.terminal.in_tty) {
     std::string commands;
-    for (const auto& offer : offers) commands += fmt::format("\n  corral run --yes {}", offer.model->name);
+    for (const auto& offer : offers) commands += fmt::format("\n  corral run --yes {}", shell_word(offer.model->name));
     return fail(errc::usage,
                 fmt::format("a model name is required: corral list shows the local models; these fit the machine:{}",
                             commands));
@@ -102,8 +103,8 @@ Result<std::string> see_that_it_is_here(const CommandContext& context, const std
     if (!context.terminal.in_tty) {
       return fail(
           errc::usage,
-          fmt::format("'{0}' is not downloaded, and there is no terminal for a question: use corral pull {0}, or --yes",
-                      model));
+          fmt::format("'{}' is not downloaded, and there is no terminal for a question: use corral pull {}, or --yes",
+                      model, shell_word(model)));
     }
     err << fmt::format("It is not downloaded. Download {}? [Y/n] ", human_bytes(plan->bytes_to_fetch)) << std::flush;
     const auto line = context.input.read_line();

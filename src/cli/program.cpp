@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
@@ -173,12 +174,26 @@ int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, P
 
 std::string help_text(const std::string& name) {
   CommandLine line;
-  return name.empty() ? line.app().help() : line.app().get_subcommand(name)->help("corral");
+  const CLI::App* app = &line.app();
+  std::string parents;
+  std::istringstream words(name);
+  for (std::string word; words >> word;) {
+    parents += (parents.empty() ? "" : " ") + app->get_name();
+    app = app->get_subcommand(word);
+  }
+  return app->help(parents);
 }
 
 std::vector<std::string> command_names() {
-  std::vector<std::string> names{"serve"};
-  for (const Command& command : commands()) names.emplace_back(command.name);
+  CommandLine line;
+  std::vector<std::string> names;
+  const auto add = [&names](const auto& self, const CLI::App& parent, const std::string& before) -> void {
+    for (const CLI::App* command : parent.get_subcommands(nullptr)) {
+      names.push_back(before + command->get_name());
+      self(self, *command, names.back() + " ");
+    }
+  };
+  add(add, line.app(), "");
   return names;
 }
 

@@ -28,9 +28,9 @@ struct ProgramIo {
 // `arguments` without the program's name. Returns the exit code.
 int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, ProgramIo& surroundings);
 
-// The help of the program ("") or of one command.
+// The help of the program ("") or of one command ("list", "mesh token list").
 std::string help_text(const std::string& command);
-// Names of all commands, in the order of the help.
+// Names of all commands, in the order of the help, each followed by its sub-commands.
 std::vector<std::string> command_names();
 
 }  // namespace corral::cli

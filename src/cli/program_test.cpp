@@ -1,7 +1,11 @@
 #include "cli/program.h"
 
+#include <iterator>
+#include <sstream>
+
 #include <gmock/gmock.h>
 
+#include "cli/docs.h"
 #include "cli/fakes_for_tests.h"
 
 namespace corral::cli {
@@ -21,12 +25,23 @@ TEST_F(ProgramTest, WithoutACommandItPrintsTheHelp) {
 
 TEST_F(ProgramTest, EveryCommandHasTheHelpOfThePage) {
   for (const std::string& command : command_names()) {
-    EXPECT_EQ(run({command, "--help"}), kExitOk);
+    std::istringstream name(command);
+    std::vector<std::string> words{std::istream_iterator<std::string>(name), {}};
+    words.emplace_back("--help");
+    EXPECT_EQ(run(words), kExitOk);
     EXPECT_EQ(out(), help_text(command));
     EXPECT_THAT(out(), HasSubstr("Usage: corral " + command));
     EXPECT_THAT(out(), Not(HasSubstr("{false}")));
     EXPECT_EQ(err(), "");
   }
+}
+
+// The page lacked the flags of sub-commands.
+TEST(CliPage, DescendsIntoSubCommands) {
+  const auto page = cli_page();
+  for (const char* part : {"\n## corral key create\n", "--max-in-flight N", "\n## corral mesh token list\n",
+                           "Usage: corral mesh token withdraw [OPTIONS] ID\n", "\n## corral config set\n"})
+    EXPECT_THAT(page, HasSubstr(part));
 }
 
 TEST_F(ProgramTest, HelpLinesFitAHundredColumns) {
@@ -208,6 +223,15 @@ TEST_F(ProgramTest, ListShowsWhatIsKnown) {
   EXPECT_EQ(run({"list", "nope"}), kExitOk);
   EXPECT_EQ(out(), "");
   EXPECT_EQ(err(), "No model's name contains 'nope'.\n");
+}
+
+TEST_F(ProgramTest, ListFiltersJsonToo) {
+  server_.on("GET /api/v1/models?rescan=true",
+             R"({"object":"list","data":[{"id":"tiny-llama"},{"id":"org/Repo:Q4","size_bytes":7}]})");
+  EXPECT_EQ(run({"list", "repo", "--json"}), kExitOk);
+  EXPECT_EQ(out(), "{\"object\":\"list\",\"data\":[{\"id\":\"org/Repo:Q4\",\"size_bytes\":7}]}\n");
+  EXPECT_EQ(run({"list", "nope", "--json"}), kExitOk);
+  EXPECT_EQ(out(), "{\"object\":\"list\",\"data\":[]}\n");
 }
 
 TEST_F(ProgramTest, ListFitsTheTerminalAndNotAPipe) {

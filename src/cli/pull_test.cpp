@@ -72,6 +72,8 @@ TEST_F(PullCommandTest, ctrl_c_pauses_and_says_how_to_go_on) {
   EXPECT_EQ(run({"pull", "org/repo"}), kExitInterrupted);
   EXPECT_THAT(err(), HasSubstr("\npaused: 1.0 GiB of 2.0 GiB downloaded; resume with: corral pull org/repo\n"));
   EXPECT_EQ(out(), "");
+  EXPECT_EQ(run({"pull", "org/repo:a file.gguf"}), kExitInterrupted);
+  EXPECT_THAT(err(), HasSubstr("resume with: corral pull 'org/repo:a file.gguf'\n"));
 }
 
 TEST_F(PullCommandTest, a_server_that_breaks_off_is_told_with_the_way_on) {

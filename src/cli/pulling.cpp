@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/close_names.h"
+#include "base/shell_word.h"
 #include "cli/errors.h"
 #include "cli/loading.h"
 #include "cli/terminal/file_bars.h"
@@ -20,7 +21,9 @@ namespace {
 
 constexpr std::size_t kMaxHints = 3;
 
-std::string go_on_with(const PullTarget& target) { return fmt::format("resume with: corral pull {}", target.name); }
+std::string go_on_with(const PullTarget& target) {
+  return fmt::format("resume with: corral pull {}", shell_word(target.name));
+}
 
 // Whether the server has the same table of known models.
 bool is_found_by(const CommandContext& context, const std::string& alias, const std::string& model) {
@@ -133,7 +136,7 @@ Error no_such_model(const CommandContext& context, const std::string& name, std:
   if (!said.ends_with('?') && !said.ends_with('.')) said += '.';
   if (!close.empty()) said += fmt::format(" Known models with similar names: {}.", fmt::join(close, ", "));
   const auto words = name.substr(0, name.find(':'));
-  return {errc::request_failed, fmt::format("{} Search for others with: corral search {}", said, words)};
+  return {errc::request_failed, fmt::format("{} Search for others with: corral search {}", said, shell_word(words))};
 }
 
 Result<PullPlan> plan_of(const CommandContext& context, const PullTarget& target) {

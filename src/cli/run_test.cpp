@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "cli/fakes_for_tests.h"
+#include "cli/terminal/chat.h"
 
 namespace corral::cli {
 namespace {
@@ -255,6 +256,78 @@ TEST_F(RunCommandTest, AFailureDoesNotEndTheDialogue) {
   EXPECT_EQ(run({"run", "m"}), kExitOk);
   EXPECT_THAT(err(), HasSubstr("error: busy"));
   EXPECT_THAT(chats()[1], Not(HasSubstr("first")));  // a prompt without an answer is forgotten
+}
+
+constexpr const char* kTooLong =
+    R"({"error":{"message":"'messages' makes a prompt of 100 tokens: shorten it","type":"exceed_context_size_error",)"
+    R"("code":"context_length_exceeded","n_prompt_tokens":100,"n_ctx":90}})";
+
+TEST_F(RunCommandTest, AFullContextDropsTheOldestMessagesAndGoesOn) {
+  const auto full = Scripted{.status = 400, .body = kTooLong};
+  for (const char* text : {"one", "two"}) answer_chat({text});
+  server_.on(kChat, full);
+  answer_chat({"three"});
+  server_.on(kChat, full);
+  answer_chat({"four"});
+  for (const char* text : {"1st", "2nd", "3rd", "4th"}) input_.type(text);
+  EXPECT_EQ(run({"run", "m", "--system", "S"}), kExitOk);
+  EXPECT_EQ(out(), ">>> one\n>>> two\n>>> three\n>>> four\n>>> ");
+  EXPECT_EQ(err(),
+            "Type a message, or /help.\n"
+            "(the context is full: from now on the oldest messages are dropped)\n\n");
+  ASSERT_THAT(chats(), SizeIs(6));
+  EXPECT_THAT(chats()[3], HasSubstr(R"([{"role":"system","content":"S"},{"role":"user","content":"2nd"},)"
+                                    R"({"role":"assistant","content":"two"},{"role":"user","content":"3rd"}])"));
+  // What was dropped stays dropped.
+  EXPECT_THAT(chats()[4], Not(HasSubstr("1st")));
+  EXPECT_THAT(chats()[5], Not(HasSubstr("2nd")));
+}
+
+// A server that loads a model first has begun its answer, and reports the error in it.
+TEST_F(RunCommandTest, AFullContextThatIsReportedInTheStream) {
+  answer_chat({"one"});
+  server_.on(kChat, Scripted{.events = {{"", kTooLong}}});
+  answer_chat({"two"});
+  input_.type("1st");
+  input_.type("2nd");
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  ASSERT_THAT(chats(), SizeIs(3));
+  EXPECT_THAT(chats()[2], HasSubstr(R"("messages":[{"role":"user","content":"2nd"}])"));
+}
+
+TEST_F(RunCommandTest, AMessageThatIsTooLongByItselfIsNotKept) {
+  answer_chat({"one"});
+  server_.on(kChat, Scripted{.status = 400, .body = kTooLong});
+  server_.on(kChat, Scripted{.status = 400, .body = kTooLong});
+  answer_chat({"three"});
+  for (const char* text : {"1st", "much too long", "3rd"}) input_.type(text);
+  EXPECT_EQ(run({"run", "m"}), kExitOk);
+  EXPECT_EQ(err(),
+            "Type a message, or /help.\n"
+            "error: the message is too long: 'messages' makes a prompt of 100 tokens: shorten it\n\n");
+  // Nothing else is lost.
+  ASSERT_THAT(chats(), SizeIs(4));
+  EXPECT_THAT(chats()[3], HasSubstr(R"("messages":[{"role":"user","content":"1st"},)"
+                                    R"({"role":"assistant","content":"one"},{"role":"user","content":"3rd"}])"));
+}
+
+TEST(MessagesToDrop, AreWholeExchangesUntilTheRestLeavesRoom) {
+  const std::string text(100, 'x');
+  std::vector<ChatMessage> messages{{"system", text}};
+  for (int i = 0; i < 4; ++i) messages.insert(messages.end(), {{"user", text}, {"assistant", text}});
+  messages.push_back({"user", text});
+  const auto dropped = [&](std::uint64_t tokens, std::uint64_t context) {
+    const protocol::ContextNumbers numbers{.n_prompt_tokens = tokens, .n_ctx = context};
+    return messages_to_drop(messages, &numbers);
+  };
+  EXPECT_EQ(dropped(1000, 999), 4u);   // 600 of 999
+  EXPECT_EQ(dropped(1000, 1100), 2u);  // 800 of 1,100
+  EXPECT_EQ(dropped(1000, 500), 8u);   // all but the last message
+  EXPECT_EQ(dropped(1000, 1), 8u);
+  EXPECT_EQ(dropped(1000, 100'000), 2u);  // at least one exchange
+  EXPECT_EQ(messages_to_drop(messages, nullptr), 2u);
+  EXPECT_EQ(messages_to_drop(std::vector{messages.front(), messages.back()}, nullptr), 0u);
+  EXPECT_EQ(messages_to_drop(std::vector{messages.back()}, nullptr), 0u);
 }
 
 TEST_F(RunCommandTest, UnknownCommandsAreNotSentToTheModel) {

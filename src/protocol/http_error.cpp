@@ -70,8 +70,7 @@ void write_anthropic(json::Writer& out, const Error& error) {
 void write_openai(json::Writer& out, const Error& error) {
   const auto& row = status_row(kind_of(error.code));
   // llama-server's clients recognize a too small context by the type, OpenAI's by the code.
-  const std::string_view type =
-      error.fact<ContextNumbers>() != nullptr ? std::string_view("exceed_context_size_error") : row.openai_type;
+  const std::string_view type = error.fact<ContextNumbers>() != nullptr ? kContextSizeType : row.openai_type;
   out.begin_object().key("error").begin_object();
   out.field("message", error.message).field("type", type).field("code", error.code.message()).key("param");
   error.param.empty() ? out.null() : out.value(error.param);
@@ -157,8 +156,10 @@ Error parse_error_body(unsigned status, std::string_view body) {
   if (const auto* text = inner->if_string()) return {remote_cause(kind), std::string(text->data(), text->size())};
   const auto message = json::text_or(*inner, "message", {});
   if (message.empty()) return foreign();
-  Error error(cause_of(kind, json::text_or(*inner, "code", {})), std::string(message),
-              std::string(json::text_or(*inner, "param", {})));
+  // llama-server's errors have a number as their code.
+  const bool too_long = json::text_or(*inner, "type", {}) == kContextSizeType;
+  const auto code = too_long ? std::string_view("context_length_exceeded") : json::text_or(*inner, "code", {});
+  Error error(cause_of(kind, code), std::string(message), std::string(json::text_or(*inner, "param", {})));
   const auto tokens = json::number_or(*inner, "n_prompt_tokens", -1), context = json::number_or(*inner, "n_ctx", -1);
   if (error.code == errc::context_length_exceeded && tokens >= 0 && context >= 0 && tokens < 1e15 && context < 1e15)
     error.facts = ContextNumbers{static_cast<std::uint64_t>(tokens), static_cast<std::uint64_t>(context)};

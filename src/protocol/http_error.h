@@ -48,6 +48,9 @@ std::string sse_error_event(const Error& error, Style style = Style::openai);
 // The error of a path: 404, or 405 for its method.
 Error path_error(std::string_view method, std::string_view path, unsigned status);
 
+// The `type` of errors of a context that is too small, in llama-server and here.
+inline constexpr std::string_view kContextSizeType = "exceed_context_size_error";
+
 // Parses an answer with an error status, in any style. Other texts become the message unchanged (cut after 500 bytes).
 Error parse_error_body(unsigned status, std::string_view body);
 

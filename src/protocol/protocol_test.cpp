@@ -8,6 +8,7 @@
 #include "json/value.h"
 #include "protocol/answers/answers.h"
 #include "protocol/answers/chunks.h"
+#include "protocol/answers/piece.h"
 #include "protocol/errors.h"
 #include "protocol/http_error.h"
 #include "protocol/requests.h"
@@ -424,6 +425,14 @@ TEST(HttpError, AContextThatIsTooSmallTellsItsNumbers) {
   EXPECT_EQ(back.fact<ContextNumbers>()->n_prompt_tokens, 24'794u);
   EXPECT_EQ(back.fact<ContextNumbers>()->n_ctx, 8'192u);
   EXPECT_EQ(error_body(back), body) << "also where a stream is framed by the router";
+  const auto streamed = read_answer(body);
+  ASSERT_TRUE(streamed && streamed->failure);
+  EXPECT_EQ(streamed->failure->code, errc::context_length_exceeded);
+  const auto foreign = parse_error_body(
+      400, R"({"error":{"code":400,"message":"m","type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":8}})");
+  EXPECT_EQ(foreign.code, errc::context_length_exceeded);
+  ASSERT_NE(foreign.fact<ContextNumbers>(), nullptr);
+  EXPECT_EQ(foreign.fact<ContextNumbers>()->n_ctx, 8u);
   // Numbers of another server that make no sense are left out.
   for (const char* wrong :
        {R"("n_prompt_tokens":-1,"n_ctx":5)", R"("n_prompt_tokens":1e300,"n_ctx":5)", R"("n_ctx":5)"})

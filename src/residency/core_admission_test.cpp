@@ -42,6 +42,14 @@ TEST_F(Admission, EvictsTheMostDisposableAsManyAsNeededAndWaitsForThem) {
   EXPECT_THAT(house.free(80), ElementsAre("start d"));
 }
 
+TEST_F(Admission, ALoadThatEvictsNothingIsRefusedByAFreshSample) {
+  have("a", 60, 0, kOff);
+  house.needs("b", 60).evicts_nothing = true;
+  EXPECT_THAT(house.load("b"), ElementsAre("sample"));
+  EXPECT_THAT(house.free(40), ElementsAre("reject 2: eviction_needed"));
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
+}
+
 TEST_F(Admission, WhetherALoadMayEvictIsKnownFromAFreshSample) {
   have("a", 50, 0, kOff);
   const auto may_evict = [&](std::uint64_t total) {

@@ -105,6 +105,40 @@ TEST(SecondAttempt, IsDroppedWhenNobodyWaits) {
   EXPECT_THAT(house.snapshot().queue, IsEmpty());
 }
 
+TEST(EvictsNothing, ALoadIsRefusedIfAnotherModelHasItsSlot) {
+  CoreHarness house(CoreHarness::slots(1));
+  house.have_idle("a");
+  house.model("b").evicts_nothing = true;
+  EXPECT_THAT(house.load("b"), ElementsAre("reject 2: eviction_needed"));
+  EXPECT_EQ(house.error(2).message, "'b' has no free slot or memory, and 'a' is not evicted for it");
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
+  house.model("b").evicts_nothing = false;
+  EXPECT_THAT(house.acquire("b"), ElementsAre("stop a: room"));
+}
+
+TEST(EvictsNothing, ALoadThatFailsHasNoSecondAttemptAndNoCooldown) {
+  CoreHarness house(CoreHarness::slots(2));
+  house.have_idle("a");
+  house.model("b").evicts_nothing = true;
+  EXPECT_THAT(house.load("b"), ElementsAre("start b"));
+  EXPECT_THAT(house.fail("b"), ElementsAre("reject 2: Input/output error"));
+  EXPECT_THAT(house.load("b"), ElementsAre("start b"));
+  EXPECT_THAT(house.fail("b"), ElementsAre("reject 3: Input/output error"));
+  EXPECT_EQ(house.state("a"), InstanceState::ready);
+  house.model("b").evicts_nothing = false;
+  EXPECT_THAT(house.acquire("b"), ElementsAre("start b"));
+}
+
+TEST(EvictsNothing, ARequestThatJoinsTheLoadMayEvict) {
+  CoreHarness house(CoreHarness::slots(2));
+  house.have_idle("a");
+  house.model("b").evicts_nothing = true;
+  EXPECT_THAT(house.load("b"), ElementsAre("start b"));
+  house.model("b").evicts_nothing = false;
+  house.acquire("b");
+  EXPECT_THAT(house.fail("b"), ElementsAre("stop a: evict_all"));
+}
+
 void fail_twice(CoreHarness& house) {
   house.acquire("b");
   house.fail("b");

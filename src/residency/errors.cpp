@@ -19,6 +19,7 @@ const std::error_category& error_category() {
       {"insufficient_memory", ErrorKind::unprocessable},
       {"insufficient_memory", ErrorKind::unavailable},  // memory_in_use
       {"not_here", ErrorKind::unavailable},
+      {"eviction_needed", ErrorKind::conflict},
   };
   static const TableCategory category("residency", kRows);
   return category;

@@ -20,6 +20,7 @@ enum class errc {
   insufficient_memory,  // the model needs more memory than the machine has; the error's memory has the amounts
   memory_in_use,        // it would fit, but other programs hold the memory; retry_after
   not_here,             // a peer's request that can't be served now; the error's memory has the missing amounts
+  needs_eviction,       // ModelSpec::evicts_nothing, and there is no free slot or memory
 };
 
 // Fact of not_here: only a load for another peer is in the way. A load for this request may start after it.

@@ -89,6 +89,12 @@ bool drives_out(const State& state, const Instance& instance) {
          (state.settings.nuclear_evicts_pinned || !state.is_protected(instance));
 }
 
+bool evicts_nothing(const Instance& load) {
+  return !load.waiters.empty() && std::ranges::all_of(load.waiters, [](const Waiter& waiter) {
+    return waiter.spec != nullptr && waiter.spec->evicts_nothing;
+  });
+}
+
 bool EvictionPlan::held_by_memory() const {
   return settles.has_value() || !downsizes.empty() ||
          std::ranges::any_of(victims, [](const Victim& victim) { return victim.reason == StopReason::memory; });
@@ -97,6 +103,15 @@ bool EvictionPlan::held_by_memory() const {
 EvictionPlan plan_eviction(State& state, const Instance& load, MonoTime now) {
   EvictionPlan plan = Finder(state, load).find();
   if (!plan.refused) fit_memory(state, load, now, plan);
+  // By an old sample it is not decided yet.
+  const bool evicts = !plan.victims.empty() || !plan.downsizes.empty();
+  if (!plan.refused && !plan.stale && evicts && evicts_nothing(load)) {
+    const auto& first = plan.victims.empty() ? *plan.downsizes.front() : *plan.victims.front().instance;
+    plan.refused.emplace(errc::needs_eviction,
+                         fmt::format("'{}' has no free slot or memory, and '{}' is not evicted for it",
+                                     load.spec->name.value(), first.spec->name.value()),
+                         "model");
+  }
   return plan;
 }
 

@@ -41,6 +41,9 @@ EvictionPlan plan_eviction(State& state, const Instance& load, MonoTime now);
 // come first; then there is no local victim if downsizing idle instances suffices.
 void fit_memory(State& state, const Instance& load, MonoTime now, EvictionPlan& plan);
 
+// True if everything that waits for the load asked that it evicts nothing (ModelSpec::evicts_nothing).
+bool evicts_nothing(const Instance& load);
+
 // True for an instance that must stop before the second attempt of another load.
 bool drives_out(const State& state, const Instance& instance);
 

@@ -69,6 +69,10 @@ struct ModelSpec {
   // and `memory` may be unknown.
   bool to_check = false;
 
+  // The load starts only if nothing has to stop or be downsized for it, and has no second attempt; else it is refused
+  // (errc::needs_eviction). Void as soon as another request waits for it.
+  bool evicts_nothing = false;
+
   // Marks of a model that a group of a mesh loads here.
   // A part of another node's model, always lent. It takes no slot. A Recall is final: the share never serves again.
   bool share = false;

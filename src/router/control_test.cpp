@@ -37,6 +37,18 @@ TEST_F(ControlTest, LoadWithOtherOptionsReloadsAndKeepsThePin) {
   EXPECT_TRUE(report().instances.at(0).view.pinned);
 }
 
+// A pinned model returned only with its next request after a restart.
+TEST_F(ControlTest, APreloadEvictsNothing) {
+  have("a");
+  auto refused = run(router->preload(model("b")));
+  ASSERT_TRUE(refused.done());
+  EXPECT_EQ(refused.error().code, residency::errc::needs_eviction);
+  EXPECT_EQ(backend.loads("b"), 0u);
+  auto again = run(router->preload(model("a")));
+  EXPECT_TRUE(again.granted());
+  EXPECT_EQ(backend.loads("a"), 1u);
+}
+
 TEST_F(ControlTest, ReloadWaitsForTheRequestsThatRun) {
   auto lease = have_lease("a");
   auto reload = load("a", context_of(2048));

@@ -29,6 +29,17 @@ async::Task<Result<bool>> ModelLoads::load(backends::ModelPtr model, OptionPatch
   co_return std::get<residency::Loaded>(answer).was_resident;
 }
 
+async::Task<Result<>> ModelLoads::preload(backends::ModelPtr model) {
+  const auto spec = parts_.options.spec_of(model, OptionPatch());
+  if (!spec) co_return std::unexpected(spec.error());
+  (*spec)->evicts_nothing = true;
+  residency::Load question{{}, *spec, std::nullopt};
+  auto asking = parts_.driver.ask(std::move(question));
+  auto answer = co_await std::move(asking);
+  if (const auto* error = std::get_if<Error>(&answer)) co_return std::unexpected(*error);
+  co_return Result<>();
+}
+
 async::Task<Result<>> ModelLoads::unload(ModelName model) {
   residency::Unload question{{}, std::move(model)};
   auto asking = parts_.driver.ask(std::move(question));

@@ -24,6 +24,7 @@ class ModelLoads {
 
   // See the methods of ModelRouter.
   async::Task<Result<bool>> load(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin, bool save);
+  async::Task<Result<>> preload(backends::ModelPtr model);
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
   async::Task<Result<>> pin(ModelName model, bool pinned);

@@ -54,6 +54,10 @@ async::Task<Result<bool>> ModelRouter::load(backends::ModelPtr model, OptionPatc
   return at_home(loads_).call(&ModelLoads::load, std::move(model), std::move(options), pin, save);
 }
 
+async::Task<Result<>> ModelRouter::preload(backends::ModelPtr model) {
+  return at_home(loads_).call(&ModelLoads::preload, std::move(model));
+}
+
 async::Task<Result<>> ModelRouter::unload(ModelName model) {
   return at_home(loads_).call(&ModelLoads::unload, std::move(model));
 }

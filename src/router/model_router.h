@@ -91,6 +91,8 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   // after the load, `options` are saved for the model, over older ones.
   async::Task<Result<bool>> load(backends::ModelPtr model, OptionPatch options, std::optional<bool> pin,
                                  bool save = false);
+  // Loads the model with its saved options, if nothing has to be evicted for it (ModelSpec::evicts_nothing).
+  async::Task<Result<>> preload(backends::ModelPtr model);
   async::Task<Result<>> unload(ModelName model);
   async::Task<Result<UnloadReport>> unload_all();
   async::Task<Result<>> pin(ModelName model, bool pinned);

@@ -28,7 +28,7 @@ function launch(...words) {
   return { status, stdout, stderr };
 }
 function told(...words) {
-  const { status, stdout, stderr } = launch(...words, "--model", "tiny-llama", "--", "--own", "two words");
+  const { status, stdout, stderr } = launch(...words, "--model", "tiny-llama", "--force", "--", "--own", "two words");
   assert.equal(status, 7, `its exit code is the program's: ${stdout}${stderr}`);
   const { args, env } = JSON.parse(stdout);
   assert.deepEqual(args.slice(-2), ["--own", "two words"]);
@@ -38,6 +38,7 @@ function told(...words) {
 test("each agent is told the address and the model", () => {
   assert.equal(told("claude").env.ANTHROPIC_BASE_URL, server.url);
   assert.equal(told("claude").env.ANTHROPIC_MODEL, "tiny-llama");
+  assert.equal(told("claude").env.CLAUDE_CODE_MAX_CONTEXT_TOKENS, "8192");
   assert.ok(told("codex").args.includes(`model_providers.corral.base_url="${server.url}/v1"`));
   const { provider, model } = JSON.parse(told("opencode").env.OPENCODE_CONFIG_CONTENT);
   assert.equal(model, "corral/tiny-llama");
@@ -46,6 +47,18 @@ test("each agent is told the address and the model", () => {
   assert.equal(told("qwen").env.OPENAI_BASE_URL, `${server.url}/v1`);
   const { args } = told("pi");
   assert.match(readFileSync(args[args.indexOf("-e") + 1], "utf8"), new RegExp(`registerProvider.*${server.url}/v1.*tiny-llama`));
+});
+
+// opencode summarized its conversation for ever.
+test("an agent that needs more context than the model has is not launched", () => {
+  const refused = launch("opencode", "--model", "tiny-llama");
+  assert.deepEqual([refused.status, refused.stdout], [2, ""]);
+  assert.equal(
+    refused.stderr,
+    "corral: 'tiny-llama' has a context of 8192 tokens and was trained with 8192, but opencode needs 32768 or more: " +
+      "select another model with --model, or use --force\n",
+  );
+  assert.equal(launch("pi", "--model", "tiny-llama").status, 7);
 });
 
 test("what is missing is told", () => {

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Stage } from "./fake-engines.mjs";
 
+const kContext = 131072;
 const kCommand = "echo a corral > proof.txt && cat proof.txt";
 export const kDone = "The turn is done.";
 
@@ -69,7 +70,7 @@ export async function turn(command) {
   try {
     let printed;
     await stage.play(async (its, server) => {
-      const engine = await its.have("a");
+      const engine = await its.have("a", {}, kContext);
       const playing = (async () => {
         for (;;) answer(await engine.request(), seen);
       })();

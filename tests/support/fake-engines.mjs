@@ -256,10 +256,10 @@ export class Stage {
     this.deeds.set(model, deed);
   }
   // A model in memory, idle.
-  async have(model, options = {}) {
+  async have(model, options = {}, context) {
     const asking = this.server.post("/v1/load", { model_name: model, ...options });
     const engine = await Promise.race([this.loading(model), refusal(asking)]);
-    engine.ready();
+    engine.ready(context);
     await asking;
     return engine;
   }

@@ -10,6 +10,7 @@
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
 #include "async/spawned_task.h"
+#include "base/shell_word.h"
 #include "dialects/error_filter.h"
 #include "downloads/names.h"
 #include "http/sse.h"
@@ -93,7 +94,8 @@ bool fetches(ApiContext& context, const http::Caller& caller, const std::string&
   if (!source || source->kind != downloads::SourceKind::hub) return false;
   if (context.supply->auto_pull && has(caller, kAdmin) && !context.supply->desk.offline()) return true;
   if (!why.message.ends_with('?')) why.message += '.';
-  why.message += fmt::format(" Download it from the hub with: corral pull {}", models::printable(name, 256));
+  why.message +=
+      fmt::format(" Download it from the hub with: corral pull {}", shell_word(models::printable(name, 256)));
   return false;
 }
 

@@ -8,6 +8,7 @@
 
 #include "api/supply/supply.h"
 #include "base/close_names.h"
+#include "base/shell_word.h"
 #include "downloads/errors.h"
 #include "models/text.h"
 
@@ -57,7 +58,7 @@ Error with_way_on(const ApiContext& context, Error error, std::string_view name)
   if (!close.empty()) error.message += fmt::format(" Did you mean {}?", fmt::join(close, " or "));
   if (tagged) error.message += fmt::format(" For a model of Ollama's library: ollama.com/library/{}.", shown);
   error.message += fmt::format(" Search with: corral search {}. Or name a repository: org/repo:QUANT.",
-                               shown.substr(0, shown.find(':')));
+                               shell_word(shown.substr(0, shown.find(':'))));
   return error;
 }
 

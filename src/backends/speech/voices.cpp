@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kEspeak = "espeak-ng";
 constexpr std::string_view kUsualVoice = "en-us";
 constexpr std::size_t kMaxVoices = 1'000;
+constexpr std::chrono::seconds kListTime{10};
 constexpr double kUsualSpeed = 175;  // words a minute
 constexpr double kSlowest = 80, kFastest = 450;
 
@@ -144,10 +145,16 @@ async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::ask_espeak() {
   auto spawning = spawner_.spawn(std::move(spec));
   const auto child = co_await std::move(spawning);
   if (!child) co_return std::unexpected(child.error());
-  const auto status = co_await (*child)->wait();
+  auto waiting = async::with_timeout(timers_, kListTime, (*child)->wait());
+  const auto status = co_await std::move(waiting);
+  if (!status) {  // the end of `child` kills it
+    co_return fail(errc::load_failed,
+                   fmt::format("espeak-ng did not list its voices within {} s: try it with: {} --voices",
+                               kListTime.count(), program));
+  }
   auto voices = std::make_shared<const VoiceList>(read_espeak_voices(*listing));
   if (voices->empty())
-    co_return fail(errc::load_failed, fmt::format("espeak-ng lists no voices: it {}", status.describe()));
+    co_return fail(errc::load_failed, fmt::format("espeak-ng lists no voices: it {}", status->describe()));
   const std::scoped_lock lock(mutex_);
   espeak_ = voices;
   co_return voices;

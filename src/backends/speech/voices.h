@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "async/timer.h"
 #include "models/model_info.h"
 #include "proc/child.h"
 
@@ -31,10 +32,12 @@ Result<std::string> espeak_body(const std::string& body, const VoiceList& voices
 // Any loop; lists are read once and kept.
 class Voices {
  public:
-  // `spawner` must outlive it. `program`: the path of espeak-ng; empty: not installed.
-  Voices(proc::Spawner& spawner, std::string (*program)()) : spawner_(spawner), program_(program) {}
+  // `spawner` and `timers` must outlive it. `program`: the path of espeak-ng; empty: not installed.
+  Voices(proc::Spawner& spawner, async::Timers& timers, std::string (*program)())
+      : spawner_(spawner), timers_(timers), program_(program) {}
 
-  // Errors: not_installed if its program is missing; unsupported_value for recipes without a list of voices.
+  // Errors: backend_not_installed if its program is missing; load_failed if it lists nothing, or nothing in time;
+  // unsupported_value for recipes without a list of voices.
   async::Task<Result<std::shared_ptr<const VoiceList>>> of(const models::ModelInfo& model);
   // The body in the format of the model's backend.
   async::Task<Result<std::string>> fitted(std::string body, const models::ModelInfo& model);
@@ -43,6 +46,7 @@ class Voices {
   async::Task<Result<std::shared_ptr<const VoiceList>>> ask_espeak();
 
   proc::Spawner& spawner_;
+  async::Timers& timers_;
   std::string (*const program_)();
   std::mutex mutex_;  // held to copy or replace the pointer
   std::shared_ptr<const VoiceList> espeak_;

@@ -1,6 +1,7 @@
 // Voices of espeak-ng: its listing, what requests mean by one, and that nothing else gets into its command.
 #include "backends/speech/voices.h"
 
+#include <boost/asio/post.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +74,7 @@ TEST_F(VoicesTest, TheProgramIsAskedOnce) {
     process->exit(0);
     co_return;
   };
-  Voices desk(spawner, [] { return std::string("/usr/bin/espeak-ng"); });
+  Voices desk(spawner, timers, [] { return std::string("/usr/bin/espeak-ng"); });
   for (int i = 0; i < 2; ++i) {
     const auto list = async::run_blocking(loop, desk.of(model("espeak-ng")));
     ASSERT_TRUE(list);
@@ -83,8 +84,23 @@ TEST_F(VoicesTest, TheProgramIsAskedOnce) {
   EXPECT_THAT(spawner.processes()[0]->spec().argv, testing::ElementsAre("/usr/bin/espeak-ng", "--voices"));
 }
 
+// Its request waited for ever.
+TEST_F(VoicesTest, AProgramThatHangsIsKilled) {
+  spawner.script = [this](std::shared_ptr<proc::FakeProcess>) -> async::Task<void> {
+    while (timers.sleepers() == 0) co_await async::asio::post(async::use_task);
+    timers.advance(std::chrono::seconds(10));
+  };
+  Voices desk(spawner, timers, [] { return std::string("/usr/bin/espeak-ng"); });
+  const auto list = async::run_blocking(loop, desk.of(model("espeak-ng")));
+  ASSERT_FALSE(list);
+  EXPECT_EQ(list.error().code, errc::load_failed);
+  EXPECT_EQ(list.error().message,
+            "espeak-ng did not list its voices within 10 s: try it with: /usr/bin/espeak-ng --voices");
+  EXPECT_EQ(spawner.running(), 0u);
+}
+
 TEST_F(VoicesTest, OthersDontTellAndOneThatIsntThereIsNamed) {
-  Voices desk(spawner, [] { return std::string(); });
+  Voices desk(spawner, timers, [] { return std::string(); });
   EXPECT_THAT(async::run_blocking(loop, desk.of(model("kokoro"))).error().message, HasSubstr("kokoro"));
   EXPECT_EQ(async::run_blocking(loop, desk.fitted("{}", model("kokoro"))), "{}");
   const auto missing = async::run_blocking(loop, desk.fitted("{}", model("espeak-ng")));

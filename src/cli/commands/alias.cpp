@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "base/shell_word.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/server/answer_fields.h"
@@ -90,8 +91,8 @@ Result<int> alias_command(const AliasRequest& request, CommandContext& context) 
   if (request.remove && !request.model.empty()) return fail(errc::usage, "--remove takes an alias and no model");
   if (request.remove) return remove_alias(request.alias, context);
   if (!request.model.empty()) return set_alias(request, context);
-  return fail(errc::usage,
-              fmt::format("alias '{0}' needs a model: corral alias {0} MODEL, or --remove", request.alias));
+  return fail(errc::usage, fmt::format("alias '{}' needs a model: corral alias {} MODEL, or --remove", request.alias,
+                                       shell_word(request.alias)));
 }
 
 }  // namespace

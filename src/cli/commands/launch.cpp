@@ -13,6 +13,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "base/shell_word.h"
 #include "base/state_file.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
@@ -27,10 +28,11 @@ struct Wanted {
   std::string agent, model;
   std::vector<std::string> arguments;
   bool print = false;
+  bool force = false;
 };
 
-// Context that most agents need.
-constexpr std::int64_t kMinContext = 32768;
+// Context for long sessions of every agent.
+constexpr std::int64_t kGoodContext = 65536;
 
 Result<ListedModel> named_model(ServerApi& api, const std::string& name) {
   const auto text = fetch(api, ApiRequest::get(model_path(name)));
@@ -89,6 +91,45 @@ std::unexpected<Error> become(const std::string& file, const LaunchPlan& plan) {
               fmt::format("{} cannot be started: {}", file, std::generic_category().message(errno)));
 }
 
+// The automatic context of a load; 0: unknown, because the caller may not change options, or the model is loaded and
+// its own memory would be free.
+std::int64_t automatic_context(ServerApi& api, const ListedModel& model) {
+  if (model.state == "loaded" || model.state == "downsized") return 0;
+  const auto question = ApiRequest::post(model_path(model.name) + "/options", R"({"ctx_size":-1,"dry_run":true})");
+  const auto reply = api.call(question);
+  if (!reply || reply->status >= 400) return 0;
+  const auto load = parse_load_outcome(reply->body);
+  return load ? load->context.value_or(0) : 0;
+}
+
+// Why the model's context is too small for the agent, and what to do; empty: it isn't, or it is unknown.
+std::string too_small(ServerApi& api, const Agent& agent, const ListedModel& model) {
+  const std::int64_t now = model.context.value_or(0), trained = model.max_context.value_or(0);
+  if (now <= 0 || now >= agent.min_context) return {};
+  const auto needs = fmt::format("but {} needs {} or more", agent.name, agent.min_context);
+  if (trained > 0 && trained < agent.min_context) {
+    return fmt::format(
+        "'{}' has a context of {} tokens and was trained with {}, {}: select another model with --model, or use "
+        "--force",
+        model.name, now, trained, needs);
+  }
+  const auto automatic = automatic_context(api, model);
+  const auto largest = 2 * automatic;  // an automatic context leaves up to half of the memory free
+  if (automatic > 0 && largest < agent.min_context) {
+    return fmt::format(
+        "'{}' has a context of {} tokens, and the free memory is enough for about {}, {}: unload other models, select "
+        "another one with --model, or use --force",
+        model.name, now, std::max(now, largest), needs);
+  }
+  auto advised = automatic > 0 ? automatic : kGoodContext;
+  if (trained > 0) advised = std::min(advised, trained);
+  advised = std::clamp(advised, agent.min_context, kGoodContext);
+  return fmt::format(
+      "'{}' has a context of {} tokens, {}: enlarge it with corral load {} --ctx-size {} --save-options, or use "
+      "--force",
+      model.name, now, needs, shell_word(model.name), advised);
+}
+
 Result<int> launch(const Wanted& wanted, CommandContext& context) {
   const auto* const agent = find_agent(wanted.agent);
   if (agent == nullptr) {
@@ -110,12 +151,9 @@ Result<int> launch(const Wanted& wanted, CommandContext& context) {
                         .arguments = wanted.arguments};
   if (model->context.value_or(0) > 0) request.context = *model->context;
   const auto plan = agent->plan(request);
-  if (request.context > 0 && request.context < kMinContext) {
-    context.terminal.err << fmt::format(
-        "warning: '{}' has a context of {} tokens, but most agents need {} or more: corral load {} --ctx-size {} "
-        "--save-options\n",
-        model->name, request.context, kMinContext, model->name, 2 * kMinContext);
-  }
+  const auto problem = wanted.force ? std::string() : too_small(context.api, *agent, *model);
+  if (!problem.empty() && !wanted.print) return fail(errc::usage, problem);
+  if (!problem.empty()) context.terminal.err << printable(fmt::format("warning: {}\n", problem));
   for (const auto& [path, text] : plan.files) {
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
@@ -137,6 +175,7 @@ Action declare_launch(CLI::App& app) {
   const auto wanted = std::make_shared<Wanted>();
   app.add_option("AGENT", wanted->agent, "codex, claude, opencode, qwen or pi")->required()->type_name("");
   app.add_option("--model", wanted->model, "Model to use [the one in memory, or the only one]")->type_name("MODEL");
+  app.add_flag("--force", wanted->force, "Launch it even if the model's context is too small for it");
   app.add_flag("--print", wanted->print,
                "Print the agent's configuration as shell commands, or with --json, without a start");
   app.add_option("ARGUMENT", wanted->arguments, "Arguments for the agent, after --")->type_name("");

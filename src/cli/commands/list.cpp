@@ -67,7 +67,11 @@ Result<int> list(const ListRequest& request, CommandContext& context) {
       request.all && context.json ? "/api/v1/models?rescan=true&show_all=true" : "/api/v1/models?rescan=true";
   const auto text = fetch(context.api, ApiRequest::get(path));
   if (!text) return std::unexpected(text.error());
-  if (context.json) return print_json(context, *text);
+  if (context.json && request.filter.empty()) return print_json(context, *text);
+  if (context.json) {
+    const auto taken = filtered_models(*text, [&request](std::string_view name) { return request.takes(name); });
+    return taken ? print_json(context, *taken) : std::unexpected(taken.error());
+  }
   const auto models = parse_models(*text);
   if (!models) return std::unexpected(models.error());
   if (models->empty() && !request.all) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/shell_word.h"
 #include "cli/errors.h"
 #include "cli/loading.h"
 #include "cli/server/mesh_plan_wire.h"
@@ -89,7 +90,8 @@ Result<int> assign_model(const std::string& node, const std::string& model, Comm
   } else if (model == kAuto) {
     line(context, fmt::format("{} gets the model of the plan", node));
   } else {
-    line(context, fmt::format("{} will serve {}: corral mesh plan {} shows the progress", node, model, model));
+    line(context,
+         fmt::format("{} will serve {}: corral mesh plan {} shows the progress", node, model, shell_word(model)));
   }
   return kExitOk;
 }

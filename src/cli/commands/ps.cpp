@@ -103,7 +103,7 @@ Result<int> ps(CommandContext& context) {
   return kExitOk;
 }
 
-// Prints the list again after each change, until Ctrl-C or the end of the server.
+// Prints the list again after changes and once a second, until Ctrl-C or the end of the server.
 Result<int> watch(CommandContext& context) {
   const auto show = [&](std::string_view name, std::string_view data) {
     if (name != "snapshot") return;
@@ -126,7 +126,7 @@ Result<int> watch(CommandContext& context) {
 
 Action declare_ps(CLI::App& app) {
   const auto watches = std::make_shared<bool>(false);
-  app.add_flag("--watch", *watches, "Print again after each change");
+  app.add_flag("--watch", *watches, "Print again after changes, and once a second");
   return [watches](CommandContext& context) { return *watches ? watch(context) : ps(context); };
 }
 

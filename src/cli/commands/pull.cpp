@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "base/shell_word.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/pulling.h"
@@ -37,8 +38,8 @@ void say_what_else_fits(const CommandContext& context, const PullTarget& target)
   if (usual == nullptr || other == nullptr || usual == other) return;
   const auto why = usual->fits ? "a larger variant fits this machine"
                                : "this machine has too little memory for it; another variant fits";
-  const auto line = fmt::format("{} is selected; {}: {} ({}), with: corral pull {}:{}\n", usual->name, why, other->name,
-                                human_bytes(other->size), source, other->name);
+  const auto line = fmt::format("{} is selected; {}: {} ({}), with: corral pull {}\n", usual->name, why, other->name,
+                                human_bytes(other->size), shell_word(fmt::format("{}:{}", source, other->name)));
   context.terminal.err << printable(line);
 }
 

@@ -4,6 +4,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "base/shell_word.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/server/download_wire.h"
@@ -33,7 +34,7 @@ std::string removal_body(const RemovalRequest& request) {
 std::string name_text(const RemovalRequest& request, const std::string& target) {
   const bool file = target.starts_with('/');
   const auto kept = file ? fmt::format("the file {} stays", target)
-                         : fmt::format("'{0}' stays. Remove it with: corral rm {0}", target);
+                         : fmt::format("'{}' stays. Remove it with: corral rm {}", target, shell_word(target));
   return fmt::format("'{}' is a name of '{}'. Only the name {}; {}\n", request.model, target,
                      request.dry_run ? "would go" : "is gone", kept);
 }

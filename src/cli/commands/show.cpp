@@ -7,6 +7,7 @@
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "base/shell_word.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/loading.h"
@@ -154,7 +155,7 @@ Result<int> show_there(const PullTarget& target, const std::string& text, Comman
   }
   context.terminal.out << '\n';
   table.print(context.terminal);
-  context.terminal.err << printable(fmt::format("Download it with: corral pull {}\n", target.name));
+  context.terminal.err << printable(fmt::format("Download it with: corral pull {}\n", shell_word(target.name)));
   return kExitOk;
 }
 
@@ -173,7 +174,7 @@ Result<int> show_address(const PullTarget& target, CommandContext& context) {
   sheet.add("licence", plan->licence);
   sheet.add("state", "not downloaded");
   sheet.print(context.terminal);
-  context.terminal.err << printable(fmt::format("Download it with: corral pull {}\n", target.name));
+  context.terminal.err << printable(fmt::format("Download it with: corral pull {}\n", shell_word(target.name)));
   return kExitOk;
 }
 

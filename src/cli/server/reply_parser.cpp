@@ -93,6 +93,21 @@ Result<std::vector<ListedModel>> parse_models(std::string_view text) {
   return models;
 }
 
+Result<std::string> filtered_models(std::string_view text, const std::function<bool(std::string_view)>& takes) {
+  auto value = parse_answer(text);
+  if (!value) return std::unexpected(value.error());
+  auto* const answer = value->if_object();
+  auto* const data = answer != nullptr ? answer->if_contains("data") : nullptr;
+  auto* const models = data != nullptr ? data->if_array() : nullptr;
+  if (models == nullptr) return fail(errc::bad_answer, "the server's list of models has no field 'data'");
+  json::Array taken;
+  for (auto& model : *models) {
+    if (takes(text_of(model, "id"))) taken.push_back(std::move(model));
+  }
+  *models = std::move(taken);
+  return json::serialize(*value);
+}
+
 Result<ListedModel> parse_model(std::string_view text) { return parse_as(text, listed); }
 
 namespace {

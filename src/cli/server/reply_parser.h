@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -93,6 +94,8 @@ struct Health {
 
 // Errors of the parsers: bad_answer.
 Result<std::vector<ListedModel>> parse_models(std::string_view text);
+// The same list with only the models whose names `takes` accepts.
+Result<std::string> filtered_models(std::string_view text, const std::function<bool(std::string_view)>& takes);
 Result<ListedModel> parse_model(std::string_view text);
 Result<Health> parse_health(std::string_view text);
 

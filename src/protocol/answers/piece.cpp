@@ -68,6 +68,7 @@ Timings timings_of(View timings) {
 // An event has no status; its type determines one.
 unsigned status_of(View error) {
   const auto type = error.find("type").as_string();
+  if (type == kContextSizeType) return 400;
   const auto rows = status_table();
   const auto row = std::ranges::find(rows, type, &StatusRow::openai_type);
   return row == rows.end() ? 500 : row->status;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "residency/cooldown.h"
+#include "residency/eviction_plan.h"
 
 namespace corral::residency {
 
@@ -23,7 +24,7 @@ bool Failures::handle(const CheckFailed& event, const Step& step) {
 }
 
 void Failures::end_load(Instance& load, LoadFault fault, const Error& error, const Step& step) {
-  if (load.spec->once) waiters_.reject(load, error, step);
+  if (load.spec->once || evicts_nothing(load)) waiters_.reject(load, error, step);
   if (load.lent) return end_lent_load(load, fault, error, step);
   waiters_.reject_peers(load, fmt::format("it failed to load: {}", error.message), step);
   const bool retries = worth_a_retry(fault) && load.attempt == 1 && !load.unload_when_loaded;
