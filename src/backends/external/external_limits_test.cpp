@@ -145,6 +145,39 @@ TEST_F(ExternalLimitsTest, AnAnswerThatStopsInTheMiddleEndsAndOneThatIsSlowDoesN
   EXPECT_EQ((*last)->error().code, external::errc::stalled);
 }
 
+// Python's servers end the lines of their events with "\r\n".
+TEST_F(ExternalLimitsTest, EachEventPassesAtOnceHoweverItsLinesEnd) {
+  start();
+  const auto answer = begin();
+  ASSERT_TRUE(*answer && **answer);
+  auto& response = ***answer;
+  EXPECT_EQ(response.body.source()->length(), std::nullopt);
+  const auto passes = [&](std::string piece, std::string_view text) {
+    const auto next = read(response);
+    feed(std::move(piece));
+    ASSERT_TRUE(*next && **next);
+    EXPECT_EQ(***next, text);
+  };
+  passes("data: one\r\n\r\n", "data: one\n\n");
+  passes("data: two\r\n\r", "data: two\n\n");
+  const auto next = read(response);
+  feed("\n");
+  EXPECT_FALSE(*next) << "nothing is no end";
+  feed("data: three\r\r");
+  ASSERT_TRUE(*next && **next);
+  EXPECT_EQ(***next, "data: three\n\n");
+}
+
+TEST_F(ExternalLimitsTest, OtherAnswersPassAsTheyAre) {
+  start();
+  feeding_.type = "application/json";
+  const auto answer = begin();
+  ASSERT_TRUE(*answer && **answer);
+  const auto piece = read(***answer);
+  feed("{\r\n}\r");
+  EXPECT_EQ(***piece, "{\r\n}\r");
+}
+
 // What plays the program here goes on when its process is killed, as a container does.
 TEST_F(ExternalLimitsTest, RequestsEndWhenTheirProgramIsGivenUp) {
   start("concurrency = 2\n");
