@@ -60,9 +60,9 @@ constexpr std::size_t kScanThreads = 1;
 // For reading models' files: this many disks may hang before other reads wait as well.
 constexpr std::size_t kFileThreads = 4;
 constexpr std::size_t kCopyReaders = 2;
-// For parsing large bodies, many megabytes at worst, which takes milliseconds each.
+// For decoding and parsing large bodies, many megabytes at worst, which takes milliseconds each.
 constexpr std::size_t kBodyThreads = 1;
-// For files of requests, written and read in small pieces.
+// For uploaded files, which are written and read in small pieces.
 constexpr std::size_t kUploadThreads = 2;
 // At the end, for reads from disks that do not respond.
 constexpr Millis kDiskGrace{1'000};

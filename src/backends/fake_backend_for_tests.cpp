@@ -44,9 +44,10 @@ void FakeRequest::end() {
   changed_.set();
 }
 
-void FakeRequest::break_off() {
+void FakeRequest::break_off(std::optional<Error> cause) {
   if (over()) return;
   broken_ = true;
+  cause_ = std::move(cause);
   changed_.set();
 }
 
@@ -65,6 +66,7 @@ class FakeBody final : public http::BodySource {
       co_await request.changed_.wait();
     }
     if (!request.pieces_.empty()) co_return take();
+    if (request.cause_) co_return std::unexpected(*request.cause_);
     if (request.broken_ || request.dropped_)
       co_return fail(http::errc::truncated, "the connection was closed in the middle of the body");
     co_return std::string_view();
@@ -140,6 +142,7 @@ class FakeTarget final : public http::Target {
       request->changed_.reset();
       co_await request->changed_.wait();
     }
+    if (!request->response_ && request->cause_) co_return std::unexpected(*request->cause_);
     if (!request->response_) co_return fail(http::errc::peer_closed, "the connection was closed");
     auto response = std::move(*request->response_);
     if (request->streams_) response.body = http::Body(std::make_unique<FakeBody>(request));

@@ -44,8 +44,9 @@ class FakeRequest {
   void begin_stream(unsigned status = 200, std::string_view type = "text/event-stream");
   void send(std::string piece);
   void end();
-  // The connection breaks: before the head, or in the middle of the body.
-  void break_off();
+  // The connection breaks: before the head, or in the middle of the body. `cause`: the error that the target returns;
+  // unset: that of a closed connection.
+  void break_off(std::optional<Error> cause = {});
 
   // The client has left before the end.
   bool dropped() const { return dropped_; }
@@ -66,6 +67,7 @@ class FakeRequest {
   bool streams_ = false;
   bool ended_ = false;
   bool broken_ = false;
+  std::optional<Error> cause_;
   bool dropped_ = false;
   async::Event changed_;
 };

@@ -22,7 +22,7 @@ constexpr std::uint64_t kZlibMemory = 44 * 1024;
 
 std::unexpected<Error> not_decodable(std::string_view coding, std::string_view why) {
   return fail(errc::bad_encoding,
-              fmt::format("the body is not valid {}, which its Content-Encoding names: {}", coding, why),
+              fmt::format("the body is not the {} that its Content-Encoding names: {}", coding, why),
               "Content-Encoding");
 }
 
@@ -82,8 +82,8 @@ class Inflater final : public Coding {
 
  private:
   std::string_view name() const { return gzip_ ? "gzip" : "deflate"; }
-  // The first byte of the zlib form has 8 in its lower half (RFC 1950 §2.2). In a raw stream this would be a block that
-  // is stored, with a set bit in its padding, which nothing writes.
+  // In the zlib form the lower half of the first byte is 8 (RFC 1950 §2.2). A raw stream with that byte would begin
+  // with a stored block whose padding isn't zero, and no encoder writes that.
   void recognize(char first) {
     constexpr int kRaw = -15;
     if (!gzip_ && (first & 0x0f) != 8) inflateReset2(&stream_, kRaw);
@@ -102,7 +102,8 @@ class ZstdDecoder final : public Coding {
   }
 
   Result<std::size_t> decode(std::string_view& input, std::span<char> room) override {
-    // Without input it may only have more output than there was room for. A call in vain counts as an error at last.
+    // Without input, a call is of use only if the last one had no room for all of its output. Repeated calls without
+    // effect are an error for the library.
     if (input.empty() && (complete_ || !was_full_)) return 0;
     ZSTD_inBuffer in{input.data(), input.size(), 0};
     ZSTD_outBuffer out{room.data(), room.size(), 0};
@@ -171,10 +172,10 @@ void ContentDecoder::feed(std::string_view encoded) {
 }
 
 Result<> ContentDecoder::finish() const {
-  // A body without a byte is empty, however it is said to be encoded.
+  // A body without bytes is an empty body, whatever its Content-Encoding says.
   const auto done = [](const Stage& stage) { return stage.coding->complete(); };
   if (fed_ == 0 || std::ranges::all_of(stages_, done)) return {};
-  return fail(errc::truncated, "the body ended before the end that its Content-Encoding has", "Content-Encoding");
+  return fail(errc::truncated, "the body ended before the end of its encoded data: send all of it", "Content-Encoding");
 }
 
 std::uint64_t ContentDecoder::handled() const {
@@ -191,8 +192,7 @@ std::uint64_t ContentDecoder::memory() const {
 
 Error ContentDecoder::too_large() const {
   return {make_error_code(errc::too_large),
-          fmt::format("the body has more than {} bytes when its Content-Encoding is decoded; send less, or raise {}",
-                      limit_.bytes, limit_.option)};
+          fmt::format("the decoded body has more than {} bytes; send less, or raise {}", limit_.bytes, limit_.option)};
 }
 
 }  // namespace corral::http

@@ -201,7 +201,7 @@ TEST_F(EncodingTest, AClientThatLeavesWhileItsBodyIsDecodedEndsThat) {
   ServerOptions options;
   options.threads = &threads;
   async::Event begun(pool.home().executor());
-  bool unwound = false;
+  bool unwound = false, reached_end = false;
   handler.function = [&](Request request) -> Task<Response> {
     const AtEnd mark{unwound};
     while (true) {
@@ -209,20 +209,22 @@ TEST_F(EncodingTest, AClientThatLeavesWhileItsBodyIsDecodedEndsThat) {
       if (!piece || piece->empty()) break;
       begun.set();
     }
+    reached_end = true;
     co_return Response();
   };
   serve(options);
   run([&]() -> Task<void> {
     {
       auto socket = co_await connected();
-      const auto body = gzipped(std::string(8 << 20, 'x'));
-      // Not all of it, so that it has no end.
+      // Many steps, and not all of it, so that its end would be an error.
+      const auto body = gzipped(std::string(30 << 20, 'x'));
       co_await send(socket, "POST / HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: " +
                                 std::to_string(body.size()) + "\r\n\r\n" + body.substr(0, body.size() - 1));
       co_await begun.wait();
     }
     while (!unwound) co_await turn();
   });
+  EXPECT_FALSE(reached_end) << "the decoding itself was ended";
 }
 
 }  // namespace

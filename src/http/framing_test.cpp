@@ -218,7 +218,7 @@ class SendOnceTest : public ::testing::Test {
   enum class End {
     asked,   // it reads one more request, and closes without a byte
     begun,   // it reads one more request, and closes within the head of the answer
-    at_once  // it closes behind its last answer
+    at_once  // it sends its end behind its last answer, and still reads what comes
   };
 
   // Serves as many connections as `answered` has entries: how many requests each answers before its end.
@@ -228,13 +228,17 @@ class SendOnceTest : public ::testing::Test {
       co_await acceptor.async_accept(socket, async::use_task);
       ++accepted;
       for (std::size_t request = 0;; ++request) {
-        if (request == count && end == End::at_once) break;
+        if (request == count && end == End::at_once) {
+          socket.shutdown(asio::socket_base::shutdown_send);
+          ++ended;
+        }
         std::string text;
         const auto [error, size] =
             co_await asio::async_read_until(socket, asio::dynamic_buffer(text), "\r\n\r\nbody", async::as_value);
         if (error) break;
         ++seen;
         static constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        if (request == count && end == End::at_once) break;
         const auto answer = request < count ? kAnswer : kAnswer.substr(0, end == End::begun ? 10 : 0);
         co_await asio::async_write(socket, asio::buffer(answer), async::use_task);
         if (request == count) break;
@@ -254,6 +258,7 @@ class SendOnceTest : public ::testing::Test {
       for (std::size_t i = 0; i < requests; ++i) {
         const auto answer = co_await client.send(head, "body");
         results.push_back(answer ? "" : answer.error().code.message());
+        while (end == End::at_once && ended <= i) co_await asio::post(async::use_task);
       }
       group.cancel();
       co_await group.join();
@@ -265,7 +270,8 @@ class SendOnceTest : public ::testing::Test {
   async::Loop loop;
   Acceptor acceptor{loop.context(), {asio::ip::make_address("127.0.0.1"), 0}};
   std::size_t seen = 0, accepted = 0;
-  bool forgets = false;  // accepts one connection only
+  std::size_t ended = 0;  // connections whose end was sent at once
+  bool forgets = false;   // accepts one connection only
 };
 
 TEST_F(SendOnceTest, RequestWithoutAByteOnAKeptConnectionIsSentOnceMoreOnANewOne) {
@@ -278,7 +284,7 @@ TEST_F(SendOnceTest, RequestWithoutAByteOnAKeptConnectionIsSentOnceMoreOnANewOne
 
 TEST_F(SendOnceTest, EachRequestIsAnsweredThoughTheServerClosesBehindEachAnswer) {
   EXPECT_EQ(run("POST", 20, std::vector<std::size_t>(40, 1), End::at_once), std::vector<std::string>(20));
-  EXPECT_EQ(seen, 20u) << "a connection that is closed isn't used";
+  EXPECT_EQ(seen, 20u) << "nothing is sent on a connection whose end has come";
 }
 
 TEST_F(SendOnceTest, RequestIsNotSentAThirdTime) {
@@ -351,7 +357,6 @@ TEST_F(WireTest, WritesAllOfWhatASlowReaderTakesInParts) {
     const std::array buffers = {asio::const_buffer(one.data(), one.size()), asio::const_buffer(two.data(), two.size()),
                                 asio::const_buffer(three.data(), three.size())};
     EXPECT_TRUE(co_await wire->write(buffers));
-    EXPECT_EQ(wire->written(), 3'000'007u);
     co_await group.join();
     EXPECT_EQ(got, one + three);
   };

@@ -25,6 +25,32 @@ TEST(Query, ValuesAreDecoded) {
   EXPECT_EQ(percent_decode("%zz%4"), "%zz%4");
 }
 
+TEST(SseLineEnds, AreTurnedIntoOneKindWhateverTheCutsAre) {
+  const std::string stream = "\n\r\ndata: a\r\n\r\ndata: b\r\rdata: c\n\n: ping\r\n\ndata: [DONE]\n\r\n\r";
+  const std::string expected = "\n\ndata: a\n\ndata: b\n\ndata: c\n\n: ping\n\ndata: [DONE]\n\n\n";
+  for (std::size_t first = 0; first <= stream.size(); ++first) {
+    for (std::size_t second = first; second <= stream.size(); ++second) {
+      SseLineEnds ends;
+      std::string text;
+      std::string_view rest = stream;
+      for (const auto size : {first, second - first, stream.size() - second}) {
+        text += ends.feed(rest.substr(0, size));
+        rest.remove_prefix(size);
+      }
+      ASSERT_EQ(text, expected) << first << ' ' << second;
+    }
+  }
+}
+
+TEST(SseLineEnds, EachEventPassesWithItsLastByteAndOthersAreNotCopied) {
+  SseLineEnds ends;
+  EXPECT_EQ(ends.feed("data: a\r\n\r"), "data: a\n\n");
+  EXPECT_EQ(ends.feed(""), "");
+  EXPECT_EQ(ends.feed("\n"), "");
+  const std::string_view plain = "data: b\n\n";
+  EXPECT_EQ(ends.feed(plain).data(), plain.data());
+}
+
 TEST(SseParser, SplitsWhateverTheCutsAre) {
   const std::string stream = ": ping\n\ndata: one\n\nevent: progress\ndata: a\ndata: b\n\ndata:two\r\n\r\n";
   for (std::size_t cut = 0; cut <= stream.size(); ++cut) {

@@ -1,5 +1,7 @@
 #include "http/sse.h"
 
+#include <algorithm>
+
 namespace corral::http {
 
 std::string sse_data(std::string_view payload) {
@@ -28,6 +30,23 @@ bool says_something(std::string_view events) {
     events.remove_prefix(end + 1);
   }
   return false;
+}
+
+std::string_view SseLineEnds::feed(std::string_view bytes) {
+  if (bytes.empty()) return bytes;
+  if (after_return_ && bytes.front() == '\n') bytes.remove_prefix(1);
+  after_return_ = bytes.ends_with('\r');
+  if (!bytes.contains('\r')) return bytes;
+  changed_.clear();
+  while (!bytes.empty()) {
+    const auto end = std::min(bytes.find('\r'), bytes.size());
+    changed_.append(bytes.substr(0, end));
+    bytes.remove_prefix(end);
+    if (bytes.empty()) break;
+    changed_.push_back('\n');
+    bytes.remove_prefix(bytes.starts_with("\r\n") ? 2 : 1);
+  }
+  return changed_;
 }
 
 void SseParser::feed(std::string_view bytes) {

@@ -26,6 +26,18 @@ inline constexpr std::string_view kSsePing = ": ping\n\n";
 // Whether whole events have more than comments, such as pings.
 bool says_something(std::string_view events);
 
+// Turns the line ends "\r\n" and "\r" of a byte stream into "\n", as everything here has them.
+class SseLineEnds {
+ public:
+  // The bytes with such line ends, at once; empty: nothing is left of them. Valid until the next call, and as long as
+  // `bytes`.
+  std::string_view feed(std::string_view bytes);
+
+ private:
+  bool after_return_ = false;  // the last byte was '\r'
+  std::string changed_;
+};
+
 // Splits a byte stream into events; calls `sink` with name ("" by default) and data of each, and `comment` for each
 // comment.
 class SseParser {

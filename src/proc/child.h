@@ -41,10 +41,10 @@ struct ChildSpec {
   // The owner uses its standard input and output (write_input(), read_output()), and only stderr is its log. Otherwise
   // its input is empty, and both outputs are its log.
   bool pipes = false;
-  // The program calls bind_to_parent() itself at its start (exec_mode.h), so it is started directly: one exec instead
-  // of two. For our own sub-commands only. argv[0] must be a path.
+  // The program calls bind_to_parent() itself at its start (exec_mode.h), so it is started directly, without a guardian
+  // (guardian.h). For our own sub-commands only. argv[0] must be a path.
   bool binds_itself = false;
-  // Removed after any end of the child, before another process can have its pid.
+  // Files to remove when the child has ended, however it ended, before another process can have its pid.
   Leftovers leftovers = {};
 
   LogLimits log = {};
@@ -55,7 +55,7 @@ struct ChildSpec {
 
 class Child {
  public:
-  // Kills the child and its process group if it still runs, and reaps it: at once, or soon after on the loop. Waiters
+  // Kills the child as kill(SIGKILL) does if it still runs, and reaps it: at once, or soon after on the loop. Waiters
   // get the status. Doesn't block.
   virtual ~Child() = default;
 
@@ -66,7 +66,8 @@ class Child {
   // The status, as soon as the child has ended and its last output is in log(). Any number of waiters, also afterwards;
   // cancelling a waiter doesn't affect the child.
   virtual async::Task<ExitStatus> wait() = 0;
-  // Sends it to the child and its process group, once each. No effect after the end.
+  // Sends the signal to each process of the child's group, and to the child if it has left its group. SIGKILL also ends
+  // everything that the child has started, unless it `binds_itself`. No effect after the end.
   virtual void kill(int signal) = 0;
   // SIGTERM, and SIGKILL if it still runs after `grace`. Cancelling stops the clock: no SIGKILL then.
   virtual async::Task<ExitStatus> stop(MonoClock::duration grace) = 0;

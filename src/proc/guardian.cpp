@@ -4,7 +4,9 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,8 +42,19 @@ void report(int status_fd, int value) {
   static_cast<void>(written);  // the parent may have closed it: the exit code has the cause, too
 }
 
+// Moves the words out of the command line that other processes see: `pkill -f PROGRAM` isn't meant for the guardian. A
+// program would get SIGTERM twice then, and SIGKILL of its guardian would leave behind what it has started.
+std::vector<std::string> take_words(char** argv) {
+  std::vector<std::string> words;
+  for (; *argv != nullptr; ++argv) {
+    words.emplace_back(*argv);
+    std::memset(*argv, 0, words.back().size());
+  }
+  return words;
+}
+
 // In the child: becomes the program.
-[[noreturn]] void become(pid_t guardian, int status_fd, char** argv) {
+[[noreturn]] void become(pid_t guardian, int status_fd, std::vector<std::string>& words) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != guardian) ::_exit(EXIT_FAILURE);
@@ -55,13 +68,17 @@ void report(int status_fd, int value) {
   ::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC);  // may fail before Linux 5.11: the spawner closed them
   ::fcntl(status_fd, F_SETFD, FD_CLOEXEC);
   report(status_fd, ::getpid());
-  ::execvp(argv[0], argv);
+  std::vector<char*> argv;
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execvp(argv[0], argv.data());
   const int cause = errno;
   report(status_fd, cause);
   ::_exit(cause == ENOENT ? kNotFound : kNotExecutable);
 }
 
-// The program's pipes, its channel and its folder are its own.
+// Closes the program's pipes and its channel here, which else would stay open when the program closes them, and leaves
+// its folder.
 void let_go() {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (const int fd : {0, 1, 2}) ::dup2(nothing, fd);
@@ -75,9 +92,8 @@ void let_go() {
 // The parent of a process; 0: it has ended.
 pid_t parent_of(const char* pid) {
   std::ifstream file(std::string("/proc/") + pid + "/stat");
-  std::string text;
-  std::getline(file, text);
-  // "12 (name) S 1 ...": the name may have any character.
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  // "12 (name) S 1 ...": the name may have any character, line ends included.
   const auto name_end = text.rfind(") ");
   constexpr std::size_t kToParent = 4;
   if (name_end == text.npos || text.size() < name_end + kToParent) return 0;
@@ -157,9 +173,10 @@ int run_guardian(pid_t parent, int status_fd, char** argv) {
   // The parent may have ended before the request of the signal.
   if (::getppid() != parent) return EXIT_FAILURE;
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  auto words = take_words(argv);
   const pid_t self = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) become(self, status_fd, argv);
+  if (child == 0) become(self, status_fd, words);
   if (child < 0) {
     const int cause = errno;
     report(status_fd, 0);
@@ -168,7 +185,7 @@ int run_guardian(pid_t parent, int status_fd, char** argv) {
   }
   ::setpgid(child, child);  // here as well: signals may come before the child has run
   let_go();
-  ::prctl(PR_SET_NAME, "guardian");  // `killall corral` isn't meant for it
+  ::prctl(PR_SET_NAME, "guardian");  // `pkill corral` isn't meant for it
 
   Guarded program{.pid = child, .status = {}};
   while (!program.status) {

@@ -1,6 +1,10 @@
 // Nothing outlives the router, however it ends.
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <sstream>
+
+#include <sys/wait.h>
 
 #include "proc/process_test_support.h"
 
@@ -73,6 +77,50 @@ TEST_F(ParentDeathTest, NothingOutlivesTheProgramThatHasStartedIt) {
     child.reset();
     co_return;
   });
+}
+
+// The process that guards this program; 0: unknown.
+pid_t guardian_of(const Child& child) {
+  std::ifstream file("/proc/" + std::to_string(child.pid()) + "/status");
+  for (std::string name; file >> name;) {
+    pid_t parent = 0;
+    if (name == "PPid:" && file >> parent) return parent;
+  }
+  return 0;
+}
+
+TEST_F(ParentDeathTest, AStoppedGuardianKillsWhatItGuards) {
+  auto driver = [&]() -> Task<void> {
+    const auto child = co_await start_ready(mode("family"));
+    const auto all = watched(child->log().text());
+    const auto guardian = guardian_of(*child);
+    EXPECT_GT(guardian, 1);
+    if (guardian <= 1) co_return;  // these aren't processes that a test may stop
+    ::kill(guardian, SIGSTOP);
+    siginfo_t info = {};
+    EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(guardian), &info, WSTOPPED | WNOWAIT), 0);
+    child->kill(SIGKILL);
+    for (const auto& pidfd : all) EXPECT_TRUE(has_ended(pidfd));
+    ::kill(guardian, SIGCONT);  // so that a failure ends, too
+    EXPECT_EQ(co_await child->wait(), ExitStatus::killed(SIGKILL));
+  };
+  async::run_blocking(loop, driver());
+}
+
+// `pkill -f PROGRAM` finds processes by these words.
+TEST_F(ParentDeathTest, WordsOfTheProgramAreNotInTheCommandLineOfItsGuardian) {
+  const auto command_line = [](pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  auto driver = [&]() -> Task<void> {
+    const auto child = co_await start_ready(mode("ignore-terminate", "--a-word"));
+    const auto line = command_line(guardian_of(*child));
+    EXPECT_TRUE(line.contains(kExecMode)) << line;
+    EXPECT_FALSE(line.contains("ignore-terminate") || line.contains("--a-word")) << line;
+    EXPECT_TRUE(command_line(child->pid()).contains("--a-word"));
+  };
+  async::run_blocking(loop, driver());
 }
 
 TEST_F(ParentDeathTest, KilledRouterTakesOwnSubCommandsAlong) { kill_parent_of("bound"); }

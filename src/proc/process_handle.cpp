@@ -61,6 +61,7 @@ void ProcessHandle::send(int signal) const {
   if (pid_ == 0) return;
   if (guards_) {
     ::kill(pid_, signal == SIGKILL ? end_signal() : signal);
+    if (signal == SIGKILL) ::kill(pid_, SIGCONT);  // a stopped guardian gets no other signal
     return;
   }
   ::kill(-pid_, signal);
@@ -76,7 +77,7 @@ bool ProcessHandle::ended() const {
 
 ExitStatus ProcessHandle::reap() {
   siginfo_t info;
-  // Files of its pid belong to it while it exists, if only as a zombie.
+  // Files that are named after its pid belong to no other process before it is reaped.
   if (pid_ != 0 && !leftovers_.empty() && wait_for(pidfd_.get(), WEXITED | WNOWAIT, info))
     remove_leftovers(leftovers_, program_);
   const bool known = pid_ != 0 && wait_for(pidfd_.get(), WEXITED, info);

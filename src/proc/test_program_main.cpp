@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -65,7 +66,9 @@ int heed_terminate(const std::string&) {
 }
 
 // Waits as a child of its group (0), in a session of its own (1), or so that its parent has ended (2). Writes its pid.
+// Its name looks like a part of a line of /proc.
 [[noreturn]] void member(int kind, int tell) {
+  ::prctl(PR_SET_NAME, "a)\n(b) S 1\n");
   std::signal(SIGTERM, SIG_IGN);
   if (kind > 0) ::setsid();
   if (kind == 2 && ::fork() != 0) std::_Exit(0);

@@ -108,7 +108,6 @@ async::Task<Result<>> BufferedSocket::fill() {
 async::Task<Result<>> BufferedSocket::write(std::span<const asio::const_buffer> buffers) {
   Rest rest(buffers);
   rest.skip(0);
-  written_ = 0;
   boost::system::error_code error;
   while (!rest.empty() && !error) {
     // At once, without a turn of the loop: nearly all writes end here.
@@ -119,7 +118,6 @@ async::Task<Result<>> BufferedSocket::write(std::span<const asio::const_buffer> 
       std::tie(error, count) = co_await socket_.async_write_some(left, async::as_value);
       writing_.waits = false;
     }
-    written_ += count;
     writing_.pace.moved(count);
     rest.skip(count);
   }

@@ -41,8 +41,6 @@ class BufferedSocket {
   // Writes all buffers, at most kMaxBuffers: at once the bytes that the socket takes, which are all unless the reader
   // is behind. Errors: peer_closed, timed_out.
   async::Task<Result<>> write(std::span<const asio::const_buffer> buffers);
-  // Bytes of the last write() that were sent.
-  std::size_t written() const { return written_; }
   // Shrinks a buffer that grew for a large message. Call it when nothing is read or written.
   void shrink();
   std::size_t buffer_size() const { return size_; }
@@ -75,7 +73,6 @@ class BufferedSocket {
   std::size_t size_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  std::size_t written_ = 0;
   Side reading_;
   Side writing_;
 };
