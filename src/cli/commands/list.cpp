@@ -70,7 +70,8 @@ Result<int> list(const ListRequest& request, CommandContext& context) {
   if (context.json && request.filter.empty()) return print_json(context, *text);
   if (context.json) {
     const auto taken = filtered_models(*text, [&request](std::string_view name) { return request.takes(name); });
-    return taken ? print_json(context, *taken) : std::unexpected(taken.error());
+    if (!taken) return std::unexpected(taken.error());
+    return print_json(context, *taken);
   }
   const auto models = parse_models(*text);
   if (!models) return std::unexpected(models.error());
