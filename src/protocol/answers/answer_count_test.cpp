@@ -7,22 +7,22 @@
 namespace corral::protocol {
 namespace {
 
-const AnswerHead kHead{.id = "chatcmpl-1", .model = "m", .created = 1};
+const AnswerHead kCountedHead{.id = "chatcmpl-1", .model = "m", .created = 1};
 const Timings kTimings{.cache_n = 3, .prompt_n = 4, .predicted_n = 5};
 
 std::string role(const Usage* usage = nullptr) {
   std::string text;
-  ChunkWriter(ChunkWriter::Shape::chat, kHead).role(text, usage);
+  ChunkWriter(ChunkWriter::Shape::chat, kCountedHead).role(text, usage);
   return text;
 }
 std::string delta(ChatDelta what) {
   std::string text;
-  ChunkWriter(ChunkWriter::Shape::chat, kHead).delta(text, what);
+  ChunkWriter(ChunkWriter::Shape::chat, kCountedHead).delta(text, what);
   return text;
 }
 std::string finish(const Timings* timings) {
   std::string text;
-  ChunkWriter(ChunkWriter::Shape::chat, kHead).finish(text, "stop", {}, timings);
+  ChunkWriter(ChunkWriter::Shape::chat, kCountedHead).finish(text, "stop", {}, timings);
   return text;
 }
 
@@ -50,7 +50,7 @@ TEST(AnswerCount, UsageCountsMoreThanTimings) {
   const Usage known{.prompt_tokens = 9}, usage{.prompt_tokens = 9, .cached_tokens = 2, .completion_tokens = 6};
   AnswerCount count;
   std::string last;
-  ChunkWriter(ChunkWriter::Shape::chat, kHead).usage(last, usage, &kTimings);
+  ChunkWriter(ChunkWriter::Shape::chat, kCountedHead).usage(last, usage, &kTimings);
   count.feed(role(&known) + delta({.content = "a"}) + finish(&kTimings) + last);
   EXPECT_EQ(count.tokens().prompt, 9u);
   EXPECT_EQ(count.tokens().cached, 2u);
@@ -134,8 +134,8 @@ TEST(AnswerCount, TextsAreNoNumbers) {
 TEST(AnswerCount, WholeAnswers) {
   AnswerCount chat;
   const ChatAnswer answer{.message = {.content = std::string(10'000, 'x')}, .finish_reason = "stop"};
-  chat.whole(
-      chat_completion(kHead, {&answer, 1}, {.prompt_tokens = 8, .cached_tokens = 1, .completion_tokens = 2}, kTimings));
+  chat.whole(chat_completion(kCountedHead, {&answer, 1},
+                             {.prompt_tokens = 8, .cached_tokens = 1, .completion_tokens = 2}, kTimings));
   EXPECT_EQ(chat.tokens().prompt, 8u);
   EXPECT_EQ(chat.tokens().cached, 1u);
   EXPECT_EQ(chat.tokens().output, 2u);
