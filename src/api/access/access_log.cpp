@@ -17,12 +17,12 @@ constexpr std::size_t kMaxShown = 200;
 bool is_rejection(unsigned status) { return status == 401 || status == 403 || status == 429; }
 
 // What a client wrote.
-std::string shown(std::string_view text) { return models::printable(text, kMaxShown); }
+std::string client_text(std::string_view text) { return models::printable(text, kMaxShown); }
 
 }  // namespace
 
 std::string access_line(const AccessRecord& record, MonoTime now) {
-  std::string line = fmt::format("{} {} ", shown(record.method), shown(record.path));
+  std::string line = fmt::format("{} {} ", client_text(record.method), client_text(record.path));
   const auto out = std::back_inserter(line);
   if (record.status == 0) {
     fmt::format_to(out, "client disconnected");
@@ -31,8 +31,8 @@ std::string access_line(const AccessRecord& record, MonoTime now) {
   }
   fmt::format_to(out, ", {} ms, from {}", std::chrono::duration_cast<Millis>(now - record.begin).count(), record.peer);
   if (!record.key.empty()) fmt::format_to(out, ", key {}", record.key);
-  if (!record.id.empty()) fmt::format_to(out, ", request {}", shown(record.id));
-  if (!record.reason.empty()) fmt::format_to(out, ": {}", shown(record.reason));
+  if (!record.id.empty()) fmt::format_to(out, ", request {}", client_text(record.id));
+  if (!record.reason.empty()) fmt::format_to(out, ": {}", client_text(record.reason));
   return line;
 }
 
