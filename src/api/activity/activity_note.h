@@ -12,10 +12,10 @@
 #include <string_view>
 
 #include "api/activity/activity_board.h"
-#include "api/activity/answer_count.h"
 #include "api/activity/capture.h"
 #include "api/context.h"
 #include "http/handler.h"
+#include "protocol/answers/answer_count.h"
 
 namespace corral::api {
 
@@ -60,7 +60,7 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   unsigned status_ = 0;  // 0: the client disconnected before the answer
   std::string failure_;  // code of the error, also of a stream that failed; empty: none
   bool streams_ = false, ended_ = false;
-  AnswerCount count_;
+  protocol::AnswerCount count_;
   std::shared_ptr<Capture> capture_;  // null: no capture
   ActivityBoard::Place place_;        // last member: once it is set, other threads read this note
 };

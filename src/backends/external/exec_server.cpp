@@ -1,17 +1,13 @@
 #include "backends/external/exec_server.h"
 
-#include <algorithm>
 #include <csignal>
 
 #include <fmt/format.h>
 
 #include "async/task_group.h"
-#include "backends/external/counted_answer.h"
 #include "backends/external/errors.h"
-#include "backends/external/external_answer.h"
 #include "json/peek.h"
 #include "protocol/errors.h"
-#include "protocol/http_error.h"
 
 namespace corral::backends {
 namespace {
@@ -20,18 +16,11 @@ constexpr std::size_t kLongestRequestWord = 256;
 constexpr std::size_t kMaxRequestWords = 64;
 constexpr std::size_t kLastLines = 4;
 
-http::Response said(const Error& error) {
-  auto answer = protocol::error_answer(error);
-  auto response = http::Response::json(answer.status, std::move(answer.body));
-  response.failure = std::make_shared<const Error>(error);
-  return response;
-}
-
 // The process of one request. It writes its input while it reads its output: both may be larger than a pipe.
 class ExecBody final : public http::BodySource {
  public:
-  ExecBody(async::Executor executor, std::unique_ptr<proc::Child> child, std::string input, RequestGate::Place place)
-      : child_(std::move(child)), place_(std::move(place)), feeding_(executor) {
+  ExecBody(async::Executor executor, std::unique_ptr<proc::Child> child, std::string input)
+      : child_(std::move(child)), feeding_(executor) {
     feeding_.spawn("input of a program", feed(child_, std::move(input)));
   }
   ~ExecBody() override { feeding_.cancel(); }
@@ -48,7 +37,6 @@ class ExecBody final : public http::BodySource {
     if (!piece_.empty()) co_return std::string_view(piece_);
     ended_ = true;
     const auto status = co_await child_->wait();
-    place_.give_back();
     if (!status.success()) co_return std::unexpected(failure(status));
     co_return std::string_view();
   }
@@ -77,7 +65,6 @@ class ExecBody final : public http::BodySource {
   }
 
   const std::shared_ptr<proc::Child> child_;
-  RequestGate::Place place_;
   std::string first_, piece_;
   bool ended_ = false;
   async::TaskGroup feeding_;
@@ -110,27 +97,21 @@ class ExecServer::Target final : public http::Target {
         model_(std::move(model)),
         descriptor_(std::move(descriptor)),
         values_(std::move(values)),
-        gate_(RequestGate::make(descriptor_->concurrency)),
-        limit_(std::make_shared<RequestLimit>(backend.timers_, descriptor_->request_timeout, model_->name.value())),
-        reports_(std::move(reports)) {}
+        requests_(backend_.timers_, *descriptor_, model_->name.value(), std::move(reports)) {}
 
   async::Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
     if (head.method == "GET") co_return http::Response::json(200, R"({"status":"ok"})");
     auto work = work_of(head, body);
-    if (!work) co_return said(work.error());
-    const auto executor = co_await async::asio::this_coro::executor;
-    ExternalRequest request{.executor = executor, .watched = WatchedRequest::begin(limit_, executor)};
-    const auto watched = request.watched;
-    auto answering = answer(std::move(*work), std::move(request));
-    auto limited = WatchedRequest::limited(watched, std::move(answering));
-    co_return co_await std::move(limited);
+    if (!work) co_return refusal(work.error());
+    auto asking = requests_.run([&](WatchedRequest&) { return answer(std::move(*work)); });
+    co_return co_await std::move(asking);
   }
 
   async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource&) override {
-    co_return said(not_served(head));
+    co_return refusal(not_served(model_->name.value(), *descriptor_, head.path()));
   }
 
-  void give_up() { limit_->give_up(); }
+  void give_up() { requests_.give_up(); }
 
  private:
   struct Work {
@@ -138,35 +119,25 @@ class ExecServer::Target final : public http::Target {
     std::string input;
   };
 
-  async::Task<Result<http::Response>> answer(Work work, ExternalRequest request) {
-    auto place = co_await gate_->enter();
+  async::Task<Result<http::Response>> answer(Work work) {
+    const auto executor = co_await async::asio::this_coro::executor;
     auto spec = backend_.spec_of(*descriptor_, std::move(work.argv), values_);
     spec.pipes = true;
-    request.watched->program_works();
-    const auto began = backend_.timers_.now();
     auto child = co_await backend_.spawner_.spawn(std::move(spec));
-    if (!child) co_return said(Error(make_error_code(errc::backend_not_installed), child.error().message));
-    auto output =
-        std::make_unique<ExecBody>(request.executor, std::move(*child), std::move(work.input), std::move(place));
+    if (!child) co_return refusal(Error(make_error_code(errc::backend_not_installed), child.error().message));
+    auto output = std::make_unique<ExecBody>(executor, std::move(*child), std::move(work.input));
     const auto begun = co_await output->begin();
-    if (!begun) co_return said(begun.error());
+    if (!begun) co_return refusal(begun.error());
     http::Response response;
     response.head.headers.add("Content-Type", descriptor_->output);
     response.body = http::Body(std::move(output));
-    auto passed = passed_answer(std::move(response), std::move(request));
-    co_return counted_answer(std::move(passed), reports_, backend_.timers_, began);
-  }
-
-  Error not_served(const http::RequestHead& head) const {
-    return {make_error_code(external::errc::not_served),
-            fmt::format("'{}' is served by the backend '{}', which has no {}", model_->name.value(),
-                        descriptor_->recipe, head.path())};
+    co_return response;
   }
 
   Result<Work> work_of(const http::RequestHead& head, std::string_view body) const {
-    const auto table = protocol::ask_table();
-    const auto row = std::ranges::find(table, head.path(), &protocol::AskRow::path);
-    if (row == table.end() || row->type != model_->type) return std::unexpected(not_served(head));
+    const auto* const row = ask_of(head);
+    if (row == nullptr || row->type != model_->type)
+      return std::unexpected(not_served(model_->name.value(), *descriptor_, head.path()));
     const std::string text(body);
     const auto peek = json::Peek::open(text);
     const auto input = peek && peek->root().is_object() ? peek->root().find(descriptor_->input) : json::View();
@@ -187,9 +158,7 @@ class ExecServer::Target final : public http::Target {
   const ModelPtr model_;
   const DescriptorPtr descriptor_;
   const PlaceholderValues values_;
-  const std::shared_ptr<RequestGate> gate_;
-  const std::shared_ptr<RequestLimit> limit_;
-  const std::shared_ptr<RequestReports> reports_;
+  ExternalRequests requests_;
 };
 
 ExecServer::ExecServer(ExternalBackend& backend, ModelPtr model, DescriptorPtr descriptor, LoadOptions options)

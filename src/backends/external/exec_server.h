@@ -10,7 +10,7 @@
 
 #include "async/event.h"
 #include "backends/external/external_backend.h"
-#include "backends/external/external_target.h"
+#include "backends/external/external_requests.h"
 
 namespace corral::backends {
 

@@ -264,7 +264,8 @@ proc::ChildSpec ExternalBackend::spec_of(const Descriptor& descriptor, std::vect
 
 std::shared_ptr<ExternalFormat> ExternalBackend::words_for(const models::ModelInfo& model,
                                                            const DescriptorPtr& descriptor,
-                                                           const PlaceholderValues& values) const {
+                                                           const PlaceholderValues& values,
+                                                           std::shared_ptr<RequestReports> reports) const {
   auto words = std::make_shared<ExternalFormat>();
   words->descriptor = descriptor;
   words->model = model.name.value();
@@ -272,10 +273,8 @@ std::shared_ptr<ExternalFormat> ExternalBackend::words_for(const models::ModelIn
   for (const auto& [name, value] : descriptor->headers) {
     if (auto text = expand(value, values)) words->headers.emplace_back(name, std::move(*text));
   }
-  words->gate = RequestGate::make(descriptor->concurrency);
-  words->limit = std::make_shared<RequestLimit>(timers_, descriptor->request_timeout, model.name.value());
+  words->requests = std::make_shared<ExternalRequests>(timers_, *descriptor, model.name.value(), std::move(reports));
   words->threads = options_.threads;
-  words->timers = &timers_;
   return words;
 }
 

@@ -42,6 +42,7 @@ struct ExternalBackendOptions {
 };
 
 struct ExternalFormat;
+class RequestReports;
 
 class ExternalBackend final : public Backend {
  public:
@@ -85,7 +86,8 @@ class ExternalBackend final : public Backend {
   PlaceholderValues values_for(const models::ModelInfo& model, const Descriptor& descriptor,
                                const LoadOptions& options) const;
   std::shared_ptr<ExternalFormat> words_for(const models::ModelInfo& model, const DescriptorPtr& descriptor,
-                                            const PlaceholderValues& values) const;
+                                            const PlaceholderValues& values,
+                                            std::shared_ptr<RequestReports> reports) const;
   // The process of this descriptor: its environment, folder and log limits.
   proc::ChildSpec spec_of(const Descriptor& descriptor, std::vector<std::string> argv, const PlaceholderValues& values);
   std::string memory_key(const models::ModelInfo& model, const LoadOptions& options) const;

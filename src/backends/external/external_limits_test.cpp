@@ -191,13 +191,36 @@ TEST_F(ExternalLimitsTest, RequestsEndWhenTheirProgramIsGivenUp) {
   ASSERT_TRUE(*piece);
   ASSERT_FALSE(**piece);
   EXPECT_EQ((*piece)->error().code, errc::backend_died);
-  EXPECT_EQ((*piece)->error().message, "the backend of 'm' was given up");
+  EXPECT_EQ((*piece)->error().message, "the backend of 'm' ended or was given up");
   for (const auto& answer : {waiting, in_line, begin()}) {
     ASSERT_TRUE(*answer);
     ASSERT_FALSE(**answer);
     EXPECT_EQ((*answer)->error().code, errc::backend_died);
   }
   EXPECT_EQ(feeding_.asked, 2);
+}
+
+TEST_F(ExternalLimitsTest, RequestsEndWhenTheirProgramEndsByItself) {
+  start("concurrency = 2\n");
+  auto end = [](WrappedServer& server) -> async::Task<void> {
+    EXPECT_EQ(co_await server.wait_for_exit(), "exited with code 1");
+  };
+  wait_for(end(*server_));
+  const auto streaming = begin();
+  ASSERT_TRUE(*streaming && **streaming);
+  const auto piece = read(***streaming);
+  feeding_.answers = false;
+  const auto waiting = begin(), in_line = begin();
+  process().exit(1);
+  settle();
+  ASSERT_TRUE(*piece);
+  ASSERT_FALSE(**piece);
+  EXPECT_EQ((*piece)->error().code, errc::backend_died);
+  for (const auto& answer : {waiting, in_line}) {
+    ASSERT_TRUE(*answer);
+    ASSERT_FALSE(**answer);
+    EXPECT_EQ((*answer)->error().code, errc::backend_died);
+  }
 }
 
 TEST_F(ExternalLimitsTest, AProgramThatTakesTheQueryAndIsSilentIsNamedSo) {
@@ -258,6 +281,51 @@ TEST_F(ExternalLimitsTest, RequestsAreCountedWithTheTokensThatTheyTell) {
   EXPECT_EQ(done_[0].input_tokens, 7u);
   EXPECT_EQ(done_[0].output_tokens, 3u);
   EXPECT_EQ(done_[0].cached_tokens, 2u);
+  EXPECT_EQ(done_[0].time_to_first_token, 0) << "unknown";
+  EXPECT_EQ(done_[0].tokens_per_second, 0);
+}
+
+TEST_F(ExternalLimitsTest, AStreamIsTimedByItsTexts) {
+  start();
+  const std::string call = R"(data: {"delta":{"tool_calls":[{"function":{"arguments": "{"}}]}})";
+  const auto answer = begin();
+  const auto hear = [&](const std::string& piece) {
+    const auto next = read(***answer);
+    feed(piece);
+    ASSERT_TRUE(*next && **next);
+  };
+  pass(seconds(2));
+  hear(call + "\r\n\r\n");
+  pass(seconds(4));
+  hear(call + "\n\n");
+  hear("data: {\"usage\": {\"input_tokens\": 6, \"output_tokens\": 9}}\n\n");
+  EXPECT_THAT(done_, IsEmpty());
+  pass(seconds(1));
+  hear("data: [DONE]\n\n");
+  ASSERT_THAT(done_, SizeIs(1));
+  EXPECT_EQ(done_[0].input_tokens, 6u);
+  EXPECT_EQ(done_[0].output_tokens, 9u);
+  EXPECT_EQ(done_[0].time_to_first_token, 2);
+  EXPECT_EQ(done_[0].tokens_per_second, 2);
+  const auto end = read(***answer);
+  feed("");
+  settle();
+  EXPECT_TRUE(*end);
+  EXPECT_THAT(done_, SizeIs(1)) << "once";
+}
+
+TEST_F(ExternalLimitsTest, TheSpeedThatAnAnswerTellsCounts) {
+  start();
+  const auto per_second_of = [&](const std::string& last) {
+    done_.clear();
+    const auto answer = begin();
+    const auto all = read(***answer);
+    feed("data: {\"content\":\"a\"}\n\ndata: " + last + "\n\ndata: [DONE]\n\n");
+    EXPECT_TRUE(*all && **all);
+    return done_.empty() ? -1 : done_[0].tokens_per_second;
+  };
+  EXPECT_EQ(per_second_of(R"({"timings":{"prompt_n":1,"predicted_n":2,"predicted_per_second":12.5}})"), 12.5);
+  EXPECT_EQ(per_second_of(R"({"content":"b"})"), 0) << "texts that arrive together have no speed";
 }
 
 TEST_F(ExternalLimitsTest, AStreamIsCountedAlsoWithoutNumbersAndWhenItsClientLeaves) {

@@ -124,9 +124,8 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
                    fmt::format("the backend '{}' cannot be started: {}", descriptor_->recipe, cause.message));
   }
   child_ = std::move(*child);
-  auto words = backend_.words_for(*model_, descriptor_, values_);
+  auto words = backend_.words_for(*model_, descriptor_, values_, reports_);
   words->base = base;
-  words->reports = reports_;
   targets_.emplace(std::move(words), std::move(endpoint));
   co_return co_await until_ready(taken);
 }
@@ -245,19 +244,22 @@ async::Task<void> ExternalProcess::stop(Millis grace) {
     grace = Millis(0);
   }
   if (child_->alive()) co_await child_->stop(grace);
-  // Its connections may be held by something that isn't its child, such as a container.
-  if (targets_) targets_->give_up();
-  reports_->close();
-  remove_socket();
+  end();
 }
 
 async::Task<std::string> ExternalProcess::wait_for_exit() {
   const auto status = co_await child_->wait();
+  end();
   tasks_.cancel();
   co_await tasks_.join();
+  co_return status.describe();
+}
+
+void ExternalProcess::end() {
+  // Its connections may be held by something that isn't its child, such as a container.
+  if (targets_) targets_->give_up();
   reports_->close();
   remove_socket();
-  co_return status.describe();
 }
 
 ServerFacts ExternalProcess::facts() const {
@@ -309,9 +311,8 @@ async::Task<Result<>> AttachedServer::load(Hooks hooks) {
     co_return fail(errc::invalid_option,
                    fmt::format("'{}' is not an address such as http://127.0.0.1:11434", descriptor_->url));
   const auto values = backend_.values_for(*model_, *descriptor_, options_);
-  auto words = backend_.words_for(*model_, descriptor_, values);
+  auto words = backend_.words_for(*model_, descriptor_, values, reports_);
   words->base = address->base;
-  words->reports = reports_;
   targets_.emplace(std::move(words), http::TcpEndpoint{address->host, address->port});
   if (descriptor_->ready.path.empty()) co_return Result<>();
   auto probing = probe(backend_.timers_, targets_->probe(backend_.home_));

@@ -32,6 +32,8 @@ class ExternalProcess final : public WrappedServer {
   async::Task<void> measure();
   async::Task<void> run_stop_command(Millis grace);
   Error crash(const proc::ExitStatus& status) const;
+  // After the end of the process.
+  void end();
   void remove_socket() const;
 
   ExternalBackend& backend_;

@@ -2,29 +2,15 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
-#include "backends/errors.h"
-#include "backends/external/counted_answer.h"
-#include "backends/external/errors.h"
-#include "backends/external/external_answer.h"
 #include "backends/external/form_name.h"
 #include "json/peek.h"
 #include "json/writer.h"
-#include "protocol/http_error.h"
 
 namespace corral::backends {
 namespace {
 
 // Larger bodies are translated off the loop.
 constexpr std::size_t kSmallBody = 64 * 1024;
-
-http::Response refusal(const Error& error) {
-  auto answer = protocol::error_answer(error);
-  auto response = http::Response::json(answer.status, std::move(answer.body));
-  response.failure = std::make_shared<const Error>(error);
-  return response;
-}
 
 // The client's form: while the client is waited for, the program isn't.
 class ClientForm final : public http::BodySource {
@@ -43,14 +29,6 @@ class ClientForm final : public http::BodySource {
   http::BodySource& form_;
   WatchedRequest& request_;
 };
-
-const protocol::AskRow* ask_of(const http::RequestHead& head) {
-  if (head.method != "POST") return nullptr;
-  const auto table = protocol::ask_table();
-  const auto path = head.path();
-  const auto row = std::ranges::find(table, path, &protocol::AskRow::path);
-  return row == table.end() ? nullptr : &*row;
-}
 
 }  // namespace
 
@@ -84,33 +62,21 @@ class ExternalTargets::Target final : public http::Target {
     if (head.method == "GET" && head.path() == "/health") co_return co_await alive();
     const auto there = head_for(head);
     if (!there) co_return refusal(there.error());
-    auto request = co_await begin();
-    const auto watched = request.watched;
-    auto answering = answer(*there, body, std::move(request));
-    auto limited = WatchedRequest::limited(watched, std::move(answering));
-    co_return co_await std::move(limited);
+    auto asking = words_->requests->run([&](WatchedRequest&) { return ask(*there, body); });
+    co_return co_await std::move(asking);
   }
 
   async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource& body) override {
     const auto there = head_for(head);
     if (!there) co_return refusal(there.error());
-    auto request = co_await begin();
-    const auto watched = request.watched;
     const auto type = head.headers.get("Content-Type");
-    auto answering = answer_form(*there, type, body, std::move(request));
-    auto limited = WatchedRequest::limited(watched, std::move(answering));
-    co_return co_await std::move(limited);
+    auto asking =
+        words_->requests->run([&](WatchedRequest& request) { return ask_with_form(*there, type, body, request); });
+    co_return co_await std::move(asking);
   }
 
  private:
-  async::Task<ExternalRequest> begin() {
-    const auto executor = co_await async::asio::this_coro::executor;
-    co_return ExternalRequest{.executor = executor, .watched = WatchedRequest::begin(words_->limit, executor)};
-  }
-
-  async::Task<Result<http::Response>> answer(const http::RequestHead& there, std::string_view body,
-                                             ExternalRequest request) {
-    request.place = co_await words_->gate->enter();
+  async::Task<Result<http::Response>> ask(const http::RequestHead& there, std::string_view body) {
     std::string theirs;
     if (body.size() > kSmallBody && words_->threads != nullptr) {
       // The work owns its input, because the caller may be cancelled.
@@ -119,27 +85,16 @@ class ExternalTargets::Target final : public http::Target {
     } else {
       theirs = in_their_words(body, *words_);
     }
-    request.watched->program_works();
-    const auto began = words_->timers->now();
-    auto answer = co_await client_.send(there, theirs);
-    if (!answer) co_return answer;
-    auto passed = passed_answer(std::move(*answer), std::move(request));
-    co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
+    co_return co_await client_.send(there, theirs);
   }
 
-  async::Task<Result<http::Response>> answer_form(const http::RequestHead& there, std::string_view type,
-                                                  http::BodySource& body, ExternalRequest request) {
-    request.place = co_await words_->gate->enter();
-    ClientForm sent(body, *request.watched);
+  async::Task<Result<http::Response>> ask_with_form(const http::RequestHead& there, std::string_view type,
+                                                    http::BodySource& body, WatchedRequest& request) {
+    ClientForm sent(body, request);
     RenamedForm form(sent, type, words_->name);
     const auto found = co_await form.find();
     if (!found) co_return std::unexpected(found.error());
-    request.watched->program_works();
-    const auto began = words_->timers->now();
-    auto answer = co_await client_.upload(there, form);
-    if (!answer) co_return answer;
-    auto passed = passed_answer(std::move(*answer), std::move(request));
-    co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
+    co_return co_await client_.upload(there, form);
   }
 
   async::Task<Result<http::Response>> alive() {
@@ -154,9 +109,8 @@ class ExternalTargets::Target final : public http::Target {
     const auto* const row = ask_of(head);
     const auto path = row == nullptr ? words_->descriptor->paths.end() : words_->descriptor->paths.find(row->ask);
     if (path == words_->descriptor->paths.end()) {
-      return fail(external::errc::not_served,
-                  fmt::format("'{}' is served by the backend '{}', which has no {}", words_->model,
-                              words_->descriptor->recipe, row == nullptr ? head.path() : name_of(row->ask)));
+      return std::unexpected(not_served(words_->model, *words_->descriptor,
+                                        row == nullptr ? head.path() : std::string_view(name_of(row->ask))));
     }
     http::RequestHead theirs{head.method, words_->base + path->second, {}};
     for (const std::string_view name : {"Content-Type", "X-Request-Id"}) {

@@ -2,7 +2,7 @@
 //
 // Requests arrive in canonical form (protocol/ask.h). The path becomes the server's, `model` its name for the model;
 // fields are removed or added as the descriptor says. In a form only the name of the model is changed. Responses pass
-// unchanged (external_answer.h) and are counted (counted_answer.h). A GET of /health is the watchdog's: it goes to the
+// unchanged, except line ends of events (external_requests.h). A GET of /health is the watchdog's: it goes to the
 // path of its readiness, outside the queue; any other path is answered 404 here. Corral's own headers don't pass.
 #pragma once
 
@@ -13,25 +13,20 @@
 
 #include "async/offload.h"
 #include "backends/client_pool.h"
+#include "backends/external/external_requests.h"
 #include "backends/external/known_backends.h"
-#include "backends/external/request_gate.h"
-#include "backends/external/request_limit.h"
-#include "backends/external/request_reports.h"
 
 namespace corral::backends {
 
-// Shared by all requests to one server. Immutable, except the gate, the limit and the reports.
+// Shared by all requests to one server. Immutable, except the requests.
 struct ExternalFormat {
   DescriptorPtr descriptor;
   std::string model;  // for messages
   std::string name;   // sent as "model"; empty: the client's value stays
   std::string base;   // prefix of every path: "/v1" if the address has one
   std::vector<std::pair<std::string, std::string>> headers;
-  std::shared_ptr<RequestGate> gate;
-  std::shared_ptr<RequestLimit> limit;
-  std::shared_ptr<RequestReports> reports;
+  std::shared_ptr<ExternalRequests> requests;
   async::ThreadPool* threads = nullptr;  // for large bodies; nullptr: on the loop
-  async::Timers* timers = nullptr;
 };
 
 class ExternalTargets {
@@ -43,7 +38,7 @@ class ExternalTargets {
   // The target of readiness queries, also for servers without a watchdog.
   http::Target& probe(async::Executor executor);
   // Ends the requests that run, and later ones.
-  void give_up() { words_->limit->give_up(); }
+  void give_up() { words_->requests->give_up(); }
 
  private:
   class Target;

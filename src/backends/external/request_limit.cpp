@@ -8,8 +8,9 @@
 #include "backends/external/errors.h"
 
 namespace corral::backends {
+
 Error RequestLimit::given_up() const {
-  return {make_error_code(errc::backend_died), fmt::format("the backend of '{}' was given up", model_)};
+  return {make_error_code(errc::backend_died), fmt::format("the backend of '{}' ended or was given up", model_)};
 }
 
 Error RequestLimit::stalled() const {

@@ -1,5 +1,5 @@
-// Ends requests to an external server that would never end: a request for which the program takes and
-// sends no byte for some time, and all requests when the server is given up.
+// Ends requests to an external server that would never end: a request of which the program has taken and sent no byte
+// for some time, and all requests when the server ends or is given up.
 //
 // RequestLimit: safe on every thread. A WatchedRequest belongs to the loop of its request.
 #pragma once
@@ -48,16 +48,17 @@ class WatchedRequest : public std::enable_shared_from_this<WatchedRequest> {
   static std::shared_ptr<WatchedRequest> begin(std::shared_ptr<RequestLimit> limit, async::Executor executor);
   ~WatchedRequest();
 
-  // From now on the program must take or send a byte within the limit; call it for each one.
+  // The program has the next step from now on: it must take or send a byte within the limit. Call it again after each
+  // byte.
   void program_works() { since_ = limit_->timers_.now(); }
-  // From now on the client is waited for, which has limits of its own.
+  // The client has the next step from now on; it has limits of its own.
   void client_works() { since_.reset(); }
 
-  // Why the request has to end; empty: it doesn't.
+  // Why the request must end; empty: it continues.
   const std::optional<Error>& failure() const { return failure_; }
-  // Returns when it has to end.
+  // Returns when it must end.
   static async::Task<void> until_over(std::shared_ptr<WatchedRequest> request);
-  // The result of `answering`, which is cancelled if the request has to end first. Errors: external::errc::stalled,
+  // The result of `answering`, which is cancelled if the request must end first. Errors: external::errc::stalled,
   // backends::errc::backend_died, those of `answering`.
   static async::Task<Result<http::Response>> limited(std::shared_ptr<WatchedRequest> request,
                                                      async::Task<Result<http::Response>> answering);
@@ -70,8 +71,8 @@ class WatchedRequest : public std::enable_shared_from_this<WatchedRequest> {
 
   const std::shared_ptr<RequestLimit> limit_;
   const async::Executor executor_;
-  async::Event wake_;  // it was given up
-  std::optional<MonoTime> since_;
+  async::Event wake_;              // set when the server ends
+  std::optional<MonoTime> since_;  // the program has the next step since then; empty: the client, or the queue
   std::optional<Error> failure_;
 };
 
