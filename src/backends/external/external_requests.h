@@ -1,5 +1,5 @@
-// The requests to one external server: each waits for its place, ends at its limit or with the server, and is counted by
-// its answer.
+// The requests to one external server: each waits for its place, ends at its limit or with the server, and is counted
+// by its answer.
 //
 // Safe on every thread; a request stays on its loop.
 #pragma once

@@ -2,7 +2,6 @@
 #include "router/forward/forwarder.h"
 
 #include "backends/errors.h"
-#include "backends/external/errors.h"
 #include "http/sse.h"
 #include "router/router_fixture_for_tests.h"
 
@@ -454,33 +453,6 @@ TEST_F(ForwarderTest, BrokenConnectionOfALivingBackendIsToldAfterAShortWait) {
     EXPECT_THAT(response.get().body.text(), HasSubstr("backend_unreachable"));
     EXPECT_THAT(backend.alive(), ElementsAre("a"));
   }
-}
-
-// The program of the backend may still serve others, so nothing is waited for and nothing is sent again.
-TEST_F(ForwarderTest, RequestWithoutProgressEndsAtOnceAndIsNotSentAgain) {
-  have("a");
-  const Error stalled(make_error_code(backends::external::errc::stalled), "no progress for 600 s");
-  for (const bool stream : {false, true}) {
-    auto response = forward("a", stream);
-    request("a").break_off(stalled);
-    settle();
-    ASSERT_TRUE(response.done());
-    EXPECT_EQ(response.get().head.status, 504u);
-    EXPECT_THAT(response.get().body.text(), HasSubstr("no progress for 600 s"));
-    EXPECT_EQ(leases(), 0u);
-  }
-  auto begun = forward("a", kStream);
-  request("a").send("data: 1\n\n");
-  settle();
-  auto client = reader(begun);
-  request("a").break_off(stalled);
-  settle();
-  EXPECT_TRUE(client.ended());
-  ASSERT_THAT(client.pieces(), SizeIs(2));
-  EXPECT_TRUE(is_error_event(client.pieces()[1]));
-  EXPECT_THAT(client.pieces()[1], HasSubstr("backend_timeout"));
-  EXPECT_THAT(server("a").requests(), SizeIs(3));
-  EXPECT_THAT(backend.alive(), ElementsAre("a"));
 }
 
 TEST_F(ForwarderTest, DeathThatIsNoticedAfterTheBrokenConnectionCountsAsOne) {
