@@ -246,9 +246,10 @@ test("slots and requests show what runs, and cancelling ends it", async () => {
   assert.match(id, /^req-[0-9a-f]{32}$/);
   assert.equal(response.headers.get("x-client-request-id"), "mine");
   assert.equal((await server.post("/v1/requests/mine/cancel", {})).status, 404);
-  const listed = (await server.get("/v1/requests")).body.requests.find((request) => request.id === id);
-  assert.equal(listed.model, "scripted-endless");
-  assert.equal(listed.status, "running");
+  // The head of a stream comes while its request may still be queued.
+  const listed = async () => (await server.get("/v1/requests")).body.requests.find((request) => request.id === id);
+  assert.equal((await listed()).model, "scripted-endless");
+  await eventually(async () => (await listed()).status === "running");
   await eventually(async () => (await server.get("/v1/slots")).body.some((slot) => slot.model === "scripted-endless" && "state" in slot));
   const cancelled = await server.post(`/v1/requests/${id}/cancel`, {});
   assert.deepEqual(cancelled.body, { status: "success", id, cancelled: 1 });
