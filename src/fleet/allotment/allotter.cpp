@@ -420,7 +420,7 @@ bool Allotter::Impl::note_lost_groups() {
 
 void Allotter::Impl::tell(mesh::NodeState& node_state) const {
   marks_.tell(node_state);
-  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, node_state);
+  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, options_.idle_unload, node_state);
 }
 
 // The group that holds the model over exactly these nodes, or starts to; none of its nodes is lost.
