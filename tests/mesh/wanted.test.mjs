@@ -6,8 +6,6 @@ import { eventually, onMesh } from "../support/mesh.mjs";
 import { missing } from "../support/netns.mjs";
 import { answer, foretold, half, bothHolders, holders, known, one, said, two, withModels } from "../support/scarce.mjs";
 
-const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
 test("memory goes to what is asked for more, once the other was idle for a minute", { skip: missing }, () =>
   withModels(async (file, texts) => {
     await onMesh({ a: [file(one), file(two)], b: [file(two)] }, { medium: "bridge", flags: half }, async (mesh) => {
@@ -42,6 +40,5 @@ test("a split that was unloaded, by an order or for idleness, comes back with th
       const { code, err } = await a.cli("unload", one);
       assert.equal(code, 0, err);
       await gone();
-      await pause(4_000); // reports of earlier requests may still come
       for (const server of mesh.all()) assert.equal(await said(server, one), texts[one], server.name);
     })));
