@@ -241,6 +241,9 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.admin = settings.mesh_admin;
   constexpr Millis kEver = std::chrono::hours(24 * 365 * 100);
   options.idle_unload = settings.mesh_idle_unload == config::kNever ? kEver : settings.mesh_idle_unload;
+  // The core unloads lent models by the sooner of both (residency/lending.cpp: lent_eviction).
+  if (settings.auto_evict && settings.evict_idle_timeout != config::kNever)
+    options.idle_unload = std::min(options.idle_unload, settings.evict_idle_timeout);
   if (!settings.join_token.empty() && !options.wants.empty() && options.wants.front().name != fleet::kEveryModel)
     options.told_at_start = options.wants.front().name;
   options.version = kVersion;

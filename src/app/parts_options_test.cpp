@@ -40,6 +40,20 @@ TEST(PartsOptions, RequestsOfPeersHaveTheLimitsOfOtherRequests) {
   EXPECT_EQ(options.handler.max_body_bytes, 1001u);
 }
 
+// An assigned model was kept for the one limit, and unloaded after the other.
+TEST(PartsOptions, ModelsOfTheMeshHaveTheSoonerOfBothIdleLimits) {
+  auto settings = app::settings();
+  settings.mesh_idle_unload = Millis(60'000);
+  settings.evict_idle_timeout = Millis(20'000);
+  EXPECT_EQ(node_options(settings).idle_unload, Millis(60'000));
+  settings.auto_evict = true;
+  EXPECT_EQ(node_options(settings).idle_unload, Millis(20'000));
+  settings.mesh_idle_unload = config::kNever;
+  EXPECT_EQ(node_options(settings).idle_unload, Millis(20'000));
+  settings.evict_idle_timeout = config::kNever;
+  EXPECT_GT(node_options(settings).idle_unload, std::chrono::hours(24));
+}
+
 TEST(PartsOptions, ModelsThatParkHaveTimeToWrite) {
   auto settings = app::settings();
   settings.park_on_disk = false;

@@ -290,6 +290,31 @@ TEST_F(AllotterSplitTest, ItsIdleLimitIsKeptToTheSecond) {
   EXPECT_THAT(one.took(), ElementsAre("ends m"));
 }
 
+// It was waited for a minute and a half, for what only another order could end.
+TEST_F(AllotterSplitTest, NodesOfAnotherOrderAreRefusedAtOnce) {
+  world.models = {{"m", 8}, {"n", 6}};
+  auto &one = node(1, {"m", "n"}), &two = node(2), &three = node(3);
+  world.start();
+  world.pass(12s);
+  const auto why = [&](std::vector<mesh::NodeId> nodes) {
+    const auto split = one.allotter->split(AllotWorld::key("n"), std::move(nodes));
+    return split ? std::string() : split.error().message;
+  };
+  ASSERT_TRUE(one.allotter->split(AllotWorld::key("m"), {one.id, two.id}));
+  world.pass(1s);
+  EXPECT_EQ(why({one.id, three.id}), "'n1' holds 'm' by another order: end that first with `corral mesh unload m`");
+  one.allotter->end_split(AllotWorld::key("m"));
+  world.pass(1s);
+  three.allotter->assign(AllotMarks::Named{"m", AllotWorld::key("m")});
+  world.pass(1s);
+  EXPECT_EQ(why({one.id, three.id}),
+            "'n3' is assigned to another model: free it first with `corral mesh assign n3 auto`");
+  three.allotter->assign(std::nullopt);
+  world.pass(1s);
+  EXPECT_EQ(why({one.id, three.id}), "'n3' is assigned to no model: free it first with `corral mesh assign n3 auto`");
+  EXPECT_EQ(why({one.id, two.id}), "");
+}
+
 // Who has it like that stays its host.
 TEST_F(AllotterSplitTest, TheSameOrderGoesToWhoHostsItAlready) {
   world.models = {{"m", 8}};

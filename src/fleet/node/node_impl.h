@@ -54,7 +54,7 @@ class Node::Impl {
   async::Task<Result<CopyView>> copy(std::string model);
   async::Task<Result<>> cancel_copy(std::string model);
 
-  async::Task<Result<>> assign(std::string node, AllotCommand command, std::string model);
+  async::Task<Result<std::string>> assign(std::string node, AllotCommand command, std::string model);
   async::Task<Result<Unloading>> unload(std::string model);
   async::Task<void> unloaded_here(std::vector<ModelName> models) {
     if (runtime_) runtime_->unloaded_here(models);
