@@ -54,6 +54,22 @@ TEST(PartsOptions, ModelsOfTheMeshHaveTheSoonerOfBothIdleLimits) {
   EXPECT_GT(node_options(settings).idle_unload, std::chrono::hours(24));
 }
 
+TEST(PartsOptions, AStartWithAJoinTokenDecidesTheRole) {
+  auto settings = app::settings();
+  settings.mesh_models = "m n";
+  EXPECT_TRUE(node_options(settings).role_is_open);
+  EXPECT_FALSE(node_options(settings).joins);
+  EXPECT_EQ(node_options(settings).role, mesh::Role::member);
+  EXPECT_EQ(node_options(settings).told_at_start, "");
+  settings.join_token = "corral-join_abc";
+  EXPECT_TRUE(node_options(settings).joins);
+  EXPECT_EQ(node_options(settings).role, mesh::Role::worker);
+  EXPECT_EQ(node_options(settings).told_at_start, "m");
+  settings.mesh_role = "member";
+  EXPECT_FALSE(node_options(settings).role_is_open);
+  EXPECT_EQ(node_options(settings).role, mesh::Role::member);
+}
+
 TEST(PartsOptions, ModelsThatParkHaveTimeToWrite) {
   auto settings = app::settings();
   settings.park_on_disk = false;
