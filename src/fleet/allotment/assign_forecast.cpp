@@ -46,9 +46,8 @@ std::string why_assigned_waits(mesh::AllocationInput situation, const mesh::Allo
   std::erase(at->declines, model);
   std::erase(at->gives_back, model);
   const auto allocation = allocate(situation, rules);
-  const auto line = std::ranges::find_if(allocation.assignments, [&](const mesh::Assignment& one) {
-    return one.node == node && one.model == model;
-  });
+  const auto line = std::ranges::find_if(
+      allocation.assignments, [&](const mesh::Assignment& one) { return one.node == node && one.model == model; });
   if (line != allocation.assignments.end()) {
     const bool at_once = line->fetch == mesh::Fetch::none && !line->waits && line->part != mesh::Part::standby;
     return at_once ? std::string() : line->why;

@@ -11,7 +11,8 @@ class AssignForecastTest : public mesh::CatalogFixture {
  protected:
   std::string why(unsigned number) {
     const auto known = catalog();
-    return why_assigned_waits(make_situation(*known, MonoTime()), {}, id(number), {sha256({std::string_view("x")}), false});
+    return why_assigned_waits(make_situation(*known, MonoTime()), {}, id(number),
+                              {sha256({std::string_view("x")}), false});
   }
 };
 

@@ -160,9 +160,7 @@ std::vector<mesh::WantedModel> wants_of(const NodeOptions& options, const std::v
 
 std::uint64_t idle_steps(Millis idle, Millis limit) {
   const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(idle.count(), 0));
-  const auto step = count < 1'000    ? 0
-                    : count < 60'000 ? 1'000
-                                     : std::bit_floor(count / 60'000) * 60'000;
+  const auto step = count < 1'000 ? 0 : count < 60'000 ? 1'000 : std::bit_floor(count / 60'000) * 60'000;
   return idle < limit ? step : std::max(step, static_cast<std::uint64_t>(limit.count()));
 }
 

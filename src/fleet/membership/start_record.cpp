@@ -8,7 +8,7 @@
 namespace corral::fleet {
 
 StartRecord record_of(const NodeOptions& options) {
-  StartRecord record{.worker = options.role == mesh::Role::worker, .told = options.told_at_start};
+  StartRecord record{.worker = options.role == mesh::Role::worker, .assigned = options.told_at_start};
   for (const auto& wanted : options.wants) record.models.push_back(wanted.name);
   return record;
 }
@@ -18,14 +18,14 @@ NodeOptions with_record(NodeOptions options, const StartRecord& record) {
   if (!options.wants.empty()) return options;
   for (const auto& model : record.models)
     for (auto& wanted : parse_wants(model)) options.wants.push_back(std::move(wanted));
-  options.told_at_start = record.told;
+  options.told_at_start = record.assigned;
   return options;
 }
 
 std::string to_text(const StartRecord& record) {
   std::string text;
   json::Writer out(text);
-  out.begin_object().field("version", 1).field("worker", record.worker).field("told", record.told);
+  out.begin_object().field("version", 1).field("worker", record.worker).field("assigned", record.assigned);
   out.key("models").begin_array();
   for (const auto& model : record.models) out.value(model);
   out.end_array().end_object();
@@ -36,7 +36,7 @@ std::optional<StartRecord> parse_start(std::string_view text) {
   const auto parsed = json::parse(text);
   if (!parsed || json::number_or(*parsed, "version", 0) != 1) return std::nullopt;
   StartRecord record{.worker = json::bool_or(*parsed, "worker", false),
-                     .told = std::string(json::text_or(*parsed, "told", ""))};
+                     .assigned = std::string(json::text_or(*parsed, "assigned", ""))};
   const auto* models = json::find(*parsed, "models");
   if (models == nullptr || !models->is_array()) return record;
   for (const auto& model : models->get_array())

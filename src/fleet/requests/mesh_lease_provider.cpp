@@ -94,8 +94,8 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::Mode
     auto there = co_await std::move(asking);
     if (there || there.error().code != errc::nowhere) co_return there;
     const auto news = splits_.find(*model);
-    const bool coming = news && news->state == SplitNews::State::coming && !has_refused(*news, request) &&
-                        timers_.now() < until;
+    const bool coming =
+        news && news->state == SplitNews::State::coming && !has_refused(*news, request) && timers_.now() < until;
     if (coming && !place) {
       place = splits_.wait(request.requester.peer);
       // Members lend memory by demand, so a waiting request counts as demand.

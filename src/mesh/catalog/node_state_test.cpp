@@ -291,8 +291,8 @@ TEST(NodeState, WhatMovesByItselfIsNewsNowAndThen) {
   EXPECT_LE(rounded(b).memory.front().free, b.memory.front().free);
 }
 
-// A request that waits raises its demand a little, and an idle limit is reached at one moment: rounded once more, others
-// never heard of the one, and of the other four times too late.
+// A request that waits raises its demand a little, and an idle limit is reached at one moment: rounded once more,
+// others never heard of the one, and of the other four times too late.
 TEST(NodeState, WhatItsAuthorGivesInStepsArrivesAsItIs) {
   auto node_state = full();
   for (const double per_hour : {1.0, 1.0625, 2.125, 34.0, 36.0, 44.0, 512.0, 544.0}) {
