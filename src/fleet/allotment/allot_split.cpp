@@ -50,19 +50,22 @@ bool is_same(const mesh::MemoryHeadroom& a, const mesh::MemoryHeadroom& b) {
 
 std::unexpected<Error> bad_split(std::string text) { return fail(errc::bad_split, std::move(text), "split"); }
 
+// An order may have been withdrawn just now: this is worth another try, unlike a bad split.
+std::unexpected<Error> taken(std::string text) { return fail(errc::nowhere, std::move(text), "split"); }
+
 // An order that keeps the node from a share of this model, however long it waits.
 Result<> check_orders(const AllocationNode& node, const AllocationModel& model,
                       const mesh::AllocationInput& situation) {
   if (node.told && node.told->model != model.content)
-    return bad_split(fmt::format("'{}' is assigned to {}: free it first with `corral mesh assign {} auto`", node.name,
-                                 node.told->model ? "another model" : "no model", node.name));
+    return taken(fmt::format("'{}' is assigned to {}: free it first with `corral mesh assign {} auto`", node.name,
+                             node.told->model ? "another model" : "no model", node.name));
   const auto is_there = [&](const mesh::NodeId& id) { return find_node(situation, id) != nullptr; };
   for (const auto& other : situation.models) {
     const auto& over = other.split_over;
     const bool names = other.content != model.content && std::ranges::find(over, node.id) != over.end();
     if (names && std::ranges::all_of(over, is_there))
-      return bad_split(fmt::format("'{}' holds '{}' by another order: end that first with `corral mesh unload {}`",
-                                   node.name, other.name, other.name));
+      return taken(fmt::format("'{}' holds '{}' by another order: end that first with `corral mesh unload {}`",
+                               node.name, other.name, other.name));
   }
   return {};
 }

@@ -75,7 +75,7 @@ TEST_F(AllotterTest, AnOrderedModelIsNeverIdleForItsLimit) {
   one.idle_unload = 15s;
   world.start();
   one.allotter->assign(AllotMarks::Named{"a", AllotWorld::key("a")});
-  pass(10s);
+  pass(5s);
   EXPECT_THAT(one.took(), ElementsAre("loads a"));
   EXPECT_TRUE(one.allotter->is_assigned(AllotWorld::key("a")));
   for (int seconds = 0; seconds < 300; ++seconds) {
