@@ -40,7 +40,7 @@ std::optional<StartRecord> parse_start(std::string_view text) {
   const auto* models = json::find(*parsed, "models");
   if (models == nullptr || !models->is_array()) return record;
   for (const auto& model : models->get_array())
-    if (model.is_string()) record.models.push_back(model.get_string());
+    if (model.is_string()) record.models.emplace_back(std::string_view(model.get_string()));
   return record;
 }
 
