@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "config/options/option.h"
+
 namespace corral::app {
 namespace {
 
