@@ -233,7 +233,9 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.may_found = settings.join_token.empty();
   options.gossip_port = static_cast<std::uint16_t>(settings.mesh_gossip_port);
   options.name = fleet::node_name(settings.mesh_name);
-  options.role = fleet::role_of(settings.mesh_role, !settings.join_token.empty() && settings.models_dir.empty());
+  options.joins = !settings.join_token.empty();
+  options.role = fleet::role_of(settings.mesh_role, options.joins && settings.models_dir.empty());
+  options.role_is_open = !mesh::parse_role(settings.mesh_role);
   // Memory is never lent completely (residency/lending.cpp): loads would wait in vain for an announced surplus.
   options.lend_memory = std::min(settings.mesh_lend_memory, settings.auto_evict_threshold_pct);
   options.copies = settings.mesh_copies;
@@ -241,7 +243,10 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.admin = settings.mesh_admin;
   constexpr Millis kEver = std::chrono::hours(24 * 365 * 100);
   options.idle_unload = settings.mesh_idle_unload == config::kNever ? kEver : settings.mesh_idle_unload;
-  if (!settings.join_token.empty() && !options.wants.empty() && options.wants.front().name != fleet::kEveryModel)
+  // The core unloads lent models by the sooner of both (residency/lending.cpp: lent_eviction).
+  if (settings.auto_evict && settings.evict_idle_timeout != config::kNever)
+    options.idle_unload = std::min(options.idle_unload, settings.evict_idle_timeout);
+  if (options.joins && !options.wants.empty() && options.wants.front().name != fleet::kEveryModel)
     options.told_at_start = options.wants.front().name;
   options.version = kVersion;
   options.llama_version = CORRAL_LLAMA_VERSION;

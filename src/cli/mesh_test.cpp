@@ -170,11 +170,22 @@ TEST_F(MeshCommandTest, TellsNodesWhatToHave) {
   EXPECT_THAT(
       server_.bodies("POST /api/v1/mesh/assign"),
       ElementsAre(R"({"node":"b","model":"m"})", R"({"node":"b","nothing":true})", R"({"node":"b","auto":true})"));
+  EXPECT_EQ(out(), "b gets the model of the plan\n");
+  EXPECT_EQ(run({"mesh", "assign", "b", "m"}), 0);
+  EXPECT_EQ(out(), "b will serve m: corral mesh plan m shows the progress\n");
   EXPECT_EQ(run({"mesh", "assign", "b"}), 2);
+  server_.answers.clear();
+  server_.on("POST /api/v1/mesh/assign", R"({"status":"success","waits_for":"b does not have the file of m"})");
+  EXPECT_EQ(run({"mesh", "assign", "b", "m"}), 0);
+  EXPECT_EQ(out(), "b is assigned to m, but does not serve it yet: b does not have the file of m\n");
   server_.on("POST /api/v1/mesh/unload", R"({"nodes":["a","b"],"refused":["c: mesh_admin is off"]})");
   EXPECT_EQ(run({"mesh", "unload", "m"}), 0);
   EXPECT_THAT(out(), HasSubstr("m is unloaded by a, b"));
   EXPECT_THAT(err(), HasSubstr("warning: c: mesh_admin is off\n"));
+  server_.answers.clear();
+  server_.on("POST /api/v1/mesh/unload", R"({"nodes":[],"refused":[]})");
+  EXPECT_EQ(run({"mesh", "unload", "m"}), 0);
+  EXPECT_EQ(out(), "no node has m for the mesh: no node loads it before the next request for it\n");
 }
 
 TEST_F(MeshCommandTest, TokensNodesAndLeaving) {

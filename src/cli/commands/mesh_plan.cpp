@@ -85,10 +85,14 @@ Result<int> assign_model(const std::string& node, const std::string& model, Comm
   const auto text = fetch(context.api, ApiRequest::post(fmt::format("{}/assign", kMesh), assign_body(node, model)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
+  const auto waits_for = parse_assigned(*text);
+  if (!waits_for) return std::unexpected(waits_for.error());
   if (model == kNothing) {
     line(context, fmt::format("{} unloads its model of the mesh, and gets no other", node));
   } else if (model == kAuto) {
     line(context, fmt::format("{} gets the model of the plan", node));
+  } else if (!waits_for->empty()) {
+    line(context, fmt::format("{} is assigned to {}, but does not serve it yet: {}", node, model, *waits_for));
   } else {
     line(context,
          fmt::format("{} will serve {}: corral mesh plan {} shows the progress", node, model, shell_word(model)));
@@ -102,8 +106,12 @@ Result<int> unload_everywhere(const std::string& model, CommandContext& context)
   if (context.json) return print_json(context, *text);
   const auto done = parse_mesh_unload(*text);
   if (!done) return std::unexpected(done.error());
-  line(context, fmt::format("{} is unloaded by {} after its running requests, until the next request for it", model,
-                            fmt::join(done->nodes, ", ")));
+  if (done->nodes.empty()) {
+    line(context, fmt::format("no node has {} for the mesh: no node loads it before the next request for it", model));
+  } else {
+    line(context, fmt::format("{} is unloaded by {} after its running requests, until the next request for it", model,
+                              fmt::join(done->nodes, ", ")));
+  }
   for (const auto& refused : done->refused) context.terminal.err << printable("warning: " + refused) << '\n';
   return kExitOk;
 }

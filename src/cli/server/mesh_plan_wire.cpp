@@ -60,6 +60,12 @@ Result<MeshUnload> parse_mesh_unload(std::string_view text) {
   return MeshUnload{names_of(*value, "nodes"), names_of(*value, "refused")};
 }
 
+Result<std::string> parse_assigned(std::string_view text) {
+  const auto value = parse_answer(text);
+  if (!value) return std::unexpected(value.error());
+  return text_of(*value, "waits_for");
+}
+
 std::string assign_body(std::string_view node, std::string_view model) {
   std::string body;
   json::Writer out(body);

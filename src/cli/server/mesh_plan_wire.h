@@ -53,6 +53,8 @@ struct MeshUnload {
 };
 Result<MeshUnload> parse_mesh_unload(std::string_view text);
 
+// What an assigned model waits for, as a sentence; empty: nothing.
+Result<std::string> parse_assigned(std::string_view text);
 std::string assign_body(std::string_view node, std::string_view model);
 std::string mesh_unload_body(std::string_view model);
 

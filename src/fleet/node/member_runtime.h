@@ -74,8 +74,10 @@ class MemberRuntime final : private mesh::PeerEvents {
   struct AllotReply {
     explicit AllotReply(async::Executor executor) : done(executor) {}
     async::Event done;
-    std::string node;  // name of the node
-    Result<> result;   // once the order is done
+    std::string node;       // name of the node
+    bool had = false;       // of unload(): it held the model for the mesh, or hosted it
+    std::string waits_for;  // of assign(): what the model waits for there; empty: it is served or loaded at once
+    Result<> result;        // once the order is done
   };
   // Orders a node to hold a model, nothing, or what the allocation assigns.
   Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand command, std::string_view model);

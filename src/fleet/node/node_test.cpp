@@ -90,6 +90,29 @@ TEST_F(NodeTest, ItIsTheSameNodeAfterARestart) {
 }
 
 // Who asks it right after its start isn't told that nobody has a model: it hasn't heard of anybody yet.
+// Started again without --join it was a plain member, and its wish was lost.
+TEST_F(NodeTest, AWorkerThatJoinedAtItsStartStaysOneUntilItLeaves) {
+  auto& a = founder();
+  auto with = options("b");
+  with.joins = with.role_is_open = true;
+  with.role = mesh::Role::worker;
+  with.wants = parse_wants("m");
+  with.told_at_start = "m";
+  auto& b = start(with);
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  EXPECT_EQ(b.view()->role, mesh::Role::worker);
+  end(b);
+  auto plain = options("b");
+  plain.role_is_open = true;
+  auto& again = start(plain);
+  ASSERT_TRUE(until([&] { return again.view()->phase == MeshPhase::member; }));
+  EXPECT_EQ(again.view()->role, mesh::Role::worker);
+  again.change(plain);  // settings change while it runs
+  ASSERT_TRUE(wait(again.leave()));
+  EXPECT_EQ(again.view()->role, mesh::Role::member);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "b" / "start.json"));
+}
+
 TEST_F(NodeTest, ANodeThatStartsInAMeshExpectsItsPeersToSpeak) {
   auto& a = founder();
   end(a);

@@ -99,6 +99,8 @@ std::string Allocator::why_not(const NodeId& id, const Model& model) const {
     const auto held = places_.find(node->held->model);
     const auto what = held == places_.end() ? std::string("another model") : models_[held->second].facts->name;
     if (node->held->draining) return fmt::format("{} is unloading {}", name, what);
+    if (node->held->by_hand)
+      return fmt::format("{} holds {} by another order (end it: corral mesh unload {})", name, what, what);
     return fmt::format(
         "{} has {}, last used {} s ago: it is unloaded after {} s without requests (now: corral mesh unload {})", name,
         what, node->held->idle_ms / 1000, rules_.quiet.count() / 1000, what);
