@@ -38,7 +38,7 @@ void MemberRuntime::make_groups(GroupConfig config) {
                             mesh::PlanTerm of) { return open_tunnel(node, model, of); },
       .folder = options_.folder,
       .disk = *group_config_.disk,
-      .node_name = [this](const mesh::NodeId& node) { return node == own_.id() ? options_.name : name_of(node); },
+      .node_name = [this](const mesh::NodeId& node) { return name_of(node); },
       .llama_of = [this](const mesh::NodeId& node) { return llama_of(node); },
       .own_name = [this](const mesh::ContentKey& model) { return own_name_of(model); },
       .model_name = [this](const mesh::ContentKey& model) { return model_name_of(model); },

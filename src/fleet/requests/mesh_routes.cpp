@@ -23,7 +23,7 @@ std::shared_ptr<const RemoteModel> remote_model_of(const mesh::Catalog& catalog,
   far->size = Bytes(model.bytes);
   far->content = model.content;
   for (const auto& copy : model.copies)
-    if (copy.node->reach != mesh::Reach::own) far->at.push_back(name_of(catalog, copy.node->id));
+    if (copy.node->reach != mesh::Reach::own) far->at.push_back(catalog.names().shown(copy.node->id));
   if (model.facts == nullptr) return far;
   const auto& facts = *model.facts;
   if (model.is_here()) far->here_as = facts.name;
@@ -106,7 +106,7 @@ Result<SelectedNode> MeshRoutes::choose(const NodeQuery& query) {
   const auto& all = choice.candidates;
   const bool alone = all.size() < 2 || all[1].rank == mesh::Rank::none;
   return SelectedNode{.node = *choice.node,
-                      .node_name = name_of(*catalog, *choice.node),
+                      .node_name = catalog->names().shown(*choice.node),
                       .model = there.name,
                       .content = there.hash ? to_hex(*there.hash) : std::string(),
                       .context = copy->serving != nullptr ? copy->serving->context : there.context_usable,

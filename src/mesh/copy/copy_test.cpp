@@ -272,6 +272,34 @@ TEST_P(CopyTest, ABrokenConnectionCostsARange) {
   EXPECT_EQ(streams, 2);
 }
 
+// It showed the last rate of the node that had left, for as long as no other node had the model.
+TEST_P(CopyTest, WhileNoNodeSendsNoRateIsReported) {
+  auto wanted = order();
+  bool there_is_one = true;
+  Stream* first = nullptr;
+  wanted.sources = [this, &there_is_one] { return there_is_one ? std::vector{b.id()} : std::vector<NodeId>(); };
+  wanted.open = [this, &first](NodeId node) -> async::Task<Result<std::unique_ptr<Stream>>> {
+    auto stream = co_await net_a->dial(at_b, {node}, Purpose::copy);
+    if (stream) first = stream->get();
+    co_return stream;
+  };
+  std::vector<CopyProgress> told;
+  on_progress = [&] {
+    told.push_back(progress);
+    if (progress.done == 0 || !std::exchange(there_is_one, false)) return;
+    first->close();
+  };
+  start(std::move(wanted));
+  ASSERT_TRUE(until([&] { return !told.empty(); }));
+  EXPECT_EQ(told.front().from, b.id());
+  ASSERT_TRUE(wait_for_end(Millis(700)));
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code, errc::unreachable);
+  EXPECT_EQ(told.back().from, std::nullopt);
+  EXPECT_EQ(told.back().bytes_per_second, 0);
+  EXPECT_EQ(told.back().total, kLong + kShort);
+}
+
 TEST_P(CopyTest, AFlippedByteIsFound) {
   auto changed = long_text;
   changed[kRangeBytes + 5] = static_cast<char>(changed[kRangeBytes + 5] ^ 1);
