@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/human_bytes.h"
+#include "fleet/hosting/group_processes.h"
 
 
 namespace corral::fleet {
@@ -50,6 +51,13 @@ std::string why_not_standing(const mesh::GroupHost& host, const GroupMessages& w
       if (!words.linked(node)) return fmt::format("no link to {}", words.name(node));
   }
   return words.engine;
+}
+
+std::string why_stopped(const mesh::GroupHost& host, const GroupMessages& words) {
+  if (host.refusal()) return of_refusal(*host.refusal(), words);
+  for (const auto& node : words.plan.nodes())
+    if (!words.linked(node)) return lost_part(words.name(node));
+  return "a node with a part of the model has ended";
 }
 
 }  // namespace corral::fleet
