@@ -94,12 +94,11 @@ TEST_F(MeshCommandTest, ListsNodesAndModels) {
       R"("rtt_ms":3,"last_end":"silent"}]})");
   surroundings_.terminal.out_tty = false;
   EXPECT_EQ(run({"mesh", "nodes"}), 0);
-  EXPECT_EQ(
-      out(),
-      "NAME  ID            LINK   RTT  ROLE     MEMORY     FREE  MODELS  SERVES       ADDRESS        LAST END\n"
-      "a *   aaaaaaaaaaaa  self     -  member  1.0 GiB  512 MiB       2  m (loading)  10.0.0.7:8100  -\n"
-      "b     bbbbbbbbbbbb  up    1 ms  -             -        -       0  -            -              -\n"
-      "c     cccccccccccc  down  3 ms  -             -        -       0  -            -              silent\n");
+  EXPECT_EQ(out(),
+            "NAME  ID            LINK   RTT  ROLE     MEMORY     FREE  MODELS  SERVES       ADDRESS        LAST END\n"
+            "a *   aaaaaaaaaaaa  self     -  member  1.0 GiB  512 MiB       2  m (loading)  10.0.0.7:8100  -\n"
+            "b     bbbbbbbbbbbb  up    1 ms  -             -        -       0  -            -              -\n"
+            "c     cccccccccccc  down  3 ms  -             -        -       0  -            -              silent\n");
   server_.on("GET /api/v1/mesh/models",
              R"({"models":[{"id":"m","type":"llm","status":"ready","size_bytes":1024,"host":"a",)"
              R"("nodes":[{"name":"a","state":"ready"},{"name":"b","state":"unloaded"}]}]})");
@@ -153,7 +152,8 @@ TEST_F(MeshCommandTest, WhyTellsOfASplitThatTheNextRequestMakes) {
   EXPECT_EQ(run({"mesh", "why", "big"}), 0);
   EXPECT_THAT(out(), HasSubstr("a request for big would split it over b, a; b would be the host\n"));
   EXPECT_THAT(out(), Not(HasSubstr("cannot be served")));
-  server_.on("GET /api/v1/mesh/why/huge", R"({"model":"huge","node":null,"short":{"text":"b is too small"},"split":null})");
+  server_.on("GET /api/v1/mesh/why/huge",
+             R"({"model":"huge","node":null,"short":{"text":"b is too small"},"split":null})");
   EXPECT_EQ(run({"mesh", "why", "huge"}), 0);
   EXPECT_THAT(out(), HasSubstr("huge cannot be served now: b is too small\n"));
 }
@@ -176,11 +176,10 @@ TEST_F(MeshCommandTest, ShowsThatNothingIsPlanned) {
 
 // All lines had "(host)" if the nodes had one name.
 TEST_F(MeshCommandTest, MarksTheHostByItsId) {
-  server_.on(
-      "GET /api/v1/mesh/plan/big",
-      R"({"model":"big","groups":[{"host":"vm","host_id":"02","stage":"standing","running":true,"context":null,)"
-      R"("shares":[{"node":"vm","id":"01","layers":20,"memory_bytes":1024},)"
-      R"({"node":"vm","id":"02","layers":28,"memory_bytes":2048}]}]})");
+  server_.on("GET /api/v1/mesh/plan/big",
+             R"({"model":"big","groups":[{"host":"vm","host_id":"02","stage":"standing","running":true,"context":null,)"
+             R"("shares":[{"node":"vm","id":"01","layers":20,"memory_bytes":1024},)"
+             R"({"node":"vm","id":"02","layers":28,"memory_bytes":2048}]}]})");
   surroundings_.terminal.out_tty = false;
   EXPECT_EQ(run({"mesh", "plan", "big"}), 0);
   EXPECT_EQ(out(),

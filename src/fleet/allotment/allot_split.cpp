@@ -131,7 +131,8 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
     const auto* node = find_node(situation, id);
     if (node == nullptr) {
       const auto away = situation.away.find(id);
-      return bad_split(fmt::format("'{}' can't be reached", away == situation.away.end() ? short_text(id) : away->second));
+      return bad_split(
+          fmt::format("'{}' can't be reached", away == situation.away.end() ? short_text(id) : away->second));
     }
     if (std::ranges::find(nodes, node) != nodes.end()) return bad_split(fmt::format("'{}' is named twice", node->name));
     nodes.push_back(node);

@@ -36,7 +36,8 @@ Error out_of_reach(const mesh::Catalog& catalog, std::string_view name, const st
           fmt::format("on {}, which has just started and hasn't scanned its models yet", catalog.names().shown(id)));
       retry = kAtOnce;
     } else {
-      places.push_back(fmt::format("on {}, which has been unreachable for {}", catalog.names().shown(id), in_words(gone)));
+      places.push_back(
+          fmt::format("on {}, which has been unreachable for {}", catalog.names().shown(id), in_words(gone)));
       retry = std::min(retry, gone < std::chrono::seconds(10)  ? kAtOnce
                               : gone < std::chrono::minutes(1) ? kSoon
                                                                : kLater);

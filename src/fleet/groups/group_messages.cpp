@@ -5,7 +5,6 @@
 #include "base/human_bytes.h"
 #include "fleet/hosting/group_processes.h"
 
-
 namespace corral::fleet {
 namespace {
 

@@ -55,7 +55,7 @@ struct MeshView {
   std::string problem;  // a problem in spite of which the mesh works, or the reason why it doesn't
   std::optional<mesh::MeshId> mesh;
   mesh::NodeId self;  // all zeros: unknown, outside a mesh
-  std::string name;  // of this node, as shown
+  std::string name;   // of this node, as shown
   mesh::Role role = mesh::Role::member;
   std::uint64_t epoch = 0;
   std::optional<mesh::Address> listening;

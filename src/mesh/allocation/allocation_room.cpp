@@ -374,8 +374,8 @@ Unserved Allocator::lack_of(const Model& model) const {
                    "only members could hold it, and they lend memory for models with requests");
     if (most == 0) return lacks(UnservedReason::no_memory, "no node lends memory", need);
     return lacks(UnservedReason::no_memory,
-                 fmt::format("it needs {}, {} lends {}: {} short", human_bytes(need), roomiest->facts->name, human_bytes(most),
-                             human_bytes(need - most)),
+                 fmt::format("it needs {}, {} lends {}: {} short", human_bytes(need), roomiest->facts->name,
+                             human_bytes(most), human_bytes(need - most)),
                  need, most);
   }
   if (!fetched) return lacks(UnservedReason::no_file, "no node that could hold it has the file or can get it");

@@ -54,8 +54,8 @@ class Planner {
       const auto nodes = std::ranges::count_if(nodes_, [&](const auto& node) { return is_of_use(node); });
       const auto who = nodes == 1 ? "1 node lends" : fmt::format("{} nodes lend", nodes);
       return short_of(SplitObstacle::no_memory,
-                      fmt::format("it needs {}, {} {}{}: {} short", human_bytes(have() + missing), who, human_bytes(have()),
-                                  nodes == 1 ? "" : " together", human_bytes(missing)),
+                      fmt::format("it needs {}, {} {}{}: {} short", human_bytes(have() + missing), who,
+                                  human_bytes(have()), nodes == 1 ? "" : " together", human_bytes(missing)),
                       have() + missing);
     }
     if (query_.told) {
@@ -301,8 +301,8 @@ class Planner {
     const auto& model = model_at(host);
     const auto least = beside_layers(model, &node == &host) + per_layer(model);
     return {std::nullopt, SplitShortage{SplitObstacle::no_memory, least, node.memory,
-                                        fmt::format("{} lends {}, and a share with one layer needs {} there",
-                                                    node.name, human_bytes(node.memory), human_bytes(least))}};
+                                        fmt::format("{} lends {}, and a share with one layer needs {} there", node.name,
+                                                    human_bytes(node.memory), human_bytes(least))}};
   }
 
   // `need` is 0 if memory isn't the obstacle.

@@ -173,13 +173,15 @@ class Judge {
     const auto need = memory_need(model);
     if (room.most == 0) return refuse(candidate, Obstacle::lends_nothing, "it lends no memory", need, 0);
     if (need > room.most)
-      return refuse(candidate, Obstacle::no_memory,
-                    fmt::format("the model needs {}, the node has at most {} for it", human_bytes(need), human_bytes(room.most)),
-                    need, room.most);
+      return refuse(
+          candidate, Obstacle::no_memory,
+          fmt::format("the model needs {}, the node has at most {} for it", human_bytes(need), human_bytes(room.most)),
+          need, room.most);
     if (need > room.idle)
-      return refuse(candidate, Obstacle::memory_taken,
-                    fmt::format("the model needs {}, only {} can be freed now", human_bytes(need), human_bytes(room.idle)), need,
-                    room.idle);
+      return refuse(
+          candidate, Obstacle::memory_taken,
+          fmt::format("the model needs {}, only {} can be freed now", human_bytes(need), human_bytes(room.idle)), need,
+          room.idle);
     if (need > room.now) return accept(candidate, Rank::evicts, "it would load the model and evict an idle one");
     accept(candidate, Rank::fits, "it would load the model");
   }

@@ -1,5 +1,5 @@
 // Names of nodes in texts and tables for people. A node names itself, as a rule by its host name, so two nodes may have
-// one name; texts must tell them apart. Plain values; safe on every thread.
+// one name; texts must distinguish them. Plain values; safe on every thread.
 #pragma once
 
 #include <map>
