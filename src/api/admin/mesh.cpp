@@ -266,6 +266,7 @@ async::Task<http::Response> why(ApiContext& context, std::string model) {
   json::Writer out(body);
   out.begin_object().field("model", found.model->name).field("status", mesh::name_of(found.model->status));
   write_choice(out, *view, choice);
+  write_coming_split(out, *view, *found.model, choice);
   write_reasons(out, *view, *found.model);
   out.end_object();
   co_return answer(std::move(body));

@@ -21,10 +21,10 @@ std::string context_text(std::int64_t tokens) {
   return tokens > 0 ? fmt::format(", with {} tokens of context", tokens) : std::string();
 }
 
-void print_shares(const std::vector<MeshPlan::Share>& shares, const std::string& host, CommandContext& context) {
+void print_shares(const std::vector<MeshPlan::Share>& shares, const std::string& host_id, CommandContext& context) {
   Table table({{"NODE"}, {"LAYERS", Align::right}, {"MEMORY", Align::right}});
   for (const auto& share : shares)
-    table.add({share.node == host ? share.node + " (host)" : share.node, std::to_string(share.layers),
+    table.add({share.id == host_id ? share.node + " (host)" : share.node, std::to_string(share.layers),
                human_bytes(share.memory)});
   table.print(context.terminal);
 }
@@ -49,7 +49,7 @@ void print_foretold(const MeshPlan& plan, CommandContext& context) {
         context,
         fmt::format("{}; no node can hold that alone, so it would be split: {:.1f} tokens/s, loads in {:.0f} s{}",
                     needs, plan.split->tokens_per_second, plan.split->load_seconds, context_text(plan.split->context)));
-    print_shares(plan.split->shares, plan.split->host, context);
+    print_shares(plan.split->shares, plan.split->host_id, context);
   } else if (!plan.shortage.empty()) {
     line(context, fmt::format("{}; it cannot be served: {}", needs, plan.shortage));
   }
@@ -60,7 +60,7 @@ void print_groups(const MeshPlan& plan, CommandContext& context) {
     const auto state = group.running ? std::string("serves") : group.stage;
     line(context, fmt::format("{} hosts it over {} nodes: {}{}{}", group.host, group.shares.size(), state,
                               context_text(group.context), group.problem.empty() ? "" : "; " + group.problem));
-    print_shares(group.shares, group.host, context);
+    print_shares(group.shares, group.host_id, context);
   }
 }
 

@@ -8,7 +8,6 @@
 
 #include "fleet/base/errors.h"
 #include "mesh/catalog/hashed_since.h"
-#include "mesh/catalog/words.h"
 #include "models/errors.h"
 
 namespace corral::fleet {
@@ -76,8 +75,8 @@ Result<> check(const std::vector<const AllocationNode*>& nodes, const Allocation
   const bool somebody = std::ranges::any_of(nodes, [&](const auto* node) { return has_file(*node, model); });
   if (!somebody)
     return bad_split(
-        fmt::format("none of these nodes has '{}' on its disk, and the host needs it: copy it there first with "
-                    "`corral mesh pull {} --to NODE`",
+        fmt::format("none of these nodes has '{}' on its disk, and the host needs it: run `corral mesh pull {}` on one "
+                    "of them first",
                     model.name, model.name));
   std::size_t without = 0;
   for (const auto* node : nodes) {
@@ -152,7 +151,11 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
   std::vector<const AllocationNode*> nodes;
   for (const auto& id : ids) {
     const auto* node = find_node(situation, id);
-    if (node == nullptr) return bad_split(fmt::format("'{}' can't be reached", short_text(id)));
+    if (node == nullptr) {
+      const auto away = situation.away.find(id);
+      return bad_split(
+          fmt::format("'{}' can't be reached", away == situation.away.end() ? short_text(id) : away->second));
+    }
     if (std::ranges::find(nodes, node) != nodes.end()) return bad_split(fmt::format("'{}' is named twice", node->name));
     nodes.push_back(node);
   }

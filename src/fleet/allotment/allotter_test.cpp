@@ -499,7 +499,9 @@ TEST_F(AllotterTest, ASplitThatCantBeSaysWhy) {
   EXPECT_THAT(why("a", {one.id, one.id}), HasSubstr("named twice"));
   EXPECT_THAT(why("a", {one.id, two.id}), HasSubstr("no worker can run at 'n2'"));
   EXPECT_THAT(why("a", {one.id, three.id}), HasSubstr("0.4.0"));
-  EXPECT_THAT(why("b", {one.id, three.id}), HasSubstr("none of these nodes has 'b'"));
+  EXPECT_EQ(
+      why("b", {one.id, three.id}),
+      "none of these nodes has 'b' on its disk, and the host needs it: run `corral mesh pull b` on one of them first");
   EXPECT_THAT(why("none", {one.id, two.id}), HasSubstr("no reachable node"));
   three.engine = "0.5.0";
   one.memory = three.memory = 14 * kGB;

@@ -147,10 +147,10 @@ class MemberRuntime final : private mesh::PeerEvents {
   std::string llama_of(const mesh::NodeId& node) const;
   Result<const mesh::MeshModel*> find_model(const mesh::Catalog& catalog, std::string_view name) const;
   std::optional<DiskModel> on_disk(const Sha256& content) const;
-  NodeView describe_self() const;
-  NodeView describe(const mesh::PeerView& peer) const;
-  // The node's own name, else the first digits of its id.
-  std::string name_of(const mesh::NodeId& node) const;
+  NodeView describe_self();
+  NodeView describe(const mesh::PeerView& peer);
+  // As shown to people, see mesh::NodeNames.
+  std::string name_of(const mesh::NodeId& node);
 
   const async::Executor executor_;
   async::Timers& timers_;

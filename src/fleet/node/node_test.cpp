@@ -185,6 +185,25 @@ TEST_F(NodeTest, NodesKnowEachOtherByNameAndWhatTheyHave) {
   EXPECT_TRUE(until([&] { return a.view()->catalog->find("tiny").model != nullptr; }));
 }
 
+TEST_F(NodeTest, TwoMachinesWithOneHostNameAreToldApart) {
+  auto& a = founder("vm");
+  auto with = options("vm-2");
+  with.name = "vm";
+  auto& b = start(std::move(with));
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  const auto shown = [](const Node& node) { return "vm@" + mesh::short_text(node.view()->self); };
+  for (const auto* at : {&a, &b}) {
+    ASSERT_TRUE(until([&] {
+      const auto view = at->view();
+      return view->name_of(a.view()->self) == shown(a) && view->name_of(b.view()->self) == shown(b);
+    }));
+    EXPECT_EQ(at->view()->name, shown(*at));
+  }
+  const auto all = wait(a.doctor());
+  EXPECT_TRUE(std::ranges::any_of(all, [&](const Finding& finding) { return finding.node == shown(b); }));
+  EXPECT_EQ(find_node(*a.view(), "vm").error().code, errc::node_ambiguous);
+}
+
 TEST_F(NodeTest, TheDoctorHasPeersDialBack) {
   auto& a = founder();
   auto& b = start("b");

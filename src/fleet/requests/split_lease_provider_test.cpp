@@ -62,7 +62,7 @@ TEST_F(SplitLeaseProviderTest, AStreamIsPingedMeanwhile) {
 }
 
 TEST_F(SplitLeaseProviderTest, WhatComesToNothingIsTold) {
-  a->split("m", State::stuck, "b lends less than the 4.1 GB that its share takes");
+  a->split("m", State::stuck, "b lends less than the 4.1 GiB that its share takes");
   auto answer = forward(*a, a->own("m"));
   pass(4000ms);
   EXPECT_FALSE(answer.done()) << "another try may do";
@@ -70,7 +70,7 @@ TEST_F(SplitLeaseProviderTest, WhatComesToNothingIsTold) {
   ASSERT_TRUE(answer.done());
   EXPECT_EQ(answer.get().head.status, 503u);
   EXPECT_EQ(answer.get().head.headers.get("Retry-After"), "5");
-  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("b lends less than the 4.1 GB")));
+  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("b lends less than the 4.1 GiB")));
   // Who comes later needn't wait to hear it.
   auto late = forward(*a, a->own("m"));
   ASSERT_TRUE(late.done());
@@ -385,12 +385,12 @@ TEST_F(SplitLeaseProviderTest, AModelOfThisNodeWhosePlanDoesntComeMayBeAskedForA
 }
 
 TEST_F(SplitLeaseProviderTest, WhatIsShortForAllTogetherIsTold) {
-  b->split("m", State::lacking, "it needs 40.0 GB, 2 nodes lend 30.0 GB together: 10.0 GB short");
+  b->split("m", State::lacking, "it needs 40 GiB, 2 nodes lend 30 GiB together: 10 GiB short");
   route(*b, "m", {});
   auto answer = forward(*b, far("m"));
   ASSERT_TRUE(answer.done());
   EXPECT_EQ(answer.get().head.status, 503u);
-  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("10.0 GB short")));
+  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("10 GiB short")));
 }
 
 TEST_F(SplitLeaseProviderTest, AModelOfThisNodeThatFitsNowhereWaitsForItsPlan) {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "mesh/allocation/allocator.h"
-#include "mesh/catalog/words.h"
 
 namespace corral::mesh {
 namespace {
