@@ -1,14 +1,18 @@
 #include "backends/external/external_target.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "backends/errors.h"
+#include "backends/external/answer_name.h"
 #include "backends/external/counted_answer.h"
+#include "backends/external/error_shape.h"
 #include "backends/external/errors.h"
 #include "backends/external/external_answer.h"
-#include "backends/external/form_name.h"
+#include "backends/external/form_fields.h"
 #include "json/peek.h"
 #include "json/writer.h"
 #include "protocol/http_error.h"
@@ -18,6 +22,14 @@ namespace {
 
 // Larger bodies are translated off the loop.
 constexpr std::size_t kSmallBody = 64 * 1024;
+constexpr std::size_t kMaxErrorBody = 256 * 1024;
+
+// The name that the client asked for; empty: the body has none.
+std::string model_in(std::string_view body) {
+  const std::string text(body);
+  const auto peek = json::Peek::open(text);
+  return peek && peek->root().is_object() ? std::string(peek->root().find("model").as_string()) : std::string();
+}
 
 http::Response refusal(const Error& error) {
   auto answer = protocol::error_answer(error);
@@ -54,9 +66,8 @@ const protocol::AskRow* ask_of(const http::RequestHead& head) {
 
 }  // namespace
 
-std::string in_their_words(std::string_view body, const ExternalFormat& words) {
-  const auto& descriptor = *words.descriptor;
-  if (words.name.empty() && descriptor.strip.empty() && descriptor.set.empty()) return std::string(body);
+std::string in_their_words(std::string_view body, const Descriptor& descriptor, std::string_view name) {
+  if (name.empty() && descriptor.strip.empty() && descriptor.set.empty()) return std::string(body);
   const std::string text(body);
   const auto peek = json::Peek::open(text);
   if (!peek || !peek->root().is_object()) return text;
@@ -64,13 +75,13 @@ std::string in_their_words(std::string_view body, const ExternalFormat& words) {
   out.reserve(text.size() + 64);
   json::Writer writer(out);
   writer.begin_object();
-  if (!words.name.empty() && !descriptor.set.contains("model")) writer.field("model", words.name);
-  peek->root().each_member([&](std::string_view name, json::View value) {
-    const bool gone = (name == "model" && !words.name.empty()) || descriptor.set.contains(std::string(name)) ||
-                      std::ranges::find(descriptor.strip, name) != descriptor.strip.end();
-    if (!gone) writer.any_key(name).raw(value.text());
+  if (!name.empty() && !descriptor.set.contains("model")) writer.field("model", name);
+  peek->root().each_member([&](std::string_view field, json::View value) {
+    const bool gone = (field == "model" && !name.empty()) || descriptor.set.contains(std::string(field)) ||
+                      std::ranges::find(descriptor.strip, field) != descriptor.strip.end();
+    if (!gone) writer.any_key(field).raw(value.text());
   });
-  for (const auto& [name, value] : descriptor.set) writer.any_key(name).raw(value);
+  for (const auto& [field, value] : descriptor.set) writer.any_key(field).raw(value);
   writer.end_object();
   return out;
 }
@@ -112,32 +123,51 @@ class ExternalTargets::Target final : public http::Target {
                                              ExternalRequest request) {
     request.place = co_await words_->gate->enter();
     std::string theirs;
+    std::string asked;
     if (body.size() > kSmallBody && words_->threads != nullptr) {
       // The work owns its input, because the caller may be cancelled.
-      auto work = [text = std::string(body), words = words_] { return in_their_words(text, *words); };
-      theirs = co_await words_->threads->run(std::move(work));
+      auto work = [text = std::string(body), words = words_] {
+        return std::pair(in_their_words(text, *words->descriptor, words->name), model_in(text));
+      };
+      std::tie(theirs, asked) = co_await words_->threads->run(std::move(work));
     } else {
-      theirs = in_their_words(body, *words_);
+      theirs = in_their_words(body, *words_->descriptor, words_->name);
+      asked = model_in(body);
     }
     request.watched->program_works();
     const auto began = words_->timers->now();
     auto answer = co_await client_.send(there, theirs);
     if (!answer) co_return answer;
+    if (answer->head.status >= 400) co_return co_await refused(std::move(*answer));
     auto passed = passed_answer(std::move(*answer), std::move(request));
-    co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
+    auto counted = counted_answer(std::move(passed), words_->reports, *words_->timers, began);
+    co_return named_answer(std::move(counted), asked.empty() ? words_->model : asked);
+  }
+
+  // The error of the program.
+  async::Task<http::Response> refused(http::Response answer) {
+    auto reading = answer.body.read_all(kMaxErrorBody);
+    const auto text = co_await std::move(reading);
+    auto body = openai_error(answer.head.status, text.value_or(""),
+                             fmt::format("the backend '{}' of '{}'", words_->descriptor->recipe, words_->model));
+    auto response = http::Response::json(answer.head.status, std::move(body));
+    if (answer.head.headers.has("Retry-After"))
+      response.head.headers.add("Retry-After", answer.head.headers.get("Retry-After"));
+    co_return response;
   }
 
   async::Task<Result<http::Response>> answer_form(const http::RequestHead& there, std::string_view type,
                                                   http::BodySource& body, ExternalRequest request) {
     request.place = co_await words_->gate->enter();
     ClientForm sent(body, *request.watched);
-    RenamedForm form(sent, type, words_->name);
+    ChangedForm form(sent, type, {words_->name, words_->descriptor->strip, words_->descriptor->set});
     const auto found = co_await form.find();
     if (!found) co_return std::unexpected(found.error());
     request.watched->program_works();
     const auto began = words_->timers->now();
     auto answer = co_await client_.upload(there, form);
     if (!answer) co_return answer;
+    if (answer->head.status >= 400) co_return co_await refused(std::move(*answer));
     auto passed = passed_answer(std::move(*answer), std::move(request));
     co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
   }

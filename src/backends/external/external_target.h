@@ -1,9 +1,10 @@
 // The target of an external server: translates requests to its format and paths, and limits their number.
 //
 // Requests arrive in canonical form (protocol/ask.h). The path becomes the server's, `model` its name for the model;
-// fields are removed or added as the descriptor says. In a form only the name of the model is changed. Responses pass
-// unchanged (external_answer.h) and are counted (counted_answer.h). A GET of /health is the watchdog's: it goes to the
-// path of its readiness, outside the queue; any other path is answered 404 here. Corral's own headers don't pass.
+// fields are removed or added as the descriptor says, also in forms (form_fields.h). Responses pass (external_answer.h)
+// with the name that the client sent (answer_name.h), errors in OpenAI's shape (error_shape.h), and are counted
+// (counted_answer.h). A GET of /health is the watchdog's: it goes to the path of its readiness, outside the queue; any
+// other path is answered 404 here. Corral's own headers don't pass.
 #pragma once
 
 #include <memory>
@@ -57,7 +58,8 @@ class ExternalTargets {
   std::vector<std::pair<async::Executor, std::unique_ptr<Target>>> targets_, probes_;
 };
 
-// Replaces the model's name in a request's body, removes `strip`, adds `set`. `body`: a JSON object. Pure.
-std::string in_their_words(std::string_view body, const ExternalFormat& words);
+// Sets the model's name in a request's body (empty: it stays), removes `strip`, adds `set`. `body`: a JSON object.
+// Pure.
+std::string in_their_words(std::string_view body, const Descriptor& descriptor, std::string_view name);
 
 }  // namespace corral::backends
