@@ -289,11 +289,8 @@ class Application {
   Externals make_externals() {
     Externals externals;
     for (const auto& descriptor : known_.descriptors) {
-      std::vector<backends::ModelEntry> entries;
-      for (const auto& entry : known_.models)
-        if (entry.descriptor->recipe == descriptor->recipe) entries.push_back(entry);
       externals.push_back(std::make_unique<backends::ExternalBackend>(
-          loops_.home().executor(), timers_, spawner_, descriptor, std::move(entries),
+          loops_.home().executor(), timers_, spawner_, descriptor, entries_of(known_, descriptor->recipe),
           external_options(settings_, runtime_dir_.path(), file_threads_, measured_)));
     }
     return externals;
@@ -609,7 +606,8 @@ int serve(config::LiveSettings& live) {
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
   const auto known = backends::read_backends(settings.model_file.empty() ? live.file().parent_path() : "");
-  for (const auto& problem : known.problems) log::warning("app", "{}", problem.message);
+  for (const auto* list : {&known.problems, &known.warnings})
+    for (const auto& problem : *list) log::warning("app", "{}", problem.message);
   add_recipes(recipes_of(known));
   models::set_configured(models_of(known));
   std::filesystem::create_directories(settings.imported_dir(), ignored);  // for imports at runtime

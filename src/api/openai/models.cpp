@@ -66,7 +66,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   const States& states = house.states;
   const auto state = states.find(model.name);
   const auto status = state == states.end() ? std::string_view("unloaded") : state->second;
-  const bool vision = model.traits.vision && !model.mmproj.empty();
+  const bool vision = models::takes_pictures(model);
   const bool lm_studio = shape == EntryShape::lm_studio;
   out.begin_object();
   out.field("id", (alias == nullptr ? model.name : alias->name).value()).field("object", "model");
