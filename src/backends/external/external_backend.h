@@ -51,6 +51,7 @@ class ExternalBackend final : public Backend {
   ~ExternalBackend() override;
 
   const Descriptor& descriptor() const { return *descriptor_; }
+  DescriptorPtr descriptor_ptr() const { return descriptor_; }
   // For later loads; running servers keep theirs. `descriptor` has the same recipe.
   void change(DescriptorPtr descriptor, std::vector<ModelEntry> entries);
   // The descriptor of this model: includes its own entry.

@@ -93,18 +93,20 @@ KnownBackends read_backends(const fs::path& folder) {
                fmt::format("{}: recipe: 'llamacpp' is corral's own engine; use another name", file.native()), "recipe");
     }
     if (!descriptor) {
+      known.unreadable.insert(file);
       known.problems.push_back(descriptor.error());
       continue;
     }
     descriptor->file = file;
     add(known, std::move(*descriptor));
   }
-  const auto models = folder / "models.toml";
+  const auto& models = known.models_file = folder / "models.toml";
   if (fs::exists(models, ignored)) {
     auto table = read_own_toml(models);
     if (table) {
       read_models(*table, models.native(), known);
     } else {
+      known.unreadable.insert(models);
       known.problems.push_back(table.error());
     }
   }

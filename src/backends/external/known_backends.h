@@ -18,6 +18,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -56,6 +57,8 @@ struct KnownBackends {
   std::vector<std::string> preload;  // names of models that are loaded at the start
   std::vector<Error> problems;       // files and entries that are ignored
   std::vector<Error> warnings;       // keys that have no effect
+  std::set<std::filesystem::path> unreadable;  // files with an error, of which nothing was read
+  std::filesystem::path models_file;           // models.toml; it may not exist
 
   DescriptorPtr find(std::string_view recipe) const;
 };
