@@ -23,7 +23,8 @@ void add_ollama_registry(std::vector<http::Route>& routes, ApiContext& context);
 void add_responses(std::vector<http::Route>& routes, ApiContext& context);        // responses/resources.cpp
 void add_conversations(std::vector<http::Route>& routes, ApiContext& context);    // responses/conversations.cpp
 void add_root(std::vector<http::Route>& routes, ApiContext& context);             // openai/root.cpp
-void add_llama_models(std::vector<http::Route>& routes, ApiContext& context);     // llama/models.cpp
+void add_llama_models(std::vector<http::Route>& routes, ApiContext& context);
+void add_llama_swap(std::vector<http::Route>& routes, ApiContext& context);     // llama/models.cpp
 void add_llama_slots(std::vector<http::Route>& routes, ApiContext& context);      // llama/slots.cpp
 void add_streams(std::vector<http::Route>& routes, ApiContext& context);          // llama/streams.cpp
 void add_health(std::vector<http::Route>& routes, ApiContext& context);           // admin/health.cpp

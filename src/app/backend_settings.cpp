@@ -24,7 +24,8 @@ void log_new(const std::vector<std::string>& now, const std::vector<std::string>
 void keep_unreadable(backends::KnownBackends& now, const backends::KnownBackends& before) {
   for (const auto& descriptor : before.descriptors) {
     if (!now.unreadable.contains(descriptor->file)) continue;
-    const auto same = std::ranges::find(now.descriptors, descriptor->recipe, [](const auto& one) { return one->recipe; });
+    const auto same =
+        std::ranges::find(now.descriptors, descriptor->recipe, [](const auto& one) { return one->recipe; });
     if (same == now.descriptors.end()) {
       now.descriptors.push_back(descriptor);
     } else {

@@ -237,8 +237,7 @@ async::Task<http::Response> list(ApiContext& context, http::Request request) {
   for (const auto* model : house.mesh.far()) {
     if (listed(model->type)) write_far_model(out, house.mesh.view(), *model, shape);
   }
-  if (context.supply != nullptr && show_all)
-    write_models_elsewhere(out, context, *catalog, house.mesh);
+  if (context.supply != nullptr && show_all) write_models_elsewhere(out, context, *catalog, house.mesh);
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }

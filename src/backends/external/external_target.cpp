@@ -15,6 +15,7 @@
 #include "backends/external/form_fields.h"
 #include "json/peek.h"
 #include "json/writer.h"
+#include "protocol/client_tag.h"
 #include "protocol/http_error.h"
 
 namespace corral::backends {
@@ -92,12 +93,13 @@ class ExternalTargets::Target final : public http::Target {
       : words_(std::move(words)), client_(client), always_asks_(always_asks) {}
 
   async::Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
-    if (head.method == "GET" && head.path() == "/health") co_return co_await alive();
+    const bool unchanged = head.headers.has(protocol::kUnchanged);
+    if (!unchanged && head.method == "GET" && head.path() == "/health") co_return co_await alive();
     const auto there = head_for(head);
     if (!there) co_return refusal(there.error());
     auto request = co_await begin();
     const auto watched = request.watched;
-    auto answering = answer(*there, body, std::move(request));
+    auto answering = unchanged ? pass(*there, body, std::move(request)) : answer(*there, body, std::move(request));
     auto limited = WatchedRequest::limited(watched, std::move(answering));
     co_return co_await std::move(limited);
   }
@@ -144,6 +146,18 @@ class ExternalTargets::Target final : public http::Target {
     co_return named_answer(std::move(counted), asked.empty() ? words_->model : asked);
   }
 
+  async::Task<Result<http::Response>> pass(const http::RequestHead& there, std::string_view body,
+                                           ExternalRequest request) {
+    request.place = co_await words_->gate->enter();
+    request.watched->program_works();
+    const auto began = words_->timers->now();
+    auto answer = co_await client_.send(there, body);
+    if (!answer) co_return answer;
+    auto passed = passed_answer(std::move(*answer), std::move(request));
+    if (there.method != "POST") co_return passed;
+    co_return counted_answer(std::move(passed), words_->reports, *words_->timers, began);
+  }
+
   // The error of the program.
   async::Task<http::Response> refused(http::Response answer) {
     auto reading = answer.body.read_all(kMaxErrorBody);
@@ -180,7 +194,19 @@ class ExternalTargets::Target final : public http::Target {
     co_return co_await client_.send(head, {});
   }
 
+  // With the headers that a program gets.
+  http::RequestHead to_program(const http::RequestHead& head, std::string path) const {
+    http::RequestHead theirs{head.method, std::move(path), {}};
+    for (const std::string_view name : {"Content-Type", "Accept", "X-Request-Id"}) {
+      if (head.headers.has(name)) theirs.headers.add(name, head.headers.get(name));
+    }
+    for (const auto& [name, value] : words_->headers) theirs.headers.add(name, value);
+    return theirs;
+  }
+
   Result<http::RequestHead> head_for(const http::RequestHead& head) const {
+    // Without the base: the caller knows the whole path.
+    if (head.headers.has(protocol::kUnchanged)) return to_program(head, head.target);
     const auto* const row = ask_of(head);
     const auto path = row == nullptr ? words_->descriptor->paths.end() : words_->descriptor->paths.find(row->ask);
     if (path == words_->descriptor->paths.end()) {
@@ -188,12 +214,7 @@ class ExternalTargets::Target final : public http::Target {
                   fmt::format("'{}' is served by the backend '{}', which has no {}", words_->model,
                               words_->descriptor->recipe, row == nullptr ? head.path() : name_of(row->ask)));
     }
-    http::RequestHead theirs{head.method, words_->base + path->second, {}};
-    for (const std::string_view name : {"Content-Type", "X-Request-Id"}) {
-      if (head.headers.has(name)) theirs.headers.add(name, head.headers.get(name));
-    }
-    for (const auto& [name, value] : words_->headers) theirs.headers.add(name, value);
-    return theirs;
+    return to_program(head, words_->base + path->second);
   }
 
   const std::shared_ptr<const ExternalFormat> words_;

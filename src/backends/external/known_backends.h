@@ -54,9 +54,9 @@ struct ModelEntry {
 struct KnownBackends {
   std::vector<DescriptorPtr> descriptors;  // by recipe
   std::vector<ModelEntry> models;
-  std::vector<std::string> preload;  // names of models that are loaded at the start
-  std::vector<Error> problems;       // files and entries that are ignored
-  std::vector<Error> warnings;       // keys that have no effect
+  std::vector<std::string> preload;            // names of models that are loaded at the start
+  std::vector<Error> problems;                 // files and entries that are ignored
+  std::vector<Error> warnings;                 // keys that have no effect
   std::set<std::filesystem::path> unreadable;  // files with an error, of which nothing was read
   std::filesystem::path models_file;           // models.toml; it may not exist
 
