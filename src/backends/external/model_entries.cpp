@@ -1,10 +1,9 @@
 #include "backends/external/model_entries.h"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "backends/external/descriptor_fields.h"
 #include "backends/external/descriptor_reader.h"
@@ -33,11 +32,14 @@ bool has_word(const Command& command, std::string_view placeholder) {
   });
 }
 
+bool has_any(const toml::table& table, std::initializer_list<std::string_view> keys) {
+  return std::ranges::any_of(keys, [&](std::string_view key) { return table.contains(key); });
+}
+
 // A command of the entry's own needs neither the program of its recipe nor its address.
 void use_own_command(const toml::table& entry, Descriptor& own) {
-  if (!entry.contains("command") && !entry.contains("cmd")) return;
-  const bool names_program = entry.contains("program") || entry.contains("bin");
-  if (!names_program && !has_word(own.command, "{program}")) {
+  if (!has_any(entry, {"command", "cmd"})) return;
+  if (!has_any(entry, {"program", "bin"}) && !has_word(own.command, "{program}")) {
     own.program.clear();
     own.install.clear();
   }
@@ -114,6 +116,9 @@ class ModelReader {
     std::string recipe = said ? said->get() : std::string(kCommandRecipe);
     const bool by_engine = recipe == kEngineRecipe && !has_program_keys(*table);
     if (recipe == kEngineRecipe) recipe = kProgramForEngine;
+    if (recipe == kCommandRecipe && !has_any(*table, {"command", "cmd", "program", "bin"}))
+      return std::unexpected(
+          bad(where, fmt::format("models.{}: a command is missing: set cmd or recipe", name), "cmd"));
     const auto base = into_.find(recipe);
     if (!base)
       return std::unexpected(bad(

@@ -1,7 +1,7 @@
 #include "backends/external/model_macros.h"
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -51,10 +51,11 @@ Result<> read_macros(const toml::node* node, const std::string& where, Macros& m
   if (table == nullptr)
     return fail(external::errc::bad_descriptor, fmt::format("{}: macros: it must be a table of strings", where),
                 "macros");
-  std::vector<std::pair<toml::source_index, std::string>> names;
-  for (const auto& [key, value] : *table) names.emplace_back(key.source().begin.line, key.str());
+  std::vector<std::tuple<toml::source_index, toml::source_index, std::string>> names;
+  for (const auto& [key, value] : *table)
+    names.emplace_back(key.source().begin.line, key.source().begin.column, key.str());
   std::ranges::sort(names);
-  for (const auto& [line, name] : names) {
+  for (const auto& [line, column, name] : names) {
     const auto text = texts_of(*table->get(name));
     if (!text || table->get(name)->is_array() || name == "PORT" || name == "MODEL_ID" || name == "PID")
       return fail(external::errc::bad_descriptor,
