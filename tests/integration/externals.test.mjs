@@ -79,8 +79,8 @@ external("a program that isn't installed is refused before anybody is evicted, w
   assert.equal((await server.loaded())[0].pid, body.pid);
 });
 
-external("an own command needs no program of its recipe, and says what a form has", async (externals) => {
-  externals.program("mine");
+external("an own command needs no program of its recipe, and strip and set count in forms", async (externals) => {
+  externals.program("mine", { says: { text: "heard" } });
   externals.models(`[models.m]
 recipe = "whispercpp"
 cmd = "mine --port {port}"
