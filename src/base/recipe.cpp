@@ -45,7 +45,7 @@ struct Kept {
   OwnRecipe own;
   Recipe row;
 };
-// Entries stay where they are for ever: rows are given away by their address.
+// Entries keep their address, because find_recipe() returns it.
 struct KeptRecipes {
   std::mutex mutex;  // held for a search or an addition
   std::deque<Kept> all;

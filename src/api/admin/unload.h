@@ -1,4 +1,4 @@
-// Unloads models on this node, and tells the mesh of it.
+// Unloads models on this node, and reports that to the mesh.
 #pragma once
 
 #include <string>

@@ -59,7 +59,7 @@ void write_capabilities(json::Writer& out, const models::ModelInfo& model, bool 
   out.field("vision", vision).end_object();
 }
 
-// What the configuration tells people about a model; `meta.llamaswap` as llama-swap has it.
+// Names and texts of a model from the configuration; `meta.llamaswap` as llama-swap has it.
 void write_declared(json::Writer& out, const models::Declared& declared) {
   if (!declared.title.empty()) out.field("name", declared.title);
   if (!declared.description.empty()) out.field("description", declared.description);
