@@ -6,14 +6,11 @@
 
 #include "api/access/rights.h"
 #include "api/admin/unload.h"
-#include "api/inference/find_model.h"
 #include "api/routes.h"
 #include "base/log.h"
 #include "dialects/error_filter.h"
 #include "json/writer.h"
-#include "models/errors.h"
 #include "protocol/client_tag.h"
-#include "protocol/errors.h"
 #include "residency/instance_state.h"
 #include "router/forward/passed_body.h"
 
