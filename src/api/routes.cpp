@@ -35,6 +35,7 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   if (context.store) add_conversations(routes, context);
   add_root(routes, context);
   add_llama_models(routes, context);
+  add_llama_swap(routes, context);
   add_llama_slots(routes, context);
   add_streams(routes, context);
   add_health(routes, context);

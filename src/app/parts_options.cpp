@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -107,17 +108,41 @@ std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known) {
   return recipes;
 }
 
+namespace {
+
+// Whether the program of an entry reads the model's file: its command has {model}.
+bool reads_file(const backends::ModelEntry& entry) {
+  return entry.descriptor != nullptr &&
+         std::ranges::any_of(entry.descriptor->command, [](const backends::CommandPart& part) {
+           return std::ranges::any_of(part.words, [](const std::string& word) { return word.contains("{model}"); });
+         });
+}
+
+}  // namespace
+
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
   std::vector<models::UserModel> models;
   for (const auto& entry : known.models) {
     models.push_back({.name = entry.name,
                       .checkpoint = entry.checkpoint,
-                      .recipe = entry.descriptor->recipe,
+                      .recipe = std::string(entry.recipe()),
                       .labels = entry.labels,
                       .aliases = entry.aliases,
-                      .configured = true});
+                      .configured = true,
+                      .reads_file = reads_file(entry),
+                      .declared = entry.declared});
   }
   return models;
+}
+
+std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& known, std::string_view recipe) {
+  const auto belongs = [&](const backends::ModelEntry& entry) {
+    // The engine has no entries: the router asks every backend for the configured options of a model.
+    return entry.descriptor ? entry.recipe() == recipe : recipe == backends::kCommandRecipe;
+  };
+  std::vector<backends::ModelEntry> entries;
+  std::ranges::copy_if(known.models, std::back_inserter(entries), belongs);
+  return entries;
 }
 
 downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings) {

@@ -84,7 +84,7 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   told.device = device;
   told.tools = model.traits.tools;
   told.thinking = model.traits.thinking;
-  told.vision = model.traits.vision && !model.mmproj.empty();
+  told.vision = models::takes_pictures(model);
   told.may_copy = options.copies && !model.paths.empty();
   return told;
 }
