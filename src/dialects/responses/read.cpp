@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "dialects/canonical_body.h"
+#include "dialects/responses/echo.h"
 #include "dialects/responses/items.h"
 #include "dialects/responses/kept_items.h"
 #include "json/peek.h"
@@ -22,9 +23,6 @@ namespace {
 
 using json::View;
 using protocol::Tool;
-
-// Maximum size of a part of the request that an answer repeats: it occurs in several events.
-constexpr std::size_t kMaxEcho = 64 << 10;
 
 // Indices of items and tools differ from the client's: some are merged, others left out.
 constexpr auto kRenamed = std::to_array<Renamed>({
@@ -193,41 +191,6 @@ bool wants_logprobs(View body) {
   return wanted;
 }
 
-// The members of the request that every answer repeats, in the order of OpenAI's reference. Members that are too large
-// are written as if they were absent.
-std::string echo_of(View body, const StorageRequest& request) {
-  std::string text;
-  json::Writer out(text);
-  const auto same = [&](std::string_view name, std::string_view otherwise) {
-    const auto value = body.find(name);
-    const bool told = !value.is_null() && value.bytes() <= kMaxEcho;
-    told ? out.key(name).raw(value.text()) : out.key(name).raw(otherwise);
-  };
-  out.begin_object();
-  same("instructions", "null");
-  same("max_output_tokens", "null");
-  same("max_tool_calls", "null");
-  same("parallel_tool_calls", "true");
-  same("previous_response_id", "null");
-  out.key("conversation");
-  request.conversation.empty() ? out.null() : out.begin_object().field("id", request.conversation).end_object();
-  same("prompt_cache_key", "null");
-  same("reasoning", R"({"effort":null,"summary":null})");
-  same("safety_identifier", "null");
-  out.field("service_tier", "default").field("store", request.store);
-  same("temperature", "1");
-  same("text", R"({"format":{"type":"text"}})");
-  same("tool_choice", R"("auto")");
-  same("tools", "[]");
-  same("top_logprobs", "0");
-  same("top_p", "1");
-  out.field("truncation", "disabled");
-  same("user", "null");
-  same("metadata", "{}");
-  out.end_object();
-  return text.substr(1, text.size() - 2);
-}
-
 std::shared_ptr<StorageRequest> storage_request_of(View body, const Before& before) {
   auto request = std::make_shared<StorageRequest>();
   request->previous = body.find("previous_response_id").as_string();
@@ -374,7 +337,8 @@ Result<Canonical> read_response_on(const std::string& text, const Before& before
         auto facts = std::make_shared<ResponseFacts>();
         asked.begun = write_prompt(out, body, earlier, *facts, names);
         copy(out, body, "max_output_tokens", "max_tokens");
-        for (const auto* name : {"temperature", "top_p"}) copy(out, body, name, name);
+        for (const auto* name : {"temperature", "top_p", "presence_penalty", "frequency_penalty"})
+          copy(out, body, name, name);
         if (wants_logprobs(body)) {
           out.field("logprobs", true);
           copy(out, body, "top_logprobs", "top_logprobs");

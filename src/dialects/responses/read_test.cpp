@@ -248,11 +248,13 @@ TEST(ReadResponse, OnlyToolsOfOthersAreNone) {
 
 TEST(ReadResponse, OptionsHaveTheirCanonicalNames) {
   EXPECT_EQ(read(R"("input":"x","max_output_tokens":7,"temperature":0,"top_p":0.5,"stream":true,
+    "presence_penalty":1,"frequency_penalty":-0.5,
     "reasoning":{"effort":"minimal"},"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}},
     "store":true,"truncation":"auto","include":[],"metadata":{"a":"b"})"),
             R"({"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema",)"
             R"("json_schema":{"name":"n","schema":{"type":"object"}}},"reasoning_effort":"low","max_tokens":7,)"
-            R"("temperature":0,"top_p":0.5,"stream":true,"stream_options":{"include_usage":true}})");
+            R"("temperature":0,"top_p":0.5,"presence_penalty":1,"frequency_penalty":-0.5,"stream":true,)"
+            R"("stream_options":{"include_usage":true}})");
 }
 
 TEST(ReadResponse, NamespacesTogetherHaveNoMoreToolsThanAChat) {

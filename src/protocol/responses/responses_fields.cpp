@@ -50,6 +50,8 @@ const FieldTable& responses_fields() {
        .about = "maximum number of generated tokens, including reasoning"},
       kTemperatureField,
       kTopPField,
+      kFrequencyPenaltyField,
+      kPresencePenaltyField,
       {.name = "tools",
        .kinds = kArray,
        .max_size = kMaxTools,
