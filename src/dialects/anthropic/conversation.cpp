@@ -24,12 +24,12 @@ void Conversation::system(View prompt) {
 
 void Conversation::system_text(View text) {
   if (!has_billing_line(text.as_string())) return turns_.text(text);
-  std::string list;
-  json::Writer(list).begin_array().value(without_billing_lines(text.as_string())).end_array();
-  auto peek = json::Peek::open(std::move(list));
+  std::string quoted;
+  json::append_quoted(quoted, without_billing_lines(text.as_string()));
+  auto peek = json::Peek::open(std::move(quoted));
   if (!peek) return;
   texts_.push_back(std::move(*peek));
-  texts_.back().root().each_element([&](View rest) { turns_.text(rest); });
+  turns_.text(texts_.back().root());
 }
 
 void Conversation::turn(View message) {
