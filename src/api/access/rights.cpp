@@ -40,6 +40,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "detokenize", kInference},
     {"POST", "responses", kInference},
     {"POST", "responses/input_tokens", kInference},
+    {"POST", "responses/compact", kInference},
     // Each key finds only its own.
     {"GET", "responses/{id}", kInference},
     {"DELETE", "responses/{id}", kInference},
