@@ -18,7 +18,8 @@ struct ExternalRequest {
   RequestGate::Place place = {};  // until the end of the answer
 };
 
-// The same answer; the lines of its events end with "\n", as everything behind expects. Errors of its body: also external::errc::stalled, backends::errc::backend_died.
+// The same answer; the lines of its events end with "\n", as everything behind expects. Errors of its body: also
+// external::errc::stalled, backends::errc::backend_died.
 http::Response passed_answer(http::Response answer, ExternalRequest request);
 
 }  // namespace corral::backends

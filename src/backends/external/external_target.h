@@ -2,7 +2,7 @@
 //
 // Requests arrive in canonical form (protocol/ask.h). The path becomes the server's, `model` its name for the model;
 // fields are removed or added as the descriptor says, also in forms (form_fields.h). Responses pass with the name that
-// the client sent (answer_name.h), errors in OpenAI's shape (error_shape.h); external_requests.h tells the rest. A GET
+// the client sent (answer_name.h), errors in OpenAI's shape (error_shape.h); external_requests.h has the rest. A GET
 // of /health is the watchdog's: it goes to the path of its readiness, outside the queue; any other path is answered 404
 // here. Corral's own headers don't pass.
 #pragma once
