@@ -1,8 +1,9 @@
-// The public suite of the Open Responses specification, written anew: the same requests, and its schema of answers,
-// items and events. Pictures are not among them.
+// The public suite of the Open Responses specification, written anew: the same requests by HTTP and by WebSocket, and
+// its schema of answers, items and events. Pictures are not among them.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Server } from "../support/server.mjs";
+import { WebSocketClient } from "../support/web-socket.mjs";
 
 let server;
 before(async () => {
@@ -104,8 +105,10 @@ const kEvents = {
   "response.function_call_arguments.delta": { ...place, item_id: text, delta: text },
   "response.function_call_arguments.done": { ...place, item_id: text, arguments: text },
 };
+const kEnds = ["response.completed", "response.failed", "response.incomplete", "error"];
 
 function checkEvent(event) {
+  if (event.type === "error") return assert.deepEqual(faults({ status: whole, error: object({ code: text, message: text }) }, event), []);
   assert.ok(event.type in kEvents, `an event that nobody knows: ${event.type}`);
   assert.deepEqual(faults({ sequence_number: whole, ...kEvents[event.type] }, event), [], event.type);
 }
@@ -131,6 +134,29 @@ async function compacted(body) {
   assert.deepEqual(faults(kCompaction, answer), []);
   return answer;
 }
+const open = () => WebSocketClient.open(`${server.url}/v1/responses`, { authorization, "content-type": "application/json" });
+// All events of a message, checked.
+async function turn(socket, body) {
+  socket.send({ type: "response.create", model, ...body });
+  for (const events = []; ; ) {
+    const event = await socket.next();
+    assert.ok(event, "the connection ended in the middle");
+    checkEvent(event);
+    events.push(event);
+    if (kEnds.includes(event.type)) return events;
+  }
+}
+// Opens a connection, sends the messages in turn (each may depend on the last responses), and returns all last events.
+async function session(...messages) {
+  const socket = await open();
+  const ends = [];
+  for (const message of messages) ends.push((await turn(socket, typeof message === "function" ? message(ends) : message)).at(-1));
+  assert.equal(await socket.close(), 1000);
+  return ends;
+}
+const idOf = (end) => checkResponse(end.response).id;
+
+// ---- by HTTP
 
 test("a plain message", () => responded({ model, input: [user("Say hello in exactly 3 words.")] }));
 
@@ -186,4 +212,120 @@ test("an output without its call is no continuation", async () => {
   const { status, body } = await ask("/v1/responses", { model, previous_response_id: id, input: [{ type: "function_call_output", call_id: "c", output: "ok" }] });
   assert.equal(status, 400);
   assert.equal(body.error.param, "input[0].call_id");
+});
+
+// ---- by WebSocket
+
+test("WebSocket: a response comes as events", async () => {
+  const [end] = await session({ input: [user("Count from 1 to 3.")] });
+  assert.equal(end.type, "response.completed");
+  checkResponse(end.response);
+});
+
+test("WebSocket: one response after the other", async () => {
+  const ends = await session({ store: false, input: "first" }, { store: false, input: "second" });
+  assert.notEqual(idOf(ends[0]), idOf(ends[1]));
+});
+
+test("WebSocket: messages that are sent at once are answered in turn", async () => {
+  const socket = await open();
+  for (const input of ["a", "b", "c"]) socket.send({ type: "response.create", model, input });
+  const order = [];
+  while (order.length < 3) {
+    const event = await socket.next();
+    checkEvent(event);
+    if (event.type === "response.completed") order.push(event.response.id);
+    else if (event.response) assert.ok(!order.includes(event.response.id));
+  }
+  await socket.close();
+});
+
+test("WebSocket: what isn't stored is continued in the same connection", async () => {
+  const ends = await session({ store: false, input: "The word is ember." }, ([first]) => ({ store: false, previous_response_id: idOf(first), input: "Which word?" }));
+  assert.equal(checkResponse(ends[1].response).previous_response_id, idOf(ends[0]));
+  assert.ok(ends[1].response.usage.input_tokens > ends[0].response.usage.input_tokens);
+});
+
+test("WebSocket: another connection doesn't know it, and can begin anew", async () => {
+  const [first] = await session({ store: false, input: "The word is ember." });
+  const ends = await session({ store: false, previous_response_id: idOf(first), input: "Which?" }, { store: false, input: [user("Begin anew.")] });
+  assert.equal(ends[0].error.code, "previous_response_not_found");
+  checkResponse(ends[1].response);
+});
+
+test("WebSocket: an unknown response can't be continued", async () => {
+  const [end] = await session({ store: false, previous_response_id: "resp_missing", input: "x" });
+  assert.equal(end.type, "error");
+  assert.equal(end.error.code, "previous_response_not_found");
+  assert.equal(end.status, 400);
+});
+
+test("WebSocket: a continuation that fails ends what it continued", async () => {
+  const ends = await session(
+    { store: false, input: "The word is ember." },
+    ([first]) => ({ store: false, previous_response_id: idOf(first), input: [{ type: "function_call_output", call_id: "missing", output: "x" }] }),
+    ([first]) => ({ store: false, previous_response_id: first.response.id, input: "And now?" }),
+  );
+  assert.equal(ends[1].error.param, "input[0].call_id");
+  assert.equal(ends[2].error.code, "previous_response_not_found");
+});
+
+test("WebSocket: a compacted conversation begins a new one", async () => {
+  const { output } = await compacted({ model, input: [user("The word is slate."), assistant("OK."), user("Compress this.")] });
+  const [end] = await session({ store: false, tools: [], input: [...output, user("Go on.")] });
+  assert.equal(checkResponse(end.response).previous_response_id, null);
+});
+
+// ---- what HTTP has, the WebSocket has, too
+
+test("WebSocket: the same rights", async () => {
+  const refused = await WebSocketClient.open(`${server.url}/v1/responses`).catch((error) => error);
+  assert.equal(refused.status, 401);
+  const page = await WebSocketClient.open(`${server.url}/v1/responses`, { authorization, origin: "http://elsewhere.example" }).catch((error) => error);
+  assert.equal(page.status, 403);
+  const { body: key } = await server.json("POST", "/internal/keys", { name: "ann", scopes: ["inference"] }, { authorization });
+  const socket = await WebSocketClient.open(`${server.url}/v1/responses`, { authorization: `Bearer ${key.key}` });
+  checkResponse((await turn(socket, { input: "x" })).at(-1).response);
+  const gone = await server.json("DELETE", `/internal/keys/${key.id}`, undefined, { authorization });
+  assert.equal(gone.status, 200);
+  assert.equal((await turn(socket, { input: "x" })).at(-1).status, 401);
+  await socket.close();
+});
+
+test("WebSocket: pings are answered, wrong messages get an error, and it goes on", async () => {
+  const socket = await open();
+  socket.ping("there?");
+  assert.equal(await socket.pong(), "there?");
+  for (const [message, param] of [["no JSON", null], ["[]", null], ["{}", "type"], [{ type: "session.update" }, "type"], [{ type: "response.create", model, input: 7 }, "input"]]) {
+    socket.send(message);
+    const event = await socket.next();
+    assert.equal(event.type, "error");
+    assert.equal(event.status, 400);
+    assert.equal(event.error.param ?? null, param);
+  }
+  checkResponse((await turn(socket, { input: "x" })).at(-1).response);
+  await socket.close();
+});
+
+test("WebSocket: who leaves ends the response", async () => {
+  for (const leave of [(socket) => socket.leave(), (socket) => socket.close()]) {
+    const socket = await open();
+    socket.send({ type: "response.create", model: "scripted-endless", input: "Go.", store: false });
+    for (let event; event?.type !== "response.output_text.delta"; ) event = await socket.next();
+    await leave(socket);
+    // Each look is a request of its own.
+    for (;;) {
+      const { body } = await server.json("GET", "/v1/requests", undefined, { authorization });
+      if (body.requests.every(({ model: of }) => of !== "scripted-endless")) break;
+    }
+  }
+});
+
+test("other requests to the path learn of the protocol", async () => {
+  for (const method of ["GET", "HEAD"]) {
+    const answer = await server.fetch("/v1/responses", { method, headers: { authorization } });
+    assert.equal(answer.status, 426);
+    assert.equal(answer.headers.get("upgrade"), "websocket");
+    await answer.text();
+  }
 });
