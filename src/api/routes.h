@@ -21,6 +21,7 @@ void add_voices(std::vector<http::Route>& routes, ApiContext& context);         
 void add_ollama_models(std::vector<http::Route>& routes, ApiContext& context);    // ollama/models.cpp
 void add_ollama_registry(std::vector<http::Route>& routes, ApiContext& context);  // ollama/registry.cpp
 void add_responses(std::vector<http::Route>& routes, ApiContext& context);        // responses/resources.cpp
+void add_response_socket(std::vector<http::Route>& routes, ApiContext& context);  // responses/socket.cpp
 void add_conversations(std::vector<http::Route>& routes, ApiContext& context);    // responses/conversations.cpp
 void add_root(std::vector<http::Route>& routes, ApiContext& context);             // openai/root.cpp
 void add_llama_models(std::vector<http::Route>& routes, ApiContext& context);

@@ -39,6 +39,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "tokenize", kInference},
     {"POST", "detokenize", kInference},
     {"POST", "responses", kInference},
+    {"GET", "responses", kInference},  // a WebSocket
     {"POST", "responses/input_tokens", kInference},
     {"POST", "responses/compact", kInference},
     // Each key finds only its own.

@@ -280,8 +280,8 @@ Result<Canonical> read_with(const std::string& text, const Before& before, Readi
   if (!request->previous.empty() || !request->conversation.empty()) {
     if (auto fine = check_outputs(input, *earlier, continued); !fine) return std::unexpected(std::move(fine.error()));
   }
-  if (before.keeps && (request->store || !request->conversation.empty()))
-    request->input = kept_input(input, before.id, before.items);
+  const bool kept = before.keeps && (request->store || !request->conversation.empty());
+  if (kept || (before.remembers && reading.stores)) request->input = kept_input(input, before.id, before.items);
   asked.body.reserve(text.size() + 512);
   auto written =
       write_body(asked, [&](json::Writer& out, OwnNames& names) { write(out, body, *earlier, asked, names); });
