@@ -1,8 +1,6 @@
 // Converts Anthropic's messages, block by block, to turns (dialects/turns.h).
 #pragma once
 
-#include <deque>
-
 #include "dialects/turns.h"
 #include "json/peek.h"
 #include "json/writer.h"
@@ -16,13 +14,13 @@ class Conversation {
  public:
   explicit Conversation(json::Writer& out) : turns_(out) {}
 
-  void system(json::View prompt);  // a text or blocks; call it first for the system prompt
+  void system(json::View prompt);  // a text or blocks; call it first
   void turn(json::View message);
   // After the last turn. See Turns::end().
   Begun end() { return turns_.end(); }
 
  private:
-  void system_text(json::View text);
+  void system_turn(json::View content);
   void user_block(protocol::Block kind, json::View block);
   void assistant_block(protocol::Block kind, json::View block);
   void result(json::View block);
@@ -33,7 +31,6 @@ class Conversation {
   void add_document(json::View block);
 
   Turns turns_;
-  std::deque<json::Peek> texts_;  // system texts without a line; turns refer to them
 };
 
 }  // namespace corral::dialects::anthropic

@@ -13,7 +13,6 @@
 
 #include "async/loop.h"
 #include "fleet/allotment/allotter.h"
-#include "fleet/base/demand.h"
 #include "fleet/base/errors.h"
 #include "mesh/support_for_tests.h"
 
@@ -49,7 +48,7 @@ class TestNode final : public AllotActions, public GroupControl {
   // Restarts the node: only its disk stays.
   void restart();
   void step();
-  mesh::NodeState say();
+  mesh::NodeState say() const;
   Deeds took() { return std::exchange(deeds, {}); }
 
   // Puts a model into memory, as after a request.
@@ -79,7 +78,6 @@ class TestNode final : public AllotActions, public GroupControl {
   mesh::Role role = mesh::Role::worker;
   std::vector<std::string> on_disk;
   std::map<std::string, double> asked;  // demand here
-  DemandMeter requests;                 // demand here that is counted, as at a real node
   bool looking = false, works = true, takes_copies = true;
   std::string engine = "0.5.0", started_for;
   std::set<std::string> broken;  // models that can't be loaded here
@@ -205,7 +203,7 @@ class AllotWorld {
 };
 
 inline TestNode::TestNode(AllotWorld& in, unsigned number)
-    : world(in), id(mesh::test_key(number).id()), name("n" + std::to_string(number)), requests(in.timers) {}
+    : world(in), id(mesh::test_key(number).id()), name("n" + std::to_string(number)) {}
 
 inline void TestNode::start() {
   AllotterParts parts{.own = id,
@@ -315,7 +313,7 @@ inline bool TestNode::make_room(std::uint64_t bytes, const std::string& for_mode
 
 inline void TestNode::have(const std::string& model, bool busy) { lent[model] = {world.timers.now(), busy}; }
 
-inline mesh::NodeState TestNode::say() {
+inline mesh::NodeState TestNode::say() const {
   mesh::NodeState node_state;
   node_state.name = name;
   node_state.role = role;
@@ -352,13 +350,8 @@ inline mesh::NodeState TestNode::say() {
   node_state.memory = {{"cpu", false, memory, memory - std::min(memory, used()), 0, memory}};
   for (const auto& [number, node] : world.nodes)
     if (node->id != id) node_state.links.push_back({node->id, 200, 0});
-  node_state.demand = requests.told();
   for (const auto& [model, per_hour] : asked) node_state.demand.push_back({model, per_hour});
   allotter->tell(node_state);
-  // What gossip makes of it.
-  auto sent = mesh::rounded(node_state);
-  node_state.demand = std::move(sent.demand);
-  node_state.groups = std::move(sent.groups);
   return node_state;
 }
 

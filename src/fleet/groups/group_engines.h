@@ -39,10 +39,9 @@ class GroupEngines {
       : parts_(parts), own_(own), failed_(std::move(failed)), tasks_(parts.executor) {}
 
   void start(mesh::GroupPlan plan, mesh::PlanTerm of, bool told);
-  // `why`: the cause for its requests. Both: true if the engine had not been ordered yet, and is removed; else
-  // GroupProcesses reports its end.
+  // Both: true if the engine had not been ordered yet, and is removed; else GroupProcesses reports its end.
   bool drain(mesh::PlanTerm of, std::optional<Millis> within);
-  bool stop(mesh::PlanTerm of, std::string why);
+  bool stop(mesh::PlanTerm of);
   // GroupProcesses reports its end; false: the engine is unknown.
   bool ended(mesh::PlanTerm of);
 

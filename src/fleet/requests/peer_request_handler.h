@@ -16,7 +16,6 @@
 #include <string>
 
 #include "async/timer.h"
-#include "fleet/base/split_book.h"
 #include "fleet/requests/peer_headers.h"
 #include "fleet/requests/peer_transport.h"
 #include "http/handler.h"
@@ -45,8 +44,7 @@ struct PeerRequestLimits {
 class PeerRequestHandler final : public http::Handler {
  public:
   PeerRequestHandler(router::LeaseProvider& local, async::Executor home, const LocalModels& local_models,
-                     const SplitBook& splits, PeerTransport& transport, async::Timers& timers,
-                     PeerRequestLimits options = {});
+                     PeerTransport& transport, async::Timers& timers, PeerRequestLimits options = {});
   ~PeerRequestHandler() override;
 
   async::Task<http::Response> handle(http::Request request) override;
@@ -59,14 +57,13 @@ class PeerRequestHandler final : public http::Handler {
 
   async::Task<http::Response> serve(http::Request request, const protocol::AskRow& row, PeerRequestInfo info,
                                     models::Catalog::Model model, std::shared_ptr<InboundRequest> counted);
-  // Whether requests of the node may load this model, if it isn't in memory. Requests don't load split models.
+  // Whether requests of the node may load this model, if it isn't in memory.
   async::Task<Result<>> may_load(const mesh::NodeId& node, const models::ModelInfo& model, std::uint64_t context,
                                  std::shared_ptr<InboundRequest> counted);
 
   router::LeaseProvider& local_;
   const async::Executor home_;
   const LocalModels& local_models_;
-  const SplitBook& splits_;
   PeerTransport& transport_;
   const PeerRequestLimits options_;
   const std::shared_ptr<InboundRequests> inbound_;

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +18,7 @@ namespace corral::mesh {
 struct CopyProgress {
   std::uint64_t done = 0, total = 0;  // bytes
   double bytes_per_second = 0;        // recent average
-  std::optional<NodeId> from;         // the present source; none while no node sends
+  NodeId from;                        // the present source
 };
 
 struct CopyOrder {
@@ -31,8 +30,7 @@ struct CopyOrder {
   std::function<async::Task<Result<std::unique_ptr<Stream>>>(NodeId)> open;
   // Checks the files before they get their names, and may reject them.
   std::function<async::Task<Result<>>(std::vector<std::filesystem::path>)> inspect;
-  // On the loop, twice a second at most, and when a source begins or fails.
-  std::function<void(const CopyProgress&)> on_progress = {};
+  std::function<void(const CopyProgress&)> on_progress = {};  // on the loop, twice a second at most
 };
 
 struct CopyRules {
