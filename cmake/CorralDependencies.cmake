@@ -52,6 +52,18 @@ add_library(corral::codings ALIAS corral_codings)
 target_include_directories(corral_codings SYSTEM INTERFACE "${CORRAL_ZLIB_INCLUDE}" "${CORRAL_ZSTD_INCLUDE}")
 target_link_libraries(corral_codings INTERFACE "${CORRAL_ZLIB_LIBRARY}" "${CORRAL_ZSTD_LIBRARY}")
 
+# Configurations of llama-swap. Into the program itself, as OpenSSL is.
+find_path(CORRAL_YAML_INCLUDE yaml.h REQUIRED)
+if(CORRAL_SANITIZE)
+  find_library(CORRAL_YAML_LIBRARY yaml REQUIRED)
+else()
+  find_library(CORRAL_YAML_LIBRARY NAMES libyaml.a yaml REQUIRED)
+endif()
+add_library(corral_yaml INTERFACE)
+add_library(corral::yaml ALIAS corral_yaml)
+target_include_directories(corral_yaml SYSTEM INTERFACE "${CORRAL_YAML_INCLUDE}")
+target_link_libraries(corral_yaml INTERFACE "${CORRAL_YAML_LIBRARY}")
+
 # Not into the program itself: its licence (LGPL) wants it to be exchangeable.
 find_path(CORRAL_LAME_INCLUDE lame/lame.h REQUIRED)
 find_library(CORRAL_LAME_LIBRARY mp3lame REQUIRED)

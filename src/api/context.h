@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "api/access/file_gate.h"
 #include "api/access/key_places.h"
@@ -68,6 +70,8 @@ struct ApiContext {
       std::make_shared<http::SpoolRoom>(std::filesystem::temp_directory_path(), 0, nullptr);
   backends::Voices* voices = nullptr;          // null: no speech
   backends::SoundConverter* sounds = nullptr;  // null: only sound formats that backends read
+  // Errors of the descriptors and of models.toml, and keys without effect; unset: none. On any loop.
+  std::function<std::vector<std::string>()> backend_problems = {};
   KeptStreams kept_streams{timers};
   KeptProps kept_props = {};
 };

@@ -162,6 +162,7 @@ const std::vector<CauseRow> kRows = {
     {make_error_code(fleet::errc::bad_split), 400, "bad_split", "invalid_request_error", "invalid_request_error"},
     {make_error_code(fleet::errc::lends_nothing), 409, "mesh_lends_nothing", "conflict_error", "conflict_error"},
     {make_error_code(fleet::errc::split_failed), 503, "split_failed", "unavailable_error", "overloaded_error"},
+    {make_error_code(fleet::errc::assigned), 409, "mesh_assigned", "conflict_error", "conflict_error"},
     {make_error_code(mesh::errc::malformed), 400, "mesh_malformed", "invalid_request_error", "invalid_request_error"},
     {make_error_code(mesh::errc::unsupported_version), 400, "mesh_unsupported_version", "invalid_request_error",
      "invalid_request_error"},

@@ -31,10 +31,12 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   add_voices(routes, context);
   add_ollama_models(routes, context);
   add_ollama_registry(routes, context);
+  add_response_socket(routes, context);
   if (context.store) add_responses(routes, context);
   if (context.store) add_conversations(routes, context);
   add_root(routes, context);
   add_llama_models(routes, context);
+  add_llama_swap(routes, context);
   add_llama_slots(routes, context);
   add_streams(routes, context);
   add_health(routes, context);

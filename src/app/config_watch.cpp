@@ -17,6 +17,7 @@ namespace corral::app {
 namespace {
 
 constexpr std::uint32_t kChanges = IN_CLOSE_WRITE | IN_MOVED_TO;
+constexpr std::uint32_t kLosses = IN_DELETE | IN_MOVED_FROM;
 
 // The folders in which a change may replace the file at the end of this path: the folder of each symbolic link, and
 // that of the file.
@@ -46,24 +47,36 @@ std::set<std::filesystem::path> folders_of(const std::filesystem::path& file) {
 }  // namespace
 
 ConfigWatch::ConfigWatch(async::Executor executor, const std::filesystem::path& file)
-    : file_(std::filesystem::absolute(file)), stamp_(stamp_of(file_)) {
+    : ConfigWatch(executor, file, What::file) {}
+
+ConfigWatch ConfigWatch::of_folder(async::Executor executor, const std::filesystem::path& folder) {
+  return ConfigWatch(executor, folder, What::folder);
+}
+
+ConfigWatch::ConfigWatch(async::Executor executor, const std::filesystem::path& path, What what)
+    : what_(what), file_(std::filesystem::absolute(path)), stamp_(stamp_of(file_)) {
   UniqueFd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!watch) {
     log::warning("app", "changes of {} are read on SIGHUP only: {}", file_.native(), std::strerror(errno));
     return;
   }
   events_.emplace(executor, watch.release());
-  for (const auto& folder : folders_of(file_)) {
+  for (const auto& folder : folders()) {
     if (const int failed = watch_folder(folder); failed != 0)
       log::warning("app", "changes in {} are read on SIGHUP only: {}", folder.native(), std::strerror(failed));
   }
+}
+
+std::set<std::filesystem::path> ConfigWatch::folders() const {
+  return what_ == What::file ? folders_of(file_) : std::set{file_};
 }
 
 int ConfigWatch::watch_folder(const std::filesystem::path& folder) {
   const auto add = [this](const std::filesystem::path& path, std::uint32_t events) {
     return ::inotify_add_watch(events_->native_handle(), path.c_str(), events | IN_MASK_ADD) < 0 ? errno : 0;
   };
-  int failed = add(folder, kChanges);
+  const auto changes = what_ == What::file ? kChanges : kChanges | kLosses;
+  int failed = add(folder, changes);
   auto above = folder;
   while (failed == ENOENT && above.has_relative_path()) {
     const auto missing = above;
@@ -72,7 +85,7 @@ int ConfigWatch::watch_folder(const std::filesystem::path& folder) {
     std::error_code unknown;
     if (failed != 0 || !std::filesystem::exists(missing, unknown)) continue;
     above = folder;  // it was created meanwhile
-    failed = add(folder, kChanges);
+    failed = add(folder, changes);
   }
   return failed;
 }
@@ -90,7 +103,9 @@ bool ConfigWatch::names_the_file(std::span<const char> events) const {
     inotify_event event{};
     std::memcpy(&event, events.data(), sizeof event);
     // The name is padded with zeros.
-    if ((event.mask & kChanges) != 0 && event.len > 0 && name == events.data() + sizeof event) return true;
+    const std::string_view named = event.len > 0 ? events.data() + sizeof event : "";
+    const bool changed = (event.mask & kChanges) != 0 && named == name;
+    if (what_ == What::file ? changed : named.ends_with(".toml")) return true;
     events = events.subspan(sizeof event + event.len);
   }
   return false;
@@ -103,11 +118,11 @@ async::Task<bool> ConfigWatch::changed() {
     const auto [error, size] = co_await events_->async_read_some(buffer, async::as_value);
     if (error) break;
     // A change of a link in the folder may have replaced the file: compares its stamp.
-    for (const auto& folder : folders_of(file_)) watch_folder(folder);
+    for (const auto& folder : folders()) watch_folder(folder);
     const Stamp now = stamp_of(file_);
     const bool news = names_the_file({events.data(), size}) || now != stamp_;
     stamp_ = now;
-    if (news && now != Stamp()) co_return true;
+    if (news && (what_ == What::folder || now != Stamp())) co_return true;
   }
   co_return false;
 }

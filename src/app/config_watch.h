@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
@@ -19,6 +20,8 @@ class ConfigWatch {
  public:
   // Logs folders that can't be watched.
   ConfigWatch(async::Executor executor, const std::filesystem::path& file);
+  // Reports changes of all files of a folder that end in `.toml`, their deletion too. The folder may not exist yet.
+  static ConfigWatch of_folder(async::Executor executor, const std::filesystem::path& folder);
 
   // Returns true after a possible change of the content. False: the file can't be watched.
   async::Task<bool> changed();
@@ -29,13 +32,17 @@ class ConfigWatch {
     std::int64_t seconds = 0, nanoseconds = 0;
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
+  enum class What : std::uint8_t { file, folder };
+  ConfigWatch(async::Executor executor, const std::filesystem::path& path, What what);
   static Stamp stamp_of(const std::filesystem::path& file);
   // If the folder doesn't exist, watches its nearest existing parent, where it may appear. Called again after each
   // change, since links may have changed. Returns an errno, or 0.
   int watch_folder(const std::filesystem::path& folder);
+  std::set<std::filesystem::path> folders() const;
   bool names_the_file(std::span<const char> events) const;
 
-  const std::filesystem::path file_;
+  const What what_;
+  const std::filesystem::path file_;  // the file or the folder
   Stamp stamp_;
   std::optional<async::asio::posix::basic_stream_descriptor<async::Executor>> events_;
 };

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/terminal/format.h"
+#include "base/human_bytes.h"
 
 namespace corral::app {
 
@@ -12,7 +12,7 @@ std::vector<std::string> first_steps(const config::KnownModels& known, std::uint
   for (const auto* model : config::suggested_models(known, room)) {
     const auto size = config::estimated_size(*model);
     lines.push_back(fmt::format("  corral run {:<18}  about {} on disk, {} of memory; {}; licence: {}", model->name,
-                                cli::human_bytes(size), cli::human_bytes(config::estimated_memory(size)),
+                                human_bytes(size), human_bytes(config::estimated_memory(size)),
                                 fmt::join(model->labels, ", "), model->licence));
   }
   lines.insert(lines.begin(), lines.empty() ? "no models are here, and no known model fits this machine's memory"

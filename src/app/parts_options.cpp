@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -107,17 +108,41 @@ std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known) {
   return recipes;
 }
 
+namespace {
+
+// Whether the program of an entry reads the model's file: its command has {model}.
+bool reads_file(const backends::ModelEntry& entry) {
+  return entry.descriptor != nullptr &&
+         std::ranges::any_of(entry.descriptor->command, [](const backends::CommandPart& part) {
+           return std::ranges::any_of(part.words, [](const std::string& word) { return word.contains("{model}"); });
+         });
+}
+
+}  // namespace
+
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
   std::vector<models::UserModel> models;
   for (const auto& entry : known.models) {
     models.push_back({.name = entry.name,
                       .checkpoint = entry.checkpoint,
-                      .recipe = entry.descriptor->recipe,
+                      .recipe = std::string(entry.recipe()),
                       .labels = entry.labels,
                       .aliases = entry.aliases,
-                      .configured = true});
+                      .configured = true,
+                      .reads_file = reads_file(entry),
+                      .declared = entry.declared});
   }
   return models;
+}
+
+std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& known, std::string_view recipe) {
+  const auto belongs = [&](const backends::ModelEntry& entry) {
+    // The engine has no entries: the router asks every backend for the configured options of a model.
+    return entry.descriptor ? entry.recipe() == recipe : recipe == backends::kCommandRecipe;
+  };
+  std::vector<backends::ModelEntry> entries;
+  std::ranges::copy_if(known.models, std::back_inserter(entries), belongs);
+  return entries;
 }
 
 downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings) {
@@ -233,7 +258,9 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.may_found = settings.join_token.empty();
   options.gossip_port = static_cast<std::uint16_t>(settings.mesh_gossip_port);
   options.name = fleet::node_name(settings.mesh_name);
-  options.role = fleet::role_of(settings.mesh_role, !settings.join_token.empty() && settings.models_dir.empty());
+  options.joins = !settings.join_token.empty();
+  options.role = fleet::role_of(settings.mesh_role, options.joins && settings.models_dir.empty());
+  options.role_is_open = !mesh::parse_role(settings.mesh_role);
   // Memory is never lent completely (residency/lending.cpp): loads would wait in vain for an announced surplus.
   options.lend_memory = std::min(settings.mesh_lend_memory, settings.auto_evict_threshold_pct);
   options.copies = settings.mesh_copies;
@@ -241,7 +268,10 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.admin = settings.mesh_admin;
   constexpr Millis kEver = std::chrono::hours(24 * 365 * 100);
   options.idle_unload = settings.mesh_idle_unload == config::kNever ? kEver : settings.mesh_idle_unload;
-  if (!settings.join_token.empty() && !options.wants.empty() && options.wants.front().name != fleet::kEveryModel)
+  // The core unloads lent models by the sooner of both (residency/lending.cpp: lent_eviction).
+  if (settings.auto_evict && settings.evict_idle_timeout != config::kNever)
+    options.idle_unload = std::min(options.idle_unload, settings.evict_idle_timeout);
+  if (options.joins && !options.wants.empty() && options.wants.front().name != fleet::kEveryModel)
     options.told_at_start = options.wants.front().name;
   options.version = kVersion;
   options.llama_version = CORRAL_LLAMA_VERSION;

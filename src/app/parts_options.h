@@ -30,6 +30,8 @@ config::KnownModels known_models(const config::LiveSettings& live);
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known);
 // The configured models of external backends.
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known);
+// Those of one recipe.
+std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& known, std::string_view recipe);
 // Errors: those of residency::parse_max_loaded_models.
 Result<router::RouterOptions> router_options(const config::ServeSettings& settings);
 // The descriptors as rows for the table of recipes.

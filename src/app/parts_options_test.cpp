@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "config/options/option.h"
+
 namespace corral::app {
 namespace {
 
@@ -38,6 +40,36 @@ TEST(PartsOptions, RequestsOfPeersHaveTheLimitsOfOtherRequests) {
   const auto options = gateway_options(settings(), &body_threads);
   expect_limits(options.server);
   EXPECT_EQ(options.handler.max_body_bytes, 1001u);
+}
+
+// An assigned model was kept for the one limit, and unloaded after the other.
+TEST(PartsOptions, ModelsOfTheMeshHaveTheSoonerOfBothIdleLimits) {
+  auto settings = app::settings();
+  settings.mesh_idle_unload = Millis(60'000);
+  settings.evict_idle_timeout = Millis(20'000);
+  EXPECT_EQ(node_options(settings).idle_unload, Millis(60'000));
+  settings.auto_evict = true;
+  EXPECT_EQ(node_options(settings).idle_unload, Millis(20'000));
+  settings.mesh_idle_unload = config::kNever;
+  EXPECT_EQ(node_options(settings).idle_unload, Millis(20'000));
+  settings.evict_idle_timeout = config::kNever;
+  EXPECT_GT(node_options(settings).idle_unload, std::chrono::hours(24));
+}
+
+TEST(PartsOptions, AStartWithAJoinTokenDecidesTheRole) {
+  auto settings = app::settings();
+  settings.mesh_models = "m n";
+  EXPECT_TRUE(node_options(settings).role_is_open);
+  EXPECT_FALSE(node_options(settings).joins);
+  EXPECT_EQ(node_options(settings).role, mesh::Role::member);
+  EXPECT_EQ(node_options(settings).told_at_start, "");
+  settings.join_token = "corral-join_abc";
+  EXPECT_TRUE(node_options(settings).joins);
+  EXPECT_EQ(node_options(settings).role, mesh::Role::worker);
+  EXPECT_EQ(node_options(settings).told_at_start, "m");
+  settings.mesh_role = "member";
+  EXPECT_FALSE(node_options(settings).role_is_open);
+  EXPECT_EQ(node_options(settings).role, mesh::Role::member);
 }
 
 TEST(PartsOptions, ModelsThatParkHaveTimeToWrite) {

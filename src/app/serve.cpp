@@ -11,6 +11,7 @@
 
 #include "api/access/access_filter.h"
 #include "api/routes.h"
+#include "app/backend_settings.h"
 #include "app/config_watch.h"
 #include "app/first_steps.h"
 #include "app/model_supply.h"
@@ -99,8 +100,8 @@ std::string espeak_program() {
 class Application {
  public:
   Application(config::LiveSettings& live, const config::ServeSettings& settings, router::RouterOptions options,
-              api::KeyStore& keys, const backends::KnownBackends& known)
-      : known_(known),
+              api::KeyStore& keys, BackendSettings& backends)
+      : backends_(backends),
         live_(live),
         keys_(keys),
         settings_(settings),
@@ -178,8 +179,11 @@ class Application {
         server_(loops_, errors_, server_options(settings, &body_threads_)),
         watch_(loops_.home().executor(), live.file()),
         keys_watch_(loops_.home().executor(), settings.keys_file()),
+        models_watch_(loops_.home().executor(), backends.folder() / "models.toml"),
+        descriptors_watch_(ConfigWatch::of_folder(loops_.home().executor(), backends.folder() / "backends.d")),
         tasks_(loops_.home().executor()) {
     context_.voices = &voices_;
+    context_.backend_problems = [this] { return backends_.problems(); };
     context_.sounds = &sounds_;
     context_.uploads =
         std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
@@ -268,6 +272,10 @@ class Application {
     }
     tasks_.spawn("configuration file", follow_file());
     tasks_.spawn("file of keys", follow_keys());
+    if (!backends_.folder().empty()) {
+      tasks_.spawn("models of backends", follow_backends(models_watch_));
+      tasks_.spawn("descriptors of backends", follow_backends(descriptors_watch_));
+    }
     tasks_.spawn("uses of keys", keep_key_uses());
     tasks_.spawn("hang-ups", follow_hang_ups());
     tasks_.spawn("files of loaded models", file_watch_.run());
@@ -289,15 +297,58 @@ class Application {
   // One backend for each descriptor, with its configured models.
   Externals make_externals() {
     Externals externals;
-    for (const auto& descriptor : known_.descriptors) {
-      std::vector<backends::ModelEntry> entries;
-      for (const auto& entry : known_.models)
-        if (entry.descriptor->recipe == descriptor->recipe) entries.push_back(entry);
-      externals.push_back(std::make_unique<backends::ExternalBackend>(
-          loops_.home().executor(), timers_, spawner_, descriptor, std::move(entries),
-          external_options(settings_, runtime_dir_.path(), file_threads_, measured_)));
-    }
+    const auto known = backends_.known();
+    for (const auto& descriptor : known->descriptors) externals.push_back(make_external(descriptor, *known));
     return externals;
+  }
+
+  std::unique_ptr<backends::ExternalBackend> make_external(const backends::DescriptorPtr& descriptor,
+                                                           const backends::KnownBackends& known) {
+    return std::make_unique<backends::ExternalBackend>(
+        loops_.home().executor(), timers_, spawner_, descriptor, entries_of(known, descriptor->recipe),
+        external_options(settings_, runtime_dir_.path(), file_threads_, measured_));
+  }
+
+  // The files of the backends have changed: later loads use the new descriptors and models.
+  async::Task<void> apply_backends() {
+    auto work = [this] {
+      backends_.reread();
+      return backends_.known();
+    };
+    const auto known = co_await file_threads_.run(std::move(work));
+    add_recipes(recipes_of(*known));
+    models::set_configured(models_of(*known));
+    for (const auto& external : externals_) {
+      const auto descriptor = known->find(external->recipe());
+      external->change(descriptor ? descriptor : external->descriptor_ptr(), entries_of(*known, external->recipe()));
+    }
+    for (const auto& descriptor : known->descriptors) {
+      const auto is_its = [&](const auto& external) { return external->recipe() == descriptor->recipe; };
+      if (std::ranges::any_of(externals_, is_its)) continue;
+      router_.add(*externals_.emplace_back(make_external(descriptor, *known)));
+    }
+    co_await models_.rescan();
+  }
+
+  async::Task<void> follow_backends(ConfigWatch& watch) {
+    while (co_await watch.changed()) co_await apply_backends();
+  }
+
+  // The models that the configuration of the backends names for the start, one after the other.
+  // Pinned models return after a restart, and hooks.on_startup.preload of models.toml names others.
+  async::Task<void> preload_all() {
+    const auto pins = co_await router_.pins();
+    std::vector<ModelName> names(pins.begin(), pins.end());
+    const auto known = backends_.known();
+    for (const auto& name : known->preload) {
+      if (registry_.catalog()->contains(name)) {
+        names.emplace_back(name);
+      } else {
+        log::warning("app", "hooks.on_startup.preload: {}", registry_.catalog()->find(name).error().message);
+      }
+    }
+    auto loading = preload(router_, models_named(*registry_.catalog(), names));
+    co_await std::move(loading);
   }
 
   fleet::AnnouncerParts announcer_parts() {
@@ -387,9 +438,7 @@ class Application {
   // Pinned models return after a restart. A server without models logs how to get some.
   async::Task<void> first_look() {
     co_await look_for_models();
-    const auto pins = co_await router_.pins();
-    auto loading = preload(router_, models_named(*registry_.catalog(), std::vector(pins.begin(), pins.end())));
-    co_await std::move(loading);
+    tasks_.spawn("models of the start", preload_all());
     if (!registry_.catalog()->models().empty() || supply_.supply().desk.offline()) co_return;
     const auto memory = co_await memory_for_models();
     for (const auto& line : first_steps(known_models_, memory)) log::info("app", "{}", line);
@@ -489,7 +538,7 @@ class Application {
         log::info("app", "reading {} again", live_.file().native());
         live_.reread(config::LiveSettings::Gone::counts_as_empty);
         keys_.reread();
-        tasks_.spawn("rescan", models_.rescan());
+        tasks_.spawn("files of backends", apply_backends());
       }
     }
   }
@@ -529,7 +578,7 @@ class Application {
     keys_.save_uses();
   }
 
-  const backends::KnownBackends& known_;
+  BackendSettings& backends_;
   config::LiveSettings& live_;
   api::KeyStore& keys_;
   const config::ServeSettings& settings_;                   // at the start
@@ -558,7 +607,7 @@ class Application {
   models::Registry registry_;
   backends::EngineBackend engines_;
   backends::MeasuredMemory measured_;
-  const Externals externals_;
+  Externals externals_;
   device::MemoryMonitor monitor_;
   router::DeviceMemorySampler gauge_;
   fleet::FileInspector inspector_;
@@ -589,6 +638,7 @@ class Application {
   http::Server server_;
   ConfigWatch watch_;
   ConfigWatch keys_watch_;
+  ConfigWatch models_watch_, descriptors_watch_;
   async::TaskGroup tasks_;
 };
 
@@ -612,10 +662,9 @@ int serve(config::LiveSettings& live) {
   std::error_code ignored;  // without the folder child logs are kept in memory only, and a warning is logged
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
-  const auto known = backends::read_backends(settings.model_file.empty() ? live.file().parent_path() : "");
-  for (const auto& problem : known.problems) log::warning("app", "{}", problem.message);
-  add_recipes(recipes_of(known));
-  models::set_configured(models_of(known));
+  BackendSettings backends(settings.model_file.empty() ? live.file().parent_path() : "");
+  add_recipes(recipes_of(*backends.known()));
+  models::set_configured(models_of(*backends.known()));
   std::filesystem::create_directories(settings.imported_dir(), ignored);  // for imports at runtime
   auto options = router_options(settings);
   if (!options) {
@@ -628,7 +677,7 @@ int serve(config::LiveSettings& live) {
       log::error("app", "{}", keys.error().message);
       return 2;
     }
-    Application application(live, settings, std::move(*options), **keys, known);
+    Application application(live, settings, std::move(*options), **keys, backends);
     return application.run(*lock);
   } catch (const std::exception& error) {
     log::error("app", "{}", error.what());

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/core.h>
 
@@ -18,6 +20,8 @@ void set_level(Level level);
 bool enabled(Level level);
 // Writes one line, already formatted. `area` is the folder or process it comes from.
 void write(Level level, std::string_view area, std::string_view line);
+// The latest lines, oldest first, each with its line end.
+std::vector<std::string> recent();
 
 #define CORRAL_LOG_LEVEL(name)                                                                            \
   template <typename... Args>                                                                             \

@@ -18,8 +18,8 @@ struct OwnRecipe {
   std::string program;
 };
 
-// find_recipe() finds them from now on, instead of those of the same name. Call it once, at the start, before other
-// threads call find_recipe().
+// find_recipe() finds them from now on, instead of those of the same name. Rows that it returned stay valid. On any
+// thread.
 void add_recipes(std::vector<OwnRecipe> own);
 
 // The models of these recipes are GGUF files, including files that a scan finds.

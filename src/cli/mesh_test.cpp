@@ -5,6 +5,7 @@
 namespace corral::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -88,15 +89,16 @@ TEST_F(MeshCommandTest, ListsNodesAndModels) {
       R"({"status":"member","nodes":[{"id":"aaaaaaaaaaaabbbb","name":"a","self":true,"routable":true,"link":"self",)"
       R"("addresses":["10.0.0.7:8100"],"rtt_ms":null,"last_end":null,"role":"member","models":2,)"
       R"("memory":[{"total_bytes":1073741824,"free_bytes":536870912}],"serving":[{"model":"m","state":"loading"}]},)"
-      R"({"id":"ccccccccccccdddd","name":"c","self":false,"routable":false,"link":"waiting","addresses":[],)"
+      R"({"id":"bbbbbbbbbbbbcccc","name":"b","self":false,"routable":true,"link":"up","addresses":[],"rtt_ms":1},)"
+      R"({"id":"ccccccccccccdddd","name":"c","self":false,"routable":false,"link":"dialling","addresses":[],)"
       R"("rtt_ms":3,"last_end":"silent"}]})");
   surroundings_.terminal.out_tty = false;
   EXPECT_EQ(run({"mesh", "nodes"}), 0);
-  EXPECT_EQ(
-      out(),
-      "NAME  ID            LINK      RTT  ROLE     MEMORY     FREE  MODELS  SERVES       ADDRESS        LAST END\n"
-      "a *   aaaaaaaaaaaa  self        -  member  1.0 GiB  512 MiB       2  m (loading)  10.0.0.7:8100  -\n"
-      "c     cccccccccccc  waiting  3 ms  -             -        -       0  -            -              silent\n");
+  EXPECT_EQ(out(),
+            "NAME  ID            LINK   RTT  ROLE     MEMORY     FREE  MODELS  SERVES       ADDRESS        LAST END\n"
+            "a *   aaaaaaaaaaaa  self     -  member  1.0 GiB  512 MiB       2  m (loading)  10.0.0.7:8100  -\n"
+            "b     bbbbbbbbbbbb  up    1 ms  -             -        -       0  -            -              -\n"
+            "c     cccccccccccc  down  3 ms  -             -        -       0  -            -              silent\n");
   server_.on("GET /api/v1/mesh/models",
              R"({"models":[{"id":"m","type":"llm","status":"ready","size_bytes":1024,"host":"a",)"
              R"("nodes":[{"name":"a","state":"ready"},{"name":"b","state":"unloaded"}]}]})");
@@ -112,6 +114,17 @@ TEST_F(MeshCommandTest, ACopyIsOrderedAndWatched) {
   EXPECT_EQ(run({"mesh", "pull", "m"}), 0);
   EXPECT_THAT(out(), HasSubstr("m  done  4 B of 4 B"));
   EXPECT_THAT(server_.bodies("POST /api/v1/mesh/pull"), ElementsAre(R"({"model":"m","stream":true})"));
+}
+
+TEST_F(MeshCommandTest, ACopyWithoutASourceSaysThatItWaits) {
+  server_.on("GET /api/v1/mesh/copies",
+             R"({"copies":[{"model":"m","state":"copying","done_bytes":1024,"total_bytes":4096,)"
+             R"("bytes_per_second":0,"from":null},{"model":"n","state":"copying","done_bytes":1024,)"
+             R"("total_bytes":4096,"bytes_per_second":2048,"from":"b"}]})");
+  EXPECT_EQ(run({"mesh", "copies"}), 0);
+  EXPECT_EQ(out(),
+            "m  copying  1.0 KiB of 4.0 KiB, waits for a node that offers it\n"
+            "n  copying  1.0 KiB of 4.0 KiB, 2.0 KiB/s from b\n");
 }
 
 TEST_F(MeshCommandTest, SaysWhyAndWhatIsWrong) {
@@ -130,14 +143,29 @@ TEST_F(MeshCommandTest, SaysWhyAndWhatIsWrong) {
   EXPECT_EQ(out(), "ok      identity: fine\nfailed  b: link: there is none\n");
 }
 
+TEST_F(MeshCommandTest, WhyTellsOfASplitThatTheNextRequestMakes) {
+  server_.on("GET /api/v1/mesh/why/big",
+             R"({"model":"big","status":"needs_capacity","node":null,"here":false,"rank":"none",)"
+             R"("short":{"text":"b: the model needs 9.0 GiB, the node has at most 5.0 GiB for it"},)"
+             R"("split":{"host":"b","host_id":"0b","shares":[{"node":"a","id":"0a"},{"node":"b","id":"0b"}]},)"
+             R"("candidates":[],"allocation":[]})");
+  EXPECT_EQ(run({"mesh", "why", "big"}), 0);
+  EXPECT_THAT(out(), HasSubstr("a request for big would split it over b, a; b would be the host\n"));
+  EXPECT_THAT(out(), Not(HasSubstr("cannot be served")));
+  server_.on("GET /api/v1/mesh/why/huge",
+             R"({"model":"huge","node":null,"short":{"text":"b is too small"},"split":null})");
+  EXPECT_EQ(run({"mesh", "why", "huge"}), 0);
+  EXPECT_THAT(out(), HasSubstr("huge cannot be served now: b is too small\n"));
+}
+
 TEST_F(MeshCommandTest, ShowsWhoIsToHaveWhat) {
   server_.on(
       "GET /api/v1/mesh/plan",
       R"({"status":"member","known":true,"assignments":[{"node":"b","model":"m","part":"alone","why":"b gets m"}],)"
-      R"("unloads":[{"why":"c gives n back"}],"splits":[],"unserved":[{"why":"big: 3.0 GB short"}]})");
+      R"("unloads":[{"why":"c gives n back"}],"splits":[],"unserved":[{"why":"big: 3.0 GiB short"}]})");
   EXPECT_EQ(run({"mesh", "plan"}), 0);
   EXPECT_THAT(out(), HasSubstr("b gets m"));
-  EXPECT_THAT(out(), HasSubstr("c gives n back\nnot served: big: 3.0 GB short\n"));
+  EXPECT_THAT(out(), HasSubstr("c gives n back\nnot served: big: 3.0 GiB short\n"));
 }
 
 TEST_F(MeshCommandTest, ShowsThatNothingIsPlanned) {
@@ -146,12 +174,27 @@ TEST_F(MeshCommandTest, ShowsThatNothingIsPlanned) {
   EXPECT_THAT(err(), HasSubstr("The plan is empty"));
 }
 
+// All lines had "(host)" if the nodes had one name.
+TEST_F(MeshCommandTest, MarksTheHostByItsId) {
+  server_.on("GET /api/v1/mesh/plan/big",
+             R"({"model":"big","groups":[{"host":"vm","host_id":"02","stage":"standing","running":true,"context":null,)"
+             R"("shares":[{"node":"vm","id":"01","layers":20,"memory_bytes":1024},)"
+             R"({"node":"vm","id":"02","layers":28,"memory_bytes":2048}]}]})");
+  surroundings_.terminal.out_tty = false;
+  EXPECT_EQ(run({"mesh", "plan", "big"}), 0);
+  EXPECT_EQ(out(),
+            "vm hosts it over 2 nodes: serves\n"
+            "NODE       LAYERS   MEMORY\n"
+            "vm             20  1.0 KiB\n"
+            "vm (host)      28  2.0 KiB\n");
+}
+
 TEST_F(MeshCommandTest, ForetellsASplitAndShowsOne) {
   server_.on(
       "GET /api/v1/mesh/plan/big",
       R"({"model":"big","assignments":[],"unloads":[],"unserved":[],"groups":[],"foretold":{"need_bytes":30000000000,)"
-      R"("alone":null,"split":{"host":"a","shares":[{"node":"b","layers":20,"memory_bytes":12000000000},)"
-      R"({"node":"a","layers":28,"memory_bytes":18000000000}],"tokens_per_second":4.25,"load_seconds":90,"context":32768},)"
+      R"("alone":null,"split":{"host":"a","host_id":"0a","shares":[{"node":"b","id":"0b","layers":20,)"
+      R"("memory_bytes":12000000000},{"node":"a","id":"0a","layers":28,"memory_bytes":18000000000}],"tokens_per_second":4.25,"load_seconds":90,"context":32768},)"
       R"("short":null}})");
   EXPECT_EQ(run({"mesh", "plan", "big"}), 0);
   EXPECT_THAT(out(), HasSubstr("it would be split: 4.2 tokens/s, loads in 90 s, with 32768 tokens of context\n"));
@@ -159,7 +202,7 @@ TEST_F(MeshCommandTest, ForetellsASplitAndShowsOne) {
   server_.on(
       "GET /api/v1/mesh/plan/other",
       R"({"model":"other","groups":[{"host":"a","stage":"waiting","running":false,"context":null,"problem":"b is taken",)"
-      R"("shares":[{"node":"b","layers":20,"memory_bytes":1}]}],"foretold":{"short":{"text":"2.0 GB short"}}})");
+      R"("shares":[{"node":"b","layers":20,"memory_bytes":1}]}],"foretold":{"short":{"text":"2.0 GiB short"}}})");
   EXPECT_EQ(run({"mesh", "plan", "other"}), 0);
   EXPECT_THAT(out(), HasSubstr("a hosts it over 1 nodes: waiting; b is taken\n"));
 }
@@ -170,19 +213,34 @@ TEST_F(MeshCommandTest, TellsNodesWhatToHave) {
   EXPECT_THAT(
       server_.bodies("POST /api/v1/mesh/assign"),
       ElementsAre(R"({"node":"b","model":"m"})", R"({"node":"b","nothing":true})", R"({"node":"b","auto":true})"));
+  EXPECT_EQ(out(), "b gets the model of the plan\n");
+  EXPECT_EQ(run({"mesh", "assign", "b", "m"}), 0);
+  EXPECT_EQ(out(), "b will serve m: corral mesh plan m shows the progress\n");
   EXPECT_EQ(run({"mesh", "assign", "b"}), 2);
+  server_.answers.clear();
+  server_.on("POST /api/v1/mesh/assign", R"({"status":"success","waits_for":"b does not have the file of m"})");
+  EXPECT_EQ(run({"mesh", "assign", "b", "m"}), 0);
+  EXPECT_EQ(out(), "b is assigned to m, but does not serve it yet: b does not have the file of m\n");
   server_.on("POST /api/v1/mesh/unload", R"({"nodes":["a","b"],"refused":["c: mesh_admin is off"]})");
   EXPECT_EQ(run({"mesh", "unload", "m"}), 0);
   EXPECT_THAT(out(), HasSubstr("m is unloaded by a, b"));
   EXPECT_THAT(err(), HasSubstr("warning: c: mesh_admin is off\n"));
+  server_.answers.clear();
+  server_.on("POST /api/v1/mesh/unload", R"({"nodes":[],"refused":[]})");
+  EXPECT_EQ(run({"mesh", "unload", "m"}), 0);
+  EXPECT_EQ(out(), "no node has m for the mesh: no node loads it before the next request for it\n");
 }
 
 TEST_F(MeshCommandTest, TokensNodesAndLeaving) {
   server_.on(
       "GET /api/v1/mesh/tokens",
-      R"({"tokens":[{"id":"12345678","state":"used","issued":1,"expires":1700000600000,"used_by":"aaaaaaaaaaaabb"}]})");
+      R"({"tokens":[{"id":"12345678","state":"used","issued":1,"expires":1700000600000,"used_by":"aaaaaaaaaaaabb"},)"
+      R"({"id":"23456789","state":"open","issued":1,"expires":1700000600000,"used_by":null}]})");
   EXPECT_EQ(run({"mesh", "token", "list"}), 0);
-  EXPECT_THAT(out(), HasSubstr("12345678  used"));
+  EXPECT_THAT(out(), HasSubstr("23456789  open"));
+  EXPECT_THAT(out(), Not(HasSubstr("12345678"))) << "used tokens aren't valid";
+  EXPECT_EQ(run({"mesh", "token", "list", "--all"}), 0);
+  EXPECT_THAT(out(), AllOf(HasSubstr("12345678  used"), HasSubstr("23456789  open")));
   server_.on("DELETE /api/v1/mesh/tokens/12345678", R"({"status":"success"})");
   EXPECT_EQ(run({"mesh", "token", "withdraw", "12345678"}), 0);
   server_.on("POST /api/v1/mesh/revoke", R"({"status":"success"})");
@@ -217,7 +275,7 @@ TEST_F(MeshCommandTest, EventsAndListsTellOfNodes) {
                    {"mesh", R"({"time":0,"change":"status","from":"none","status":"member"})"}};
   server_.on("GET /api/v1/events", stream);
   EXPECT_EQ(run({"events"}), 0);
-  EXPECT_THAT(out(), HasSubstr("mesh: b is away: silent\n"));
+  EXPECT_THAT(out(), HasSubstr("mesh: b is unreachable: silent\n"));
   EXPECT_THAT(out(), HasSubstr("mesh: m is ready\n"));
   EXPECT_THAT(out(), HasSubstr("mesh: the copy of m is done\n"));
   EXPECT_THAT(out(), HasSubstr("mesh: the copy of n is given up\n"));

@@ -257,6 +257,29 @@ TEST_F(SupplyCommandTest, folders_of_other_programs_are_added_to_the_setting) {
 }
 
 // The answer was that its models are listed.
+TEST_F(SupplyCommandTest, a_configuration_of_llama_swap_becomes_models_toml) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "corral-import-swap";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto config = (folder / "config.toml").native();
+  std::ofstream(config) << "";
+  const auto yaml = (folder / "swap.yaml").native();
+  std::ofstream(yaml) << "groups: {}\nmodels:\n  m:\n    cmd: server --port ${PORT}\n";
+  const auto target = (folder / "models.toml").native();
+  EXPECT_EQ(run({"import", "llama-swap", yaml, "--config", config}), kExitOk) << err();
+  EXPECT_EQ(out(), target + " has 1 models now; see corral list\n");
+  EXPECT_THAT(err(), HasSubstr("warning: groups is left out: "));
+  std::ifstream in(target);
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(in), {}),
+              HasSubstr("[models.\"m\"]\n\"cmd\" = \"server --port ${PORT}\"\n"));
+  EXPECT_EQ(run({"import", "llama-swap", yaml, "--config", config}), kExitUsage);
+  EXPECT_THAT(err(), HasSubstr(target + " exists: repeat the command with --replace to replace it"));
+  EXPECT_EQ(run({"import", "llama-swap", yaml, "--replace", "--config", config}), kExitOk) << err();
+  EXPECT_EQ(run({"import", "llama-swap", "/nope.yaml", "--config", config}), kExitUsage);
+  EXPECT_EQ(run({"import", "x.gguf", yaml}), kExitUsage);
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(SupplyCommandTest, a_folder_that_is_not_there_is_not_imported) {
   server_.on("GET /internal/config", R"({"settings":{"import_folders":{"value":""}}})");
   server_.on("POST /internal/set", R"({"updated":{}})");

@@ -12,7 +12,9 @@ namespace corral::dialects {
 struct Before {
   std::string id = {};  // of the request
   bool keeps = false;   // storage is available
-  bool found = false;   // the members below are set
+  // the answer can be continued in the same connection without storage: StorageRequest::input is always set
+  bool remembers = false;
+  bool found = false;  // the members below are set
   // the items that the request continues, oldest first: lists of items, or answers
   std::vector<std::string> earlier = {};
   std::map<std::string, std::string, std::less<>> items = {};  // items that it refers to, by id
@@ -27,7 +29,7 @@ struct StorageRequest {
   // the client set `store`; else the request is answered without storage if none is available
   bool insists = false;
   bool background = false;  // answer in the background
-  std::string input = {};   // the request's own items, each with an id; empty without storage
+  std::string input = {};   // the request's own items, each with an id; empty if nothing will read them
 
   bool looks_back() const { return !previous.empty() || !conversation.empty() || !references.empty(); }
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,12 +23,21 @@ struct Caller {
   std::uint32_t lacks = 0;     // after a rejection: the missing rights, of which one suffices
 };
 
+class Handler;
+class WebSocket;
+
+// Data that all requests of one WebSocket share. Defined by the handler that sends them.
+struct Session {
+  virtual ~Session() = default;
+};
+
 struct Request {
   RequestHead head;
   Body body;
   RequestId id;      // unguessable, unless the server takes the client's; sent back as X-Request-Id
   std::string peer;  // "127.0.0.1", or "unix" for a socket file
   Caller caller = {};
+  std::shared_ptr<Session> session = {};  // null: not a message of a WebSocket
 };
 
 struct Response {
@@ -35,6 +45,9 @@ struct Response {
   Body body;
   // The error of this answer, for filters that rewrite it; null: no error, or an upstream's.
   std::shared_ptr<const Error> failure = {};
+  // With the status 101: the connection becomes a WebSocket (web_socket.h), and this runs until its end. `outermost`:
+  // the server's handler with all filters, for messages that are requests.
+  std::function<async::Task<void>(WebSocket& socket, Handler& outermost)> upgrade = {};
 
   static Response text(unsigned status, std::string_view content_type, std::string body);
   static Response json(unsigned status, std::string body) { return text(status, "application/json", std::move(body)); }

@@ -45,6 +45,17 @@ struct ModelTraits {
   bool audio = false;     // understands sound (with its projector)
 };
 
+// Facts of a model from the configuration: those that its program doesn't show, and what lists show.
+struct Declared {
+  std::uint64_t context = 0;  // tokens; 0: not said
+  std::optional<bool> tools = {}, vision = {};
+  std::string title = {}, description = {};  // for people
+  std::string metadata = {};                 // a JSON object; empty: none
+  bool unlisted = false;                     // requests find it, lists don't show it
+
+  friend bool operator==(const Declared&, const Declared&) = default;
+};
+
 // A model on this machine's disk, unless it is of a derived type (fleet::RemoteModel).
 struct ModelInfo {
   ModelInfo() = default;
@@ -69,6 +80,12 @@ struct ModelInfo {
   // For models of Ollama's registry: default parameters of a load.
   std::string parameters = {};         // a JSON object, as the registry has it; empty: none
   std::filesystem::path adapter = {};  // empty: none
+  Declared declared = {};
 };
+
+// Whether it takes pictures: with its projector, or as its configuration declares.
+inline bool takes_pictures(const ModelInfo& model) {
+  return model.declared.vision.value_or(model.traits.vision && !model.mmproj.empty());
+}
 
 }  // namespace corral::models

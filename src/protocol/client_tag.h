@@ -10,5 +10,7 @@ inline constexpr std::string_view kClientTag = "X-Corral-Client";
 // kBackground: run after requests of others.
 inline constexpr std::string_view kPriority = "X-Corral-Priority";
 inline constexpr std::string_view kBackground = "background";
+// The program of an external backend gets path and body as they are.
+inline constexpr std::string_view kUnchanged = "X-Corral-Unchanged";
 
 }  // namespace corral::protocol

@@ -83,6 +83,7 @@ constexpr EndpointBody kBodies[] = {
     {"messages", messages_fields},
     {"messages/count_tokens", count_tokens_fields},
     {"responses", responses_fields},
+    {"responses/compact", compaction_fields},
     {"conversations", conversation_fields},
     {"conversations/{id}", conversation_change_fields},
     {"conversations/{id}/items", conversation_items_fields},

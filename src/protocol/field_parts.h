@@ -42,6 +42,16 @@ inline constexpr Field kTopKField = {.name = "top_k",
                                      .min = -1,
                                      .max = kMaxInt32,
                                      .about = "keep that many of the most likely tokens; 0 or -1: all"};
+inline constexpr Field kFrequencyPenaltyField = {.name = "frequency_penalty",
+                                                 .kinds = kNumber,
+                                                 .min = -2,
+                                                 .max = 2,
+                                                 .about = "penalty by the number of repetitions"};
+inline constexpr Field kPresencePenaltyField = {.name = "presence_penalty",
+                                                .kinds = kNumber,
+                                                .min = -2,
+                                                .max = 2,
+                                                .about = "penalty of tokens that occurred at all"};
 
 template <std::size_t N, std::size_t M>
 constexpr auto operator+(const std::array<Field, N>& a, const std::array<Field, M>& b) {

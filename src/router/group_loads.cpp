@@ -74,8 +74,9 @@ std::optional<residency::InstanceId> GroupLoads::instance_of(const backends::Bac
   return std::nullopt;
 }
 
-async::Task<void> GroupLoads::end(std::shared_ptr<backends::Backend> of) {
+async::Task<void> GroupLoads::end(std::shared_ptr<backends::Backend> of, std::string why) {
   while (const auto instance = instance_of(*of)) {
+    if (const auto running = parts_.processes.find(*instance)) running->stop_cause = why;
     residency::EndInstance question{{}, *instance};
     auto asking = parts_.driver.ask(question);
     const auto answer = co_await std::move(asking);

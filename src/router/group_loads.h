@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "backends/wrapped_server.h"
 #include "router/lease_manager.h"
@@ -20,9 +21,9 @@ struct GroupLoad {
   std::uint64_t context = 0;  // context of the group's plan, in tokens, if the model's options don't set it; 0: theirs
   Millis deadline{0};         // 0: the usual one of the model
   std::optional<ShareOf> share = {};
-  // Whether another cause than its requests ended it: called after an unexpected end of its process. If true, no
-  // request is blamed. On the home loop.
-  std::function<bool()> others_ended_it = {};
+  // The cause of an unexpected end of its process if its requests aren't it, as text for users: then no request is
+  // blamed. Empty: no other cause is known. On the home loop.
+  std::function<std::string()> others_ended_it = {};
   // Called when this node recalls the share. On the home loop, in the middle of a step: it must only take note.
   std::function<void()> recalled = {};
 };
@@ -44,8 +45,9 @@ class GroupLoads {
   // ModelRouter::acquire(), not_here if the model is in memory otherwise; the fact residency::SoonHere if a load for
   // another peer is in the way.
   async::Task<Result<Lease>> acquire(GroupLoad load);
-  // Stops this backend's instance at once, with all its requests. Returns when nothing of it is left.
-  async::Task<void> end(std::shared_ptr<backends::Backend> of);
+  // Stops this backend's instance at once, with all its requests, which get `why` as the cause (empty: it was
+  // unloaded). Returns when nothing of it is left.
+  async::Task<void> end(std::shared_ptr<backends::Backend> of, std::string why = {});
   // The same, but running requests finish first, as for an unload.
   async::Task<void> drain(std::shared_ptr<backends::Backend> of);
   // Held models are loaded by groups, or explicitly, but not by requests.

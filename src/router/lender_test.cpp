@@ -87,7 +87,8 @@ class Nodes final : public LeaseProvider {
   Lease try_acquire(const models::ModelInfo&, std::uint64_t) override { return {}; }
   async::Task<Result<Lease>> acquire(backends::ModelPtr, LeaseRequest request) override {
     for (const std::string place : {"first", "second"}) {
-      if (std::ranges::find(request.nodes.avoid, NodeRef(place)) != request.nodes.avoid.end()) continue;
+      const auto names = [&](const auto& nodes) { return std::ranges::find(nodes, NodeRef(place)) != nodes.end(); };
+      if (names(request.nodes.avoid) || names(request.nodes.ended)) continue;
       asked.push_back(place);
       co_return Lease(std::make_shared<Node>(*this, place), [] {});
     }

@@ -135,6 +135,8 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
 
   // Changes the settings. Loading and loaded models keep options that only a reload could change. On the home loop.
   void change(RouterOptions options);
+  // A further recipe. `backend` must outlive this object. On the home loop.
+  void add(backends::Backend& backend) { options_.add(backend); }
 
   // Refuses new requests, lets running ones finish until `deadline`, then stops every instance. Once.
   async::Task<void> stop(Millis deadline);

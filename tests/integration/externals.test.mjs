@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { ask, external, runs } from "../support/fake-servers.mjs";
+import { models } from "../support/server.mjs";
 
 const after = (words, flag) => words[words.indexOf(flag) + 1];
 async function until(holds) {
@@ -76,6 +77,57 @@ external("a program that isn't installed is refused before anybody is evicted, w
     assert.match(refused.body.error.message, words);
   }
   assert.equal((await server.loaded())[0].pid, body.pid);
+});
+
+external("an own command needs no program of its recipe, and strip and set count in forms", async (externals) => {
+  externals.program("mine", { says: { text: "heard" } });
+  externals.models(`[models.m]
+recipe = "whispercpp"
+cmd = "mine --port {port}"
+strip = ["language", "temperature"]
+set = { prompt = "set here" }
+model_name = "theirs"
+`);
+  const server = await externals.serve();
+  const form = new FormData();
+  form.set("model", "m");
+  form.set("language", "de");
+  form.set("file", new Blob([Buffer.concat([Buffer.from("RIFF\0\0\0\0WAVE"), Buffer.alloc(100)])]), "a.wav");
+  form.set("temperature", "0.5");
+  const response = await server.fetch("/v1/audio/transcriptions", { method: "POST", body: form });
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  assert.ok(externals.got("mine").includes('name="prompt"\r\n\r\nset here'));
+  assert.ok(externals.got("mine").includes('name="model"\r\n\r\ntheirs'));
+  for (const gone of ["language", "temperature"]) assert.ok(!externals.got("mine").includes(`name="${gone}"`), gone);
+});
+
+external("a model's file may be named as the list names it", async (externals) => {
+  externals.program("mine");
+  externals.models('[models.m]\ncmd = ["mine", "--port", "{port}", "-m", "{model}"]\ncheckpoint = "tiny-llama"\n');
+  const server = await externals.serve({ modelsDir: models });
+  const { body } = await ask(server, "m", "hi");
+  assert.equal(after(body.words, "-m"), join(models, "tiny-llama.gguf"));
+});
+
+external("recipe llamacpp serves a GGUF file, and models declare what they can", async (externals) => {
+  externals.program("mine");
+  externals.models(`[models.own]
+recipe = "llamacpp"
+checkpoint = "${join(models, "tiny-llama.gguf")}"
+[models.m]
+cmd = "mine --port {port}"
+context = 12345
+tools = true
+vision = true
+`);
+  const server = await externals.serve();
+  const { status, body } = await ask(server, "own", "hi", { max_tokens: 2 });
+  assert.equal(status, 200, JSON.stringify(body));
+  const listed = (await server.get("/v1/models/m")).body;
+  assert.equal(listed.context_length, 12345);
+  assert.deepEqual([listed.capabilities.tools, listed.capabilities.vision], [true, true]);
+  assert.deepEqual(listed.labels, ["tool-calling", "vision"]);
 });
 
 external("a slow start is waited for, and 'not yet' is no failure", async (externals) => {

@@ -50,6 +50,31 @@ test("one founds, one joins by hand, and both know of it", async () => {
   });
 });
 
+test("two machines with one host name are told apart everywhere", async () => {
+  await withNodes([await node("vm", ["tiny-llama.gguf"]), await node("vm", ["tiny-llama.gguf"])], async (a, b) => {
+    await found(a);
+    await joinTo(b, a);
+    await Promise.all([reachable(a, 2), reachable(b, 2)]);
+    const shown = (await nodes(a)).map(({ id, name }) => {
+      assert.equal(name, `vm@${id.slice(0, 12)}`);
+      return name;
+    });
+    const names = (text) => [...new Set(text.match(/\bvm\S*/g) ?? [])].map((name) => name.replace(/[,:]+$/, "")).sort();
+    await until(() => mesh(a, "/models"), ({ models }) => models.some(({ nodes }) => nodes.length === 2));
+    for (const words of [["mesh", "nodes"], ["mesh", "models"], ["mesh", "why", "tiny-llama"], ["list"]]) {
+      const { out } = await corral(a, words);
+      assert.deepEqual([...new Set(names(out))], [...shown].sort(), `${words.join(" ")}: ${out}`);
+    }
+    const doctor = await corral(a, ["mesh", "doctor"]);
+    assert.ok(doctor.out.includes(`${shown[1]}: link:`), doctor.out);
+    const unclear = await a.post("/v1/mesh/assign", { node: "vm", nothing: true });
+    assert.equal(unclear.body.error.code, "mesh_node_ambiguous", JSON.stringify(unclear.body));
+    assert.equal(unclear.body.error.message, `'vm' matches several nodes: use one of these names: ${shown.join(", ")}`);
+    // What is shown can be typed.
+    assert.equal((await a.post("/v1/mesh/assign", { node: shown[0], nothing: true })).status, 200);
+  });
+});
+
 test("tokens that are wrong, used, expired, taken back or foreign are refused with the reason, and change nothing", async () => {
   const list = [await node("a", []), await node("b", []), await node("c", [])];
   await withNodes(list, async (a, b, c) => {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { eventually, onMesh } from "../support/mesh.mjs";
 import { missing } from "../support/netns.mjs";
 import { ask, foretold, half, holders, known, one, said, withModels } from "../support/scarce.mjs";
-import { interrupted, servedAgain, toldByOneError } from "../support/splitting.mjs";
+import { interrupted, servedAgain, toldByOneError, workers } from "../support/splitting.mjs";
 
 // ms besides the load until it is served again. The goal is 5,000 (a cut lasts once it has lasted for 5 s, so a bit more
 // there): what it was stands in the log, as on a machine that is busy with other things it may take longer.
@@ -113,3 +113,23 @@ test("its host is killed, and nobody else who lends has the file: it is copied f
       assert.ok(["b", "c", "e"].includes(now.at(-1)));
     });
   }));
+
+// Only requests at the host waited: at the others all were refused at once, and as too large where the file is.
+test("its worker dies while requests have no byte yet: at every node they wait for the next group", { skip: missing }, () =>
+  withModels((file) =>
+    onMesh({ a: [file(one)], b: [], c: [file(one)] }, { medium: "bridge", flags: half }, async (mesh) => {
+      const [a, b] = mesh.all();
+      await known(mesh, one);
+      await foretold(b, one);
+      const long = { ...ask(one), max_tokens: 60, ignore_eos: true };
+      const first = await a.post("/v1/completions", long);
+      assert.equal(first.status, 200, JSON.stringify(first.body));
+      const [worker] = await eventually("it is said who holds it", async () => (await holders(b, one)).length > 1 && holders(b, one));
+      const asked = mesh.all().flatMap((server) => Array.from({ length: 4 }, () => server.post("/v1/completions", long)));
+      await eventually("they run", async () => {
+        const { nodes } = (await b.get("/v1/mesh/nodes")).body;
+        return nodes.some(({ serving }) => serving?.some(({ model, running }) => model === one && running > 0));
+      });
+      for (const { pid } of workers(mesh, worker)) process.kill(pid, "SIGKILL");
+      for (const { status, body } of await Promise.all(asked)) assert.equal(status, 200, JSON.stringify(body));
+    })));

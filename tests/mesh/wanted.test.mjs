@@ -1,4 +1,5 @@
-// Memory that one model has and another is asked for more. Of minutes: script/nightly runs it.
+// Memory that one model has and another is asked for more, and models that come back with a request. Of minutes:
+// script/nightly runs it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually, onMesh } from "../support/mesh.mjs";
@@ -22,3 +23,22 @@ test("memory goes to what is asked for more, once the other was idle for a minut
       for (const server of mesh.all()) assert.equal(await said(server, two), texts[two]);
     });
   }));
+
+// Requests before the unload made one more of them invisible: all were refused for minutes.
+test("a split that was unloaded, by an order or for idleness, comes back with the next request", { skip: missing }, () =>
+  withModels((file, texts) =>
+    onMesh({ a: [file(one)], b: [], c: [] }, { medium: "bridge", flags: [...half, "--mesh-idle-unload", "15s"] }, async (mesh) => {
+      const [a, , c] = mesh.all();
+      await known(mesh, one);
+      await foretold(c, one);
+      const gone = () => eventually("it is unloaded", async () => (await holders(a, one)).length === 0);
+      for (let count = 0; count < 18; ++count) assert.equal(await said(mesh.all()[count % 3], one), texts[one]);
+      const used = Date.now();
+      await gone();
+      console.log(`unloaded ${Date.now() - used} ms after its last request`);
+      assert.equal(await said(c, one), texts[one]);
+      const { code, err } = await a.cli("unload", one);
+      assert.equal(code, 0, err);
+      await gone();
+      for (const server of mesh.all()) assert.equal(await said(server, one), texts[one], server.name);
+    })));

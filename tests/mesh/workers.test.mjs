@@ -93,3 +93,45 @@ test("one model on one node is as without a mesh", { skip: missing }, () =>
     assert.deepEqual(engines(), running);
     assert.deepEqual((await a.get("/v1/mesh/plan")).body.unloads, []);
   }));
+
+test("a worker that joined for a model is the same after a restart without these flags", { skip: missing }, () =>
+  onMesh({ a: ["tiny-llama", "tiny-qwen3"], b: [] }, { flags, later: ["b"] }, async (mesh) => {
+    const a = mesh.at("a"), b = mesh.at("b"); // prettier-ignore
+    const role = async () => (await nodes(a)).find(({ name }) => name === "b")?.role;
+    const serves = () => eventually("b serves it", async () => ((await lent(a)).b ?? []).join() === "tiny-llama");
+    await b.start("--join", await mesh.token(a), "--model", "tiny-llama", ...worker);
+    await serves();
+    await b.stop();
+    await b.start();
+    await serves();
+    assert.equal(await role(), "worker");
+  }));
+
+test("orders say what happens: to a node without the file, and to an assigned model that is unloaded", { skip: missing }, () => {
+  const own = { b: ["--mesh-admin"] };
+  return onMesh({ a: ["tiny-llama"], b: ["tiny-qwen3"] }, { flags: [...flags, "--mesh-idle-unload", "6s"], own }, async (mesh) => {
+    const [a, b] = mesh.all();
+    await eventually("all is known", async () => (await a.sees("tiny-qwen3")) && (await b.sees("tiny-llama")));
+    const told = await eventually("the order is taken", async () => {
+      const { code, out, err } = await a.cli("assign", "b", "tiny-llama");
+      assert.equal(code, 0, err);
+      return out.includes("does not serve it yet") && out;
+    });
+    assert.match(told, /b does not have the file of tiny-llama, and accepts no copies of the plan: run `corral mesh pull tiny-llama` there/);
+    const assigned = await a.cli("assign", "b", "tiny-qwen3");
+    assert.equal(assigned.code, 0, assigned.err);
+    const serves = async () => ((await lent(a)).b ?? []).join() === "tiny-qwen3";
+    await eventually("b serves it", serves);
+    const refused = await a.cli("unload", "tiny-qwen3");
+    assert.notEqual(refused.code, 0, refused.out);
+    assert.match(refused.err, /b: it is assigned to tiny-qwen3 and keeps it: free it first with `corral mesh assign b auto`/);
+    // It isn't unloaded for idleness either: it stays the same process.
+    const engines = () => b.family().filter(({ command }) => command.includes(" engine ")).map(({ pid }) => pid);
+    const before = engines();
+    const end = Date.now() + 20_000;
+    await eventually("three idle limits are over", async () => (assert.ok(await serves(), "it is still there"), Date.now() > end));
+    assert.deepEqual(engines(), before);
+    const none = await a.cli("unload", "tiny-llama");
+    assert.match(none.out, /no node has tiny-llama for the mesh/);
+  });
+});

@@ -2,7 +2,7 @@
 // wants it, and answers every request with what it got. Started through a script of the name that a descriptor wants
 // (fake-servers.mjs).
 //   node fake-server.mjs BEHAVIOUR.json WORDS…
-import { appendFileSync, existsSync, readFileSync, writeSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { createServer } from "node:http";
 
 const [file, ...words] = process.argv.slice(2);
@@ -38,7 +38,16 @@ async function answer(request, response) {
   response.once("close", () => --running);
   let body = "";
   for await (const piece of request) body += piece.toString("latin1");
+  if (now.got) writeFileSync(now.got, body, "latin1");
   const said = (text) => body.includes(text);
+  if (now.fails) {
+    response.writeHead(now.fails[0], { "content-type": "application/json" });
+    return response.end(JSON.stringify(now.fails[1]));
+  }
+  if (now.says) {
+    response.writeHead(200, { "content-type": "application/json" });
+    return response.end(JSON.stringify(now.says));
+  }
   if (said("crash-once") && !existsSync(now.crashed)) {
     appendFileSync(now.crashed, "x");
     response.writeHead(200, { "content-type": "application/json" });

@@ -28,11 +28,15 @@ export class Externals {
   // A program of this name, which behaves like that; may be changed while it runs. `start`: how its script starts it.
   program(name, behaviour = {}, start = (command) => `exec ${command}`) {
     const acts = this.path(`${name}.json`);
-    writeFileSync(acts, JSON.stringify({ crashed: this.path(`${name}.crashed`), ...behaviour }));
+    writeFileSync(acts, JSON.stringify({ crashed: this.path(`${name}.crashed`), got: this.path(`${name}.got`), ...behaviour }));
     const script = join(this.bin, name);
     writeFileSync(script, `#!/bin/sh\n${start(`"${process.execPath}" "${kFake}" "${acts}" "$@"`)}\n`);
     chmodSync(script, 0o755);
     return script;
+  }
+  // The body of its latest request.
+  got(name) {
+    return readFileSync(this.path(`${name}.got`), "latin1");
   }
   models(toml) {
     writeFileSync(this.path("models.toml"), toml);

@@ -39,7 +39,9 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "tokenize", kInference},
     {"POST", "detokenize", kInference},
     {"POST", "responses", kInference},
+    {"GET", "responses", kInference},  // a WebSocket
     {"POST", "responses/input_tokens", kInference},
+    {"POST", "responses/compact", kInference},
     // Each key finds only its own.
     {"GET", "responses/{id}", kInference},
     {"DELETE", "responses/{id}", kInference},
@@ -80,6 +82,18 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "models/load", kAdmin},
     {"POST", "models/unload", kAdmin},
     {"GET", "models/sse", kEither},
+    // llama-swap's.
+    {"GET", "running", kEither},
+    {"GET", "unload", kAdmin},
+    {"POST", "api/models/unload", kAdmin},
+    {"POST", "api/models/unload/{model...}", kAdmin},
+    {"GET", "logs", kAdmin},
+    // The handler requires the right for the path of the program.
+    {"GET", "upstream/{path...}", kEither},
+    {"POST", "upstream/{path...}", kEither},
+    {"PUT", "upstream/{path...}", kAdmin},
+    {"PATCH", "upstream/{path...}", kAdmin},
+    {"DELETE", "upstream/{path...}", kAdmin},
     {"GET", "props", kEither},
     {"POST", "props", kAdmin},
     {"GET", "lora-adapters", kEither},

@@ -4,16 +4,12 @@
 #include <optional>
 
 #include "fleet/allotment/allot_split.h"
+#include "fleet/groups/group_view.h"
 
 namespace corral::api {
 namespace {
 
 using mesh::ContentKey;
-
-std::string node_name(const fleet::MeshView& view, const mesh::NodeId& id) {
-  const auto* node = view.find(id);
-  return node != nullptr ? node->name : mesh::short_text(id);
-}
 
 std::string model_name(const fleet::MeshView& view, const ContentKey& content) {
   for (const auto& model : view.catalog->models())
@@ -22,7 +18,7 @@ std::string model_name(const fleet::MeshView& view, const ContentKey& content) {
 }
 
 void write_node(json::Writer& out, const fleet::MeshView& view, const mesh::NodeId& id) {
-  out.field("node", node_name(view, id)).field("id", mesh::to_text(id));
+  out.field("node", view.name_of(id)).field("id", mesh::to_text(id));
 }
 
 void write_assignment(json::Writer& out, const fleet::MeshView& view, const mesh::Assignment& line) {
@@ -44,7 +40,7 @@ void write_unload(json::Writer& out, const fleet::MeshView& view, const mesh::Un
 }
 
 void write_split(json::Writer& out, const fleet::MeshView& view, const mesh::SplitPlan& plan) {
-  out.field("host", node_name(view, plan.host)).key("shares").begin_array();
+  out.field("host", view.name_of(plan.host)).field("host_id", mesh::to_text(plan.host)).key("shares").begin_array();
   for (const auto& share : plan.shares) {
     out.begin_object();
     write_node(out, view, share.node);
@@ -92,7 +88,8 @@ void write_lines(json::Writer& out, const fleet::MeshView& view, const std::opti
 // `context`: tokens, once it serves.
 void write_group(json::Writer& out, const fleet::MeshView& view, const mesh::NodeId& host,
                  const mesh::GroupReport& group, std::uint64_t context) {
-  out.begin_object().field("host", node_name(view, host)).field("stage", mesh::name_of(group.stage));
+  out.begin_object().field("host", view.name_of(host)).field("host_id", mesh::to_text(host));
+  out.field("stage", mesh::name_of(group.stage));
   out.field("running", group.running).field("by_hand", group.by_hand).key("shares").begin_array();
   for (const auto& share : group.shares) {
     out.begin_object();
@@ -106,10 +103,24 @@ void write_group(json::Writer& out, const fleet::MeshView& view, const mesh::Nod
   out.end_object();
 }
 
+// The split that the next request for the model gets; nullopt: it needs none, or isn't possible.
+std::optional<mesh::SplitPlan> coming_split(const fleet::Allotment& allotment, const ContentKey& content) {
+  const auto news = fleet::news_of(allotment);
+  const auto own = std::ranges::find(news, content, &fleet::SplitNews::model);
+  if (own == news.end() || own->state != fleet::SplitNews::State::coming) return std::nullopt;
+  const auto& splits = allotment.allocation.splits;
+  const auto planned = std::ranges::find(splits, content, &mesh::SplitDecision::model);
+  if (planned != splits.end()) return planned->plan;
+  const auto& models = allotment.situation.models;
+  const auto known = std::ranges::find(models, content, &mesh::AllocationModel::content);
+  if (known == models.end()) return std::nullopt;
+  return fleet::foretell(allotment.situation, *known, allotment.rules.max_wait).split.plan;
+}
+
 void write_foretold(json::Writer& out, const fleet::MeshView& view, const mesh::AllocationModel& model) {
   const auto told = fleet::foretell(view.allotment->situation, model, view.allotment->rules.max_wait);
   out.begin_object().field("need_bytes", told.need).field("have_bytes", told.have).key("alone");
-  told.alone ? out.value(node_name(view, *told.alone)) : out.null();
+  told.alone ? out.value(view.name_of(*told.alone)) : out.null();
   out.key("split");
   if (told.split.plan) {
     out.begin_object();
@@ -148,6 +159,19 @@ void write_plan_of(json::Writer& out, const fleet::MeshView& view, const mesh::M
     if (known != models.end()) return write_foretold(out, view, *known);
   }
   out.null();
+}
+
+void write_coming_split(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model,
+                        const mesh::Choice& choice) {
+  out.key("split");
+  const auto split = choice.node || !view.allotment ? std::nullopt : coming_split(*view.allotment, model.content);
+  if (!split) {
+    out.null();
+    return;
+  }
+  out.begin_object();
+  write_split(out, view, *split);
+  out.end_object();
 }
 
 void write_reasons(json::Writer& out, const fleet::MeshView& view, const mesh::MeshModel& model) {

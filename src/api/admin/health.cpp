@@ -158,7 +158,10 @@ async::Task<http::Response> health(ApiContext& context) {
   if (context.file_watch != nullptr) write_changed_files(out, context.file_watch->changes());
   out.key("configuration_problem");
   problem.empty() ? out.null() : out.value(problem);
-  out.end_object();
+  out.key("backend_problems").begin_array();
+  if (context.backend_problems)
+    for (const auto& text : context.backend_problems()) out.value(text);
+  out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "api/admin/load_split.h"
+#include "api/admin/unload.h"
 #include "api/inference/find_model.h"
 #include "api/inference/load_body.h"
 #include "api/routes.h"
@@ -327,26 +328,17 @@ async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   json::Writer out(body);
   out.begin_object().field("status", "success");
   if (!name.empty()) {
-    // A client may use any name of a model. A model that is no longer on disk is found by the name of its load.
-    if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
-    const auto unloaded = co_await context.router.unload(ModelName(name));
+    auto unloading = unload_named(context, std::move(name));
+    const auto unloaded = co_await std::move(unloading);
     if (!unloaded) co_return dialects::error_response(unloaded.error());
-    if (context.node != nullptr) {
-      std::vector<ModelName> models{ModelName(name)};
-      co_await context.node->unloaded_here(std::move(models));
-    }
-    out.field("message", "Model unloaded successfully").field("model_name", name).end_object();
+    out.field("message", "Model unloaded successfully").field("model_name", unloaded->value()).end_object();
     co_return http::Response::json(200, std::move(body));
   }
   const auto all = means_all(peek->root());
   if (!all) co_return dialects::error_response(all.error());
-  const auto unloaded = co_await context.router.unload_all();
+  auto unloading = unload_all(context);
+  const auto unloaded = co_await std::move(unloading);
   if (!unloaded) co_return dialects::error_response(unloaded.error());
-  if (context.node != nullptr) {
-    auto models = unloaded->unloaded;
-    models.insert(models.end(), unloaded->draining.begin(), unloaded->draining.end());
-    co_await context.node->unloaded_here(std::move(models));
-  }
   out.field("message", unloaded->draining.empty() ? "All models unloaded successfully"
                                                   : "Models with running requests unload when these are finished");
   write_names(out, "unloaded", unloaded->unloaded);

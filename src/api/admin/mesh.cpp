@@ -3,6 +3,7 @@
 // mesh/why/{model...} and mesh/doctor. All for admins. Only the answer that creates a token has its text.
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <mutex>
 
 #include <fmt/format.h>
@@ -266,13 +267,27 @@ async::Task<http::Response> why(ApiContext& context, std::string model) {
   json::Writer out(body);
   out.begin_object().field("model", found.model->name).field("status", mesh::name_of(found.model->status));
   write_choice(out, *view, choice);
+  write_coming_split(out, *view, *found.model, choice);
   write_reasons(out, *view, *found.model);
   out.end_object();
   co_return answer(std::move(body));
 }
 
-async::Task<http::Response> doctor(fleet::Node& node) {
-  const auto findings = co_await node.doctor();
+// Findings about the files of this server's configuration.
+std::vector<fleet::Finding> configuration_findings(const ApiContext& context) {
+  std::vector<fleet::Finding> findings;
+  const auto add = [&](std::string text) {
+    findings.push_back({.verdict = fleet::CheckStatus::warning, .step = "configuration", .text = std::move(text)});
+  };
+  if (context.settings != nullptr && !context.settings->problem().empty()) add(context.settings->problem());
+  if (!context.backend_problems) return findings;
+  for (auto& problem : context.backend_problems()) add(std::move(problem));
+  return findings;
+}
+
+async::Task<http::Response> doctor(ApiContext& context) {
+  auto findings = co_await context.node->doctor();
+  std::ranges::move(configuration_findings(context), std::back_inserter(findings));
   std::string body;
   json::Writer out(body);
   out.begin_object().key("findings").begin_array();
@@ -388,7 +403,7 @@ void add_mesh(std::vector<http::Route>& routes, ApiContext& context) {
   add("DELETE", "mesh/copies/{model...}",
       [](ApiContext& with, Request, Params params) { return cancel_copy(*with.node, std::move(params["model"])); });
   add("GET", "mesh/nodes", [](ApiContext& with, Request, Params) { return show(*with.node, write_nodes); });
-  add("GET", "mesh/doctor", [](ApiContext& with, Request, Params) { return doctor(*with.node); });
+  add("GET", "mesh/doctor", [](ApiContext& with, Request, Params) { return doctor(with); });
   add("GET", "mesh/why/{model...}",
       [](ApiContext& with, Request, Params params) { return why(with, std::move(params["model"])); });
   add("GET", "mesh/models", [](ApiContext& with, Request, Params) { return show(*with.node, write_mesh_models); });

@@ -100,7 +100,9 @@ async::Task<http::Response> assign(ApiContext& context, http::Request request) {
   json::Writer out(text);
   out.begin_object().field("status", "success").field("node", node).key("model");
   model.empty() ? out.null() : out.value(model);
-  out.field("auto", *wanted == fleet::AllotCommand::release).end_object();
+  out.field("auto", *wanted == fleet::AllotCommand::release).key("waits_for");
+  assigned->empty() ? out.null() : out.value(*assigned);
+  out.end_object();
   co_return answer(std::move(text));
 }
 

@@ -80,9 +80,8 @@ void write_node(json::Writer& out, const fleet::NodeView& node) {
 }
 
 void write_copy(json::Writer& out, const fleet::MeshView& view, const mesh::ModelCopy& copy) {
-  const auto* node = view.find(copy.node->id);
   out.begin_object().field("id", mesh::to_text(copy.node->id));
-  out.field("name", node != nullptr ? node->name : mesh::short_text(copy.node->id));
+  out.field("name", view.name_of(copy.node->id));
   out.field("self", copy.node->reach == mesh::Reach::own);
   out.field("as", copy.model->name).field("on_disk", true);
   out.field("state", copy.serving != nullptr ? mesh::name_of(copy.serving->state) : std::string_view("unloaded"));
@@ -95,8 +94,7 @@ void write_model(json::Writer& out, const fleet::MeshView& view, const mesh::Mes
   out.key("content");
   model.content.pending ? out.null() : out.value(mesh::hash8(model.content));
   write_text_or_null(out, "source", model.source);
-  const auto* host = model.host ? view.find(*model.host) : nullptr;
-  write_text_or_null(out, "host", host != nullptr ? host->name : std::string());
+  write_text_or_null(out, "host", model.host ? view.name_of(*model.host) : std::string());
   write_copies(out, view, model);
   out.end_object();
 }
@@ -110,8 +108,7 @@ void write_copies(json::Writer& out, const fleet::MeshView& view, const mesh::Me
 }
 
 void write_choice(json::Writer& out, const fleet::MeshView& view, const mesh::Choice& choice) {
-  const auto* node = choice.node ? view.find(*choice.node) : nullptr;
-  write_text_or_null(out, "node", node != nullptr ? node->name : std::string());
+  write_text_or_null(out, "node", choice.node ? view.name_of(*choice.node) : std::string());
   out.field("here", choice.node && *choice.node == view.self).field("rank", mesh::name_of(choice.rank));
   out.key("short");
   if (choice.shortage) {
@@ -169,8 +166,7 @@ void write_copy(json::Writer& out, const fleet::MeshView& view, const fleet::Cop
   out.field("model", copy.model).field("content", to_hex(copy.content)).field("state", fleet::name_of(copy.state));
   out.field("done_bytes", copy.done).field("total_bytes", copy.total);
   out.field("bytes_per_second", static_cast<std::uint64_t>(copy.bytes_per_second));
-  const auto* from = copy.from ? view.find(*copy.from) : nullptr;
-  write_text_or_null(out, "from", from != nullptr ? from->name : std::string());
+  write_text_or_null(out, "from", copy.from ? view.name_of(*copy.from) : std::string());
   out.field("node", view.name).field("by_request", copy.by_allocation);
   write_text_or_null(out, "problem", copy.problem);
 }
@@ -186,10 +182,6 @@ void write_copies_here(json::Writer& out, const fleet::MeshView& view) {
 }
 
 void write_groups(json::Writer& out, const fleet::MeshView& view) {
-  const auto called = [&](const mesh::NodeId& id) {
-    const auto* node = view.find(id);
-    return node != nullptr ? node->name : mesh::short_text(id);
-  };
   out.key("groups").begin_array();
   for (const auto& group : view.groups) {
     out.begin_object().field("model", group.model).field("content", mesh::hash8(group.content));
@@ -198,7 +190,7 @@ void write_groups(json::Writer& out, const fleet::MeshView& view) {
     out.field("by_hand", group.by_hand).field("predicted_tokens_per_second", group.tokens_per_second);
     out.field("predicted_load_seconds", group.load_seconds).key("shares").begin_array();
     for (const auto& part : group.parts) {
-      out.begin_object().field("node", called(part.node)).field("self", part.node == view.self);
+      out.begin_object().field("node", view.name_of(part.node)).field("self", part.node == view.self);
       out.field("layers", part.layers).field("memory_bytes", part.bytes).end_object();
     }
     out.end_array();
@@ -211,7 +203,7 @@ void write_groups(json::Writer& out, const fleet::MeshView& view) {
     return;
   }
   const auto& share = *view.share;
-  out.begin_object().field("model", share.model).field("host", called(share.host)).field("status", share.status);
+  out.begin_object().field("model", share.model).field("host", view.name_of(share.host)).field("status", share.status);
   out.field("memory_bytes", share.bytes);
   write_text_or_null(out, "problem", share.problem);
   out.end_object();

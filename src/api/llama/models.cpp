@@ -1,5 +1,6 @@
 // llama-server's routes for a server of several models: POST /models/load and /models/unload, GET /models/sse. The list
 // is in openai/models.cpp; admin/load.cpp takes further options of a load.
+#include "api/admin/unload.h"
 #include "api/inference/find_model.h"
 #include "api/inference/load_body.h"
 #include "api/model_status.h"
@@ -38,14 +39,9 @@ async::Task<http::Response> load_by_name(ApiContext& context, http::Request requ
 async::Task<http::Response> unload_by_name(ApiContext& context, http::Request request) {
   auto name = co_await asked_name(context, request);
   if (!name) co_return dialects::error_response(name.error());
-  // A model that is no longer on disk is found by the name of its load.
-  if (const auto known = context.models.find_known(*name)) name = (*known)->name.value();
-  const auto unloaded = co_await context.router.unload(ModelName(*name));
+  auto unloading = unload_named(context, std::move(*name));
+  const auto unloaded = co_await std::move(unloading);
   if (!unloaded) co_return dialects::error_response(unloaded.error());
-  if (context.node != nullptr) {
-    std::vector<ModelName> models{ModelName(*name)};
-    co_await context.node->unloaded_here(std::move(models));
-  }
   co_return success();
 }
 

@@ -33,7 +33,7 @@ Facts facts_of(const models::ModelInfo& model, const models::ContentHashes* hash
   facts.infill = model.type == ModelType::llm && model.traits.infill;
   facts.tools = model.traits.tools;
   facts.thinking = model.traits.thinking;
-  facts.vision = model.traits.vision && (!model.mmproj.empty() || fleet::is_remote(model));
+  facts.vision = models::takes_pictures(model) || (model.traits.vision && fleet::is_remote(model));
   return facts;
 }
 

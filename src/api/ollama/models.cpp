@@ -42,10 +42,11 @@ async::Task<http::Response> tags(ApiContext& context) {
   const auto add = [&](const Facts& facts) {
     if (ollama::can_be_asked(facts)) write_known(out, facts);
   };
-  for (const auto& model : catalog->models()) add(facts_of(*model, context.hashes));
+  for (const auto& model : catalog->models())
+    if (!model->declared.unlisted) add(facts_of(*model, context.hashes));
   for (const auto& alias : catalog->user_aliases()) {
     const auto model = catalog->find(alias.model.value());
-    if (!model) continue;
+    if (!model || (*model)->declared.unlisted) continue;
     auto facts = facts_of(**model, context.hashes);
     facts.name = alias.name.value();
     add(facts);

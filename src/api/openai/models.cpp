@@ -59,6 +59,14 @@ void write_capabilities(json::Writer& out, const models::ModelInfo& model, bool 
   out.field("vision", vision).end_object();
 }
 
+// Names and texts of a model from the configuration; `meta.llamaswap` as llama-swap has it.
+void write_declared(json::Writer& out, const models::Declared& declared) {
+  if (!declared.title.empty()) out.field("name", declared.title);
+  if (!declared.description.empty()) out.field("description", declared.description);
+  if (declared.metadata.empty()) return;
+  out.key("meta").begin_object().key("llamaswap").raw(declared.metadata).end_object();
+}
+
 // `alias`: the entry is that of a user's alias of the model; null: of the model itself.
 void write_model(json::Writer& out, const models::ModelInfo& model, const ModelStates& house,
                  const router::ModelContext& window, EntryShape shape, const models::UserAlias* alias = nullptr,
@@ -66,7 +74,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   const States& states = house.states;
   const auto state = states.find(model.name);
   const auto status = state == states.end() ? std::string_view("unloaded") : state->second;
-  const bool vision = model.traits.vision && !model.mmproj.empty();
+  const bool vision = models::takes_pictures(model);
   const bool lm_studio = shape == EntryShape::lm_studio;
   out.begin_object();
   out.field("id", (alias == nullptr ? model.name : alias->name).value()).field("object", "model");
@@ -75,6 +83,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
     out.key("request_defaults").raw(alias->defaults.empty() ? "{}" : alias->defaults);
   }
   out.field("created", epoch_millis(model.created) / 1000).field("owned_by", "corral");
+  write_declared(out, model.declared);
   out.field("checkpoint", model.checkpoint).field("recipe", model.recipe);
   out.field("type", lm_studio ? lm_studio::type_word(model.type, vision) : std::string_view(name_of(model.type)));
   out.field("downloaded", true);
@@ -172,17 +181,22 @@ struct ListedModel {
   const models::UserAlias* alias = nullptr;
 };
 
-// The models, then the aliases. `windows` belong to the models of the catalog.
-std::vector<ListedModel> listed_models(const models::Catalog& catalog,
-                                       const std::vector<router::ModelContext>& windows) {
+// The models, then the aliases. `windows` belong to the models of the catalog. `all`: unlisted ones too.
+std::vector<ListedModel> listed_models(const models::Catalog& catalog, const std::vector<router::ModelContext>& windows,
+                                       bool all) {
   std::vector<ListedModel> listed;
   std::map<ModelName, std::size_t> places;
+  auto window = windows.begin();
   for (const auto& model : catalog.models()) {
+    const auto& its = *window++;
+    if (model->declared.unlisted && !all) continue;
     places.emplace(model->name, listed.size());
-    listed.push_back({*model, windows[listed.size()]});
+    listed.push_back({*model, its});
   }
   for (const auto& alias : catalog.user_aliases()) {
-    const auto& its = listed[places.at(alias.model)];
+    const auto place = places.find(alias.model);
+    if (place == places.end()) continue;
+    const auto its = listed[place->second];
     listed.push_back({its.model, its.window, &alias});
   }
   return listed;
@@ -209,7 +223,8 @@ async::Task<http::Response> list(ApiContext& context, http::Request request) {
   const auto house = co_await look(context);
   const std::vector<backends::ModelPtr> all(catalog->models().begin(), catalog->models().end());
   const auto windows = co_await context.router.contexts(all);
-  const auto own = listed_models(*catalog, windows);
+  const bool show_all = http::query_value(query, "show_all") == "true";
+  const auto own = listed_models(*catalog, windows, show_all);
   if (speaks_anthropic(request)) co_return list_for_anthropic(request.head.query(), own, house.mesh);
   const auto shape = shape_of(request);
   std::string body;
@@ -222,8 +237,7 @@ async::Task<http::Response> list(ApiContext& context, http::Request request) {
   for (const auto* model : house.mesh.far()) {
     if (listed(model->type)) write_far_model(out, house.mesh.view(), *model, shape);
   }
-  if (context.supply != nullptr && http::query_value(request.head.query(), "show_all") == "true")
-    write_models_without_files(out, context, *catalog, house.mesh);
+  if (context.supply != nullptr && show_all) write_models_without_files(out, context, *catalog, house.mesh);
   out.end_array().end_object();
   co_return http::Response::json(200, std::move(body));
 }

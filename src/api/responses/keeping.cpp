@@ -11,6 +11,7 @@
 #include "dialects/answer_id.h"
 #include "dialects/responses/kept_items.h"
 #include "json/lone_surrogates.h"
+#include "protocol/errors.h"
 #include "store/errors.h"
 
 namespace corral::api {
@@ -109,7 +110,8 @@ Keeping::Keeping(store::Store* store, async::Timers& timers, const http::Request
     : store_(store),
       timers_(timers),
       id_(dialects::answer_id("resp", request.id.value())),
-      owner_(request.caller.key) {}
+      owner_(request.caller.key),
+      last_(std::dynamic_pointer_cast<LastResponse>(request.session)) {}
 
 async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, const dialects::Endpoint& endpoint,
                                                        const http::Request& request, std::string body,
@@ -122,22 +124,31 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
   Result<store::Store::Place> place = store::Store::Place();
   if (answers && mine->store_ != nullptr) place = mine->store_->reserve();
   before->keeps = answers && mine->store_ != nullptr && place.has_value();
+  before->remembers = answers && mine->last_ != nullptr;
   auto shared = std::make_shared<std::string>(std::move(body));
   auto reading = read_on(context.body_threads, endpoint, shared, before);
   auto asked = co_await std::move(reading);
   if (!asked) co_return asked;
   mine->storage_ = asked->storage;
   const auto& storage = *asked->storage;
-  if (mine->store_ == nullptr && storage.looks_back()) {
+  const bool in_memory = mine->continues_last() && storage.references.empty();
+  if (mine->store_ == nullptr && storage.looks_back() && !in_memory) {
     const auto field = backward_field(storage);
     co_return std::unexpected(about_field(nothing_kept(fmt::format("'{}'", field)), field));
   }
   if (answers && storage.background && (mine->store_ == nullptr || context.background == nullptr))
     co_return std::unexpected(about_field(nothing_kept("'background'"), "background"));
+  if (mine->continues_last() && storage.insists) {
+    co_return fail(protocol::errc::bad_value,
+                   fmt::format("'store' is true, but '{}' is not stored: omit 'store', or send the whole conversation "
+                               "in 'input'",
+                               storage.previous),
+                   "store");
+  }
   if (answers && mine->store_ != nullptr) {
     const bool needs = storage.insists || storage.background || !storage.conversation.empty();
     if (!place && needs) co_return std::unexpected(place.error());
-    if (storage.store) mine->answer_ = std::move(*place);
+    if (storage.store && !mine->continues_last()) mine->answer_ = std::move(*place);
     if (!storage.conversation.empty()) {
       auto second = storage.store ? mine->store_->reserve() : std::move(place);
       if (!second) co_return std::unexpected(second.error());
@@ -147,6 +158,7 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
   if (storage.looks_back()) {
     auto found = std::make_shared<Before>(*before);
     found->found = true;
+    found->keeps = found->keeps && !mine->continues_last();
     auto looking = mine->look_back(context.max_body_bytes, *found);
     const auto looked = co_await std::move(looking);
     if (!looked) co_return std::unexpected(looked.error());
@@ -154,6 +166,7 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
     asked = co_await std::move(again);
     if (!asked) co_return asked;
     mine->storage_ = asked->storage;
+    if (mine->last_) mine->before_ = std::move(found);
   }
   if (answers) keeping = std::move(mine);
   co_return asked;
@@ -180,6 +193,16 @@ async::Task<Result<>> Keeping::look_back(std::uint64_t most, Before& before) con
 }
 
 async::Task<Result<>> Keeping::look_for_answers(std::uint64_t most, Before& before) const {
+  if (continues_last()) {
+    before.earlier = last_->take_up();
+    std::uint64_t bytes = 0;
+    for (const auto& text : before.earlier) bytes += text.size();
+    if (bytes <= most) co_return Result<>();
+    co_return fail(store::errc::too_large,
+                   fmt::format("the conversation of {} has more than {} bytes: start a new one with the relevant parts",
+                               storage_->previous, most),
+                   "previous_response_id");
+  }
   auto reading = store_->chain(owner_, storage_->previous, {.bytes = most});
   auto rows = co_await std::move(reading);
   if (!rows) {
@@ -249,10 +272,24 @@ void Keeping::append_items(std::string_view status, const std::string& doc) {
 
 async::Task<bool> Keeping::store_now(std::string status, std::string doc) {
   append_items(status, doc);
-  if (!answer_) co_return true;  // and the document doesn't say that it is stored
-  auto putting = store_->put_now(std::move(answer_), row(std::move(status), std::move(doc)));
+  if (!answer_) {
+    remember(status, doc);
+    co_return true;  // and the document doesn't say that it is stored
+  }
+  auto row_to_put = last_ ? row(status, doc) : row(std::move(status), std::move(doc));
+  auto putting = store_->put_now(std::move(answer_), std::move(row_to_put));
   const auto put = co_await async::with_timeout(timers_, kStoring, std::move(putting));
-  co_return put && *put;
+  const bool stored = put && *put;
+  if (!stored) remember(status, doc);
+  co_return stored;
+}
+
+void Keeping::remember(std::string_view status, const std::string& doc) {
+  if (!last_ || (status != "completed" && status != "incomplete")) return;
+  auto texts = before_ ? before_->earlier : std::vector<std::string>();
+  texts.push_back(storage_->input);
+  texts.push_back(doc);
+  last_->remember(id_, std::move(texts));
 }
 
 async::Task<void> Keeping::erase() {

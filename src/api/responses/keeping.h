@@ -4,6 +4,9 @@
 // (503). Other requests are answered without storage, and the answer has "store": false; so has an answer that can't be
 // written at its end, because the disk is full or doesn't respond. If the server stores nothing (`store_responses`),
 // only requests that refer to stored data fail.
+//
+// A message of a WebSocket may also continue the latest response of its connection that isn't stored (last_response.h).
+// The result isn't stored either, because its beginning isn't.
 #pragma once
 
 #include <memory>
@@ -11,6 +14,7 @@
 #include <string_view>
 
 #include "api/context.h"
+#include "api/responses/last_response.h"
 #include "dialects/dialect.h"
 #include "http/handler.h"
 
@@ -48,6 +52,9 @@ class Keeping {
 
  private:
   void append_items(std::string_view status, const std::string& doc);
+  // Whether the request continues the response that its WebSocket remembers.
+  bool continues_last() const { return last_ && last_->is(storage_->previous); }
+  void remember(std::string_view status, const std::string& doc);
   async::Task<Result<>> look_back(std::uint64_t most, dialects::Before& before) const;
   async::Task<Result<>> look_for_answers(std::uint64_t most, dialects::Before& before) const;
   async::Task<Result<>> look_for_items(std::uint64_t most, dialects::Before& before) const;
@@ -58,6 +65,8 @@ class Keeping {
   std::int64_t created_ = 0;
   std::shared_ptr<const dialects::StorageRequest> storage_;
   store::Store::Place answer_, items_;
+  const std::shared_ptr<LastResponse> last_;        // of the request's WebSocket; null: it has none
+  std::shared_ptr<const dialects::Before> before_;  // what it continues; null: nothing
 };
 
 // The same answer; it is stored before its last bytes are sent, which say whether it is.

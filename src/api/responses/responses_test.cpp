@@ -154,6 +154,30 @@ TEST_F(ResponsesTest, WhatIsNotToBeKeptIsNot) {
   EXPECT_EQ(as("ann", "GET", "/v1/responses/resp_1").status, 404u);
 }
 
+TEST_F(ResponsesTest, AStoredConversationIsCompacted) {
+  EXPECT_EQ(id_of(responded("ann", R"("input":"I am Ann.")", "Hello")), "resp_1");
+  const auto before = engine().requests().size();
+  auto asking = ask_as("ann", "POST", "/v1/responses/compact", body(R"("previous_response_id":"resp_1")"));
+  reached(before).answer(200, answer_saying("She is Ann."));
+  const auto made = finish(*asking).json();
+  EXPECT_EQ(json::text_or(made, "object", ""), "response.compaction");
+  EXPECT_EQ(made.at("output").at(0).at("content").at(0).at("text").as_string(), "I am Ann.");
+  EXPECT_EQ(made.at("output").at(1).at("encrypted_content").as_string(), "corral:summary:She is Ann.");
+  EXPECT_EQ(as("ann", "GET", "/v1/responses/" + id_of(made)).status, 404u) << "a compaction is not stored";
+  const auto lacking = as("ann", "POST", "/v1/responses/compact", R"({"input":"x"})");
+  EXPECT_EQ(lacking.status, 400u);
+  EXPECT_EQ(lacking.error("param"), "model");
+}
+
+TEST_F(ResponsesTest, AnOutputWithoutItsCallIsNoContinuation) {
+  EXPECT_EQ(id_of(responded("ann", R"("input":"Hello")")), "resp_1");
+  const auto answer = as("ann", "POST", "/v1/responses",
+                         body(R"("previous_response_id":"resp_1","input":[)"
+                              R"({"type":"function_call_output","call_id":"c","output":"ok"}])"));
+  EXPECT_EQ(answer.status, 400u);
+  EXPECT_EQ(answer.error("param"), "input[0].call_id");
+}
+
 TEST_F(ResponsesTest, AStreamIsKeptWithItsLastEvent) {
   auto asking = ask_as("ann", "POST", "/v1/responses", body(R"("input":"x","stream":true)"));
   auto& request = engine().request();

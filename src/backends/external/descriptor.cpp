@@ -53,4 +53,16 @@ bool serves(const Descriptor& descriptor, ModelType type) {
   return std::ranges::find(descriptor.types, type) != descriptor.types.end();
 }
 
+namespace {
+constexpr std::string_view kPort = "{port}";
+}  // namespace
+
+bool chooses_port(const Descriptor& descriptor) { return descriptor.url.empty() || descriptor.url.contains(kPort); }
+
+std::string url_at(const Descriptor& descriptor, std::uint16_t port) {
+  auto url = descriptor.url;
+  if (const auto at = url.find(kPort); at != url.npos) url.replace(at, kPort.size(), std::to_string(port));
+  return url;
+}
+
 }  // namespace corral::backends

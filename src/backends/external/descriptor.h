@@ -72,7 +72,7 @@ struct Descriptor {
   std::map<std::string, std::string> env;                   // with placeholders; a variable without a value is left out
   Command stop;  // run instead of SIGTERM; after the grace the process is killed
   Listen listen = Listen::port;
-  std::string url;  // attach: "http://127.0.0.1:11434"
+  std::string url;  // "http://127.0.0.1:11434"; server: empty, or with {port}: corral chooses the port
   Readiness ready;
   bool watch = true;  // killed when it hangs; false for programs that can't answer while they work
 
@@ -105,5 +105,9 @@ struct Descriptor {
 
 // With the row of the recipe table (base/recipe.h).
 bool serves(const Descriptor& descriptor, ModelType type);
+// Whether corral chooses the port or socket of its process.
+bool chooses_port(const Descriptor& descriptor);
+// Its `url` with this port.
+std::string url_at(const Descriptor& descriptor, std::uint16_t port);
 
 }  // namespace corral::backends

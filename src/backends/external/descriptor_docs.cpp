@@ -22,9 +22,10 @@ Each descriptor has a test status:
 
 ## Custom backends
 
-Put descriptors into `backends.d/` beside the configuration file (`~/.config/corral/backends.d/NAME.toml`). The server reads them at start.
-A descriptor replaces a built-in one of the same recipe. Files that other users can write are rejected, because they contain commands. For
-a file with an error, the log shows line and key; everything else works without it.
+Put descriptors into `backends.d/` beside the configuration file (`~/.config/corral/backends.d/NAME.toml`). The server reads them at start,
+and again when they change; loaded models keep what they were started with. A descriptor replaces a built-in one of the same recipe. Files
+that other users can write are rejected, because they contain commands. A file with an error changes nothing: what it said before stays. The
+log, `backend_problems` of `health`, `corral status` and `corral mesh doctor` show the error with line and key.
 
 ```toml
 # ~/.config/corral/backends.d/my-server.toml
@@ -82,15 +83,33 @@ cmd = "${llama} -m /srv/models/small.gguf"
 ```
 
 In addition to the keys below, a model may have `checkpoint`, `checkpoints` (a table: `main`, `vae`, `voices`), `labels` (they set its type:
-`embeddings`, `reranking`, `transcription`, `image`, `tts`), `aliases`, `ttl` (0: no idle timeout) and `macros`. Entries of
-`user_models.json` may have a `recipe` too. To serve a local GGUF file with llama.cpp's own server, add an entry with
-`recipe = "llama-server"` and the model's name or file as its checkpoint.
+`embeddings`, `reranking`, `transcription`, `image`, `tts`), `aliases`, `ttl` (0: no idle timeout) and `macros`. These declare what corral
+can't see in a program: `context` (tokens), `tools` and `vision` (true or false). Lists show them, and `name`, `description` and `metadata` (a
+table, as `meta.llamaswap`); `unlisted = true` keeps the model out of the lists. An unknown key is ignored with a warning.
+
+If the command of the recipe has `{model}`, the checkpoint may be the name of a model in the list (`ggml-base.en`) instead of a file. An own
+`cmd` needs neither the program of the recipe nor its kind of address. Answers have the name that the client asked for as `model`, and errors
+of programs have OpenAI's form.
+
+With `recipe = "llamacpp"` corral's own engine serves the GGUF file; if the entry has keys of a program (`args`, `env`, `cmd`, ...), it is
+llama.cpp's own server, as with `recipe = "llama-server"`. Entries of `user_models.json` may have a `recipe` too.
 
 ## Migration from llama-swap
 
+`corral import llama-swap config.yaml` writes `models.toml` beside the configuration file, and names each key that has no equivalent.
+
 `models.toml` accepts the keys of llama-swap models: `cmd`, `cmdStop`, `proxy`, `checkEndpoint`, `ttl`, `env`, `aliases`, `useModelName`,
-`filters` (`stripParams`, `setParams`), `macros`, `concurrencyLimit`, and `${PORT}`, `${MODEL_ID}` and `${env.NAME}`. Two differences:
-requests above the concurrency limit wait instead of being rejected, and slots and memory replace configured groups.
+`filters` (`stripParams`, `setParams`), `macros`, `concurrencyLimit`, `name`, `description`, `metadata`, `unlisted`, and `${PORT}`,
+`${MODEL_ID}` and `${env.NAME}`; of the whole file `globalTTL`, `healthCheckTimeout` and `hooks.on_startup.preload`, whose models are loaded
+at the start. Two differences: requests above the concurrency limit wait instead of being rejected, and slots and memory replace `groups`,
+which have no effect (a warning says so).
+
+| path | answer | needs |
+|---|---|---|
+| `GET /running` | the models in memory | any key |
+| `GET /unload`, `POST /api/models/unload`, `POST /api/models/unload/MODEL` | unloads all models, or one | admin |
+| `GET /logs` | the latest lines of the log | admin |
+| any method, `/upstream/MODEL/PATH` | loads the model and passes the request unchanged to PATH of its program | as PATH here; admin for other paths |
 
 ## Servers that already run
 

@@ -298,6 +298,7 @@ Complaint memory(const toml::node& value, Descriptor& into) {
 Complaint url(const toml::node& value, Descriptor& into) {
   auto wrong = text<&Descriptor::url>(value, into);
   if (wrong.empty() && !into.url.starts_with("http://")) return Complaint(kNotThat);
+  into.url = with_own_words(into.url);
   return wrong;
 }
 
@@ -340,7 +341,9 @@ constexpr auto kRows = std::to_array<Row>({
      command<&D::stop>},
     {{"listen", "", "port or socket", "port", "Whether it gets {port}, or {socket}: the path of a Unix socket.", false},
      one_of<Listen, &D::listen, Listen::port, Listen::socket>},
-    {{"url", "proxy", "http://HOST:PORT, optionally with a path", "", "Kind attach: its address."}, url},
+    {{"url", "proxy", "http://HOST:PORT, optionally with a path", "",
+      "Its address: of kind attach, or of a program with a fixed port. {port} is the port that corral chose."},
+     url},
     {{"ready", "checkEndpoint", "a path, none, or a table of path, status and deadline",
       "/health, 200, a minute and more for large files", "Readiness check: this path returns this status."},
      ready},
@@ -354,8 +357,8 @@ constexpr auto kRows = std::to_array<Row>({
      text<&D::model_name>},
     {{"headers", "", "a table of texts", "", "Sent to it with every request, such as a key: \"Bearer {env.NAME}\"."},
      pairs<&D::headers>},
-    {{"strip", "", kTexts, "", "Request fields that are not sent to it."}, texts<&D::strip>},
-    {{"set", "", "a table", "", "Request fields that replace those of the client."}, set_fields},
+    {{"strip", "", kTexts, "", "Request fields that are not sent to it, also of forms."}, texts<&D::strip>},
+    {{"set", "", "a table", "", "Request fields that replace those of the client, also of forms."}, set_fields},
     {{"filters", "filters", "a table of strip and set", "", "The same two, in the format of llama-swap."}, filters},
     {{"concurrency", "concurrencyLimit", "a whole number from 0 to 100000", "0, any number",
       "Concurrent requests to it; others wait."},
@@ -455,9 +458,11 @@ Result<> check_whole(const Descriptor& descriptor, const std::string& where) {
   } else if (descriptor.command.front().optional) {
     return wrong("command", "its first argument is the program, which cannot be omitted");
   }
-  if (!descriptor.url.empty() && !parse_address(descriptor.url))
+  if (!descriptor.url.empty() && !parse_address(url_at(descriptor, 1)))
     return wrong("url", fmt::format("'{}' is not an address such as http://127.0.0.1:8080", descriptor.url));
-  if (descriptor.kind == ServerKind::server && descriptor.url.empty()) {
+  if (descriptor.kind == ServerKind::attach && chooses_port(descriptor))
+    return wrong("url", "a server that already runs has a fixed port");
+  if (descriptor.kind == ServerKind::server && chooses_port(descriptor)) {
     const std::string_view address = descriptor.listen == Listen::port ? "{port}" : "{socket}";
     const bool told = std::ranges::any_of(descriptor.command,
                                           [&](const CommandPart& part) {

@@ -1,5 +1,6 @@
 #include "backends/external/descriptor_reader.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -89,8 +90,14 @@ std::optional<std::vector<std::string>> split_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
   bool inside = false;
+  bool line_begins = true;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
+    if (line_begins && c == '#') {
+      at = std::min(text.find('\n', at), text.size() - 1);
+      continue;
+    }
+    line_begins = c == '\n' || (line_begins && (c == ' ' || c == '\t'));
     if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
       if (inside) words.push_back(std::exchange(word, {}));
       inside = false;

@@ -28,7 +28,8 @@ Result<> check_whole(const Descriptor& descriptor, const std::string& where);
 Result<toml::table> read_own_toml(const std::filesystem::path& file);
 Result<toml::table> parse_toml(std::string_view text, const std::string& name);
 
-// Splits "a b 'c d'" into three words like a shell; nothing is run or expanded. Empty: a quote isn't closed.
+// Splits "a b 'c d'" into three words like a shell; nothing is run or expanded. Lines that
+// begin with # are comments. Empty: a quote isn't closed.
 std::optional<std::vector<std::string>> split_words(std::string_view text);
 // A value as JSON; empty for dates.
 std::optional<std::string> to_json(const toml::node& value);

@@ -277,6 +277,8 @@ TEST(Words, AreCutAsAShellWould) {
   EXPECT_THAT(*split_words("a \\\n b"), ElementsAre("a", "b"));
   EXPECT_THAT(*split_words("'' x"), ElementsAre("", "x"));
   EXPECT_THAT(*split_words("$(rm) `x` ; && |"), ElementsAre("$(rm)", "`x`", ";", "&&", "|"));
+  EXPECT_THAT(*split_words("# no\n a #b\n  # no 'quote\n c"), ElementsAre("a", "#b", "c"));
+  EXPECT_THAT(*split_words("# no"), IsEmpty());
   EXPECT_FALSE(split_words("a 'b"));
 }
 

@@ -138,14 +138,15 @@ class ExecServer::Target final : public http::Target {
     const auto* const row = ask_of(head);
     if (row == nullptr || row->type != model_->type)
       return std::unexpected(not_served(model_->name.value(), *descriptor_, head.path()));
-    const std::string text(body);
+    // The program gets no name of a model, so the client's stays.
+    const std::string text = in_their_words(body, *descriptor_, {});
     const auto peek = json::Peek::open(text);
     const auto input = peek && peek->root().is_object() ? peek->root().find(descriptor_->input) : json::View();
     if (!input.is_string()) {
       return fail(protocol::errc::missing_field, fmt::format("'{}' must be a string", descriptor_->input),
                   descriptor_->input);
     }
-    auto of_request = request_values(body);
+    auto of_request = request_values(text);
     if (!of_request) return std::unexpected(of_request.error());
     auto values = values_;
     for (auto& [name, value] : *of_request) values.texts[name] = std::move(value);

@@ -50,6 +50,7 @@ ExternalBackend::ExternalBackend(async::Executor home, async::Timers& timers, pr
     : home_(home),
       timers_(timers),
       spawner_(spawner),
+      recipe_(descriptor->recipe),
       descriptor_(std::move(descriptor)),
       entries_(std::move(entries)),
       options_(std::move(options)),
@@ -59,13 +60,24 @@ ExternalBackend::~ExternalBackend() = default;
 
 DescriptorPtr ExternalBackend::descriptor_of(const models::ModelInfo& model) const {
   const auto entry = std::ranges::find(entries_, model.name.value(), &ModelEntry::name);
-  return entry == entries_.end() ? descriptor_ : entry->descriptor;
+  return entry == entries_.end() || !entry->descriptor ? descriptor_ : entry->descriptor;
+}
+
+void ExternalBackend::change(DescriptorPtr descriptor, std::vector<ModelEntry> entries) {
+  descriptor_ = std::move(descriptor);
+  entries_ = std::move(entries);
 }
 
 Result<std::filesystem::path> ExternalBackend::program_of(const Descriptor& descriptor) const {
+  if (!descriptor.program.empty() || descriptor.command.empty()) return find(descriptor.program, descriptor);
+  PlaceholderValues values;
+  values.environment = options_.environment;
+  const auto& first = descriptor.command.front().words.front();
+  return find(expand(first, values).value_or(with_own_words(first)), descriptor);
+}
+
+Result<std::filesystem::path> ExternalBackend::find(const std::string& name, const Descriptor& descriptor) const {
   const auto path = options_.environment ? options_.environment("PATH").value_or("") : std::string();
-  std::string name = descriptor.program;
-  if (name.empty() && !descriptor.command.empty()) name = with_own_words(descriptor.command.front().words.front());
   if (auto found = find_program(name, options_.program_dirs, path)) return *found;
   const auto how = descriptor.install.empty() ? std::string() : fmt::format("; install it: {}", descriptor.install);
   return fail(errc::backend_not_installed,
@@ -243,9 +255,7 @@ proc::ChildSpec ExternalBackend::spec_of(const Descriptor& descriptor, std::vect
   spec.name = fmt::format("{}-{}", descriptor.recipe, ++last_number_);
   // Uses the path of the check, whatever PATH the process has.
   if (!argv.empty() && !argv.front().contains('/')) {
-    Descriptor named = descriptor;
-    named.program = argv.front();
-    if (const auto program = program_of(named)) argv.front() = program->native();
+    if (const auto program = find(argv.front(), descriptor)) argv.front() = program->native();
   }
   spec.argv = std::move(argv);
   for (const auto& [name, value] : descriptor.env) {

@@ -52,12 +52,15 @@ class ExternalBackend final : public Backend {
   ~ExternalBackend() override;
 
   const Descriptor& descriptor() const { return *descriptor_; }
+  DescriptorPtr descriptor_ptr() const { return descriptor_; }
+  // For later loads; running servers keep theirs. `descriptor` has the same recipe.
+  void change(DescriptorPtr descriptor, std::vector<ModelEntry> entries);
   // The descriptor of this model: includes its own entry.
   DescriptorPtr descriptor_of(const models::ModelInfo& model) const;
   // The path of its program. Errors: backend_not_installed, with the command that installs it.
   Result<std::filesystem::path> program_of(const Descriptor& descriptor) const;
 
-  std::string_view recipe() const override { return descriptor_->recipe; }
+  std::string_view recipe() const override { return recipe_; }
   Result<LoadOptions> resolve(const models::ModelInfo& model, const LoadOptions& options) const override;
   async::Task<Result<>> check_files(ModelPtr model, LoadOptions options) override;
   std::uint64_t files_state(const models::ModelInfo& model, const LoadOptions& options) const override;
@@ -82,6 +85,8 @@ class ExternalBackend final : public Backend {
   friend class AttachedServer;
   friend class ExecServer;
 
+  // The path of the program `name`, for an error of this descriptor.
+  Result<std::filesystem::path> find(const std::string& name, const Descriptor& descriptor) const;
   // The placeholder values of a load, except its address.
   PlaceholderValues values_for(const models::ModelInfo& model, const Descriptor& descriptor,
                                const LoadOptions& options) const;
@@ -96,8 +101,9 @@ class ExternalBackend final : public Backend {
   const async::Executor home_;
   async::Timers& timers_;
   proc::Spawner& spawner_;
-  const DescriptorPtr descriptor_;
-  const std::vector<ModelEntry> entries_;
+  const std::string recipe_;
+  DescriptorPtr descriptor_;
+  std::vector<ModelEntry> entries_;
   const ExternalBackendOptions options_;
   Files files_;
   std::uint64_t last_number_ = 0;  // of a process

@@ -37,6 +37,8 @@ memory = "files*2+100"
 class Played final : public http::Handler {
  public:
   std::size_t not_yet = 0;
+  unsigned status = 200;  // of requests
+  std::string says = "{}";
   std::vector<std::string> paths;
   std::string body;
 
@@ -45,7 +47,7 @@ class Played final : public http::Handler {
     if (request.head.method == "GET") co_return http::Response::json(paths.size() > not_yet ? 200 : 503, "{}");
     auto text = co_await request.body.read_all(1 << 20);
     body = text.value_or("");
-    co_return http::Response::json(200, "{}");
+    co_return http::Response::json(status, says);
   }
 };
 

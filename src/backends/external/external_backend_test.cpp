@@ -61,6 +61,36 @@ TEST_F(ExternalBackendTest, AnEndWhileItLoadsSaysWithWhichLastWords) {
   EXPECT_THAT(loaded_->error().message, AllOf(HasSubstr("exited with code 2"), HasSubstr("no such file")));
 }
 
+TEST_F(ExternalBackendTest, BeforeItListensOnlyItsDeadlineEndsItsLoad) {
+  make(kOnSocket);
+  load();
+  pass(Millis(300));
+  const auto before = server_->work();
+  pass(Millis(300));
+  EXPECT_NE(server_->work(), before) << "the watchdog takes it for busy";
+  EXPECT_FALSE(loaded_);
+  for (int i = 0; i < 110 && !loaded_; ++i) pass(Millis(300));
+  ASSERT_TRUE(loaded_);
+  EXPECT_THAT(loaded_->error().message, HasSubstr("within 30 s: no process listens there"));
+}
+
+TEST_F(ExternalBackendTest, ErrorsOfAProgramHaveTheShapeOfOpenAI) {
+  make(kOnSocket);
+  serve();
+  load();
+  for (int i = 0; i < 8 && !loaded_; ++i) pass(Millis(300));
+  ASSERT_TRUE(loaded_ && *loaded_);
+  played_.status = 400;
+  played_.says = "Invalid request";
+  const auto answer = post("/v1/chat/completions", R"({"model":"m"})");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->head.status, 400u);
+  EXPECT_EQ(
+      answer->body.text(),
+      R"({"error":{"message":"Invalid request","type":"invalid_request_error","code":"invalid_request","param":null}})");
+  stop(Millis(0));
+}
+
 TEST_F(ExternalBackendTest, ItsDeadlineSaysWhatItWaitedFor) {
   make(kOnSocket);
   serve();
@@ -211,6 +241,19 @@ TEST_F(ExternalBackendTest, AProgramForEachRequestReadsItsTextAndItsOutputIsTheA
   EXPECT_EQ(sound, "RIFFdata");
   EXPECT_THAT(process().spec().argv, ElementsAre((dir_ / "tool").native(), "-v", "en", "--stdin"));
   EXPECT_TRUE(process().spec().pipes);
+}
+
+TEST_F(ExternalBackendTest, AProgramForEachRequestGetsTheFieldsThatItsDescriptorSets) {
+  make(std::string(kSpeaks) + "strip = [\"speed\"]\nset = { voice = \"de\" }\n");
+  server_ = backend_->create(model(ModelType::tts), {});
+  wait_for(run_load());
+  spawner_.script = [](std::shared_ptr<proc::FakeProcess> process) -> async::Task<void> {
+    process->write("RIFF");
+    process->exit(0);
+    co_return;
+  };
+  ASSERT_TRUE(post("/v1/audio/speech", R"({"model":"m","input":"hello","voice":"en","speed":"2"})"));
+  EXPECT_THAT(process().spec().argv, ElementsAre((dir_ / "tool").native(), "-v", "de", "--stdin"));
 }
 
 TEST_F(ExternalBackendTest, AProgramThatFailsBeforeItsFirstByteIsAnError) {

@@ -95,9 +95,9 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
     values_.texts["socket"] = socket_.native();
     endpoint = http::UnixEndpoint{socket_};
   } else {
-    const auto address = parse_address(descriptor_->url);
-    port_ = address ? address->port : free_port();
-    if (address) base = address->base;
+    const auto fixed = chooses_port(*descriptor_) ? std::nullopt : parse_address(descriptor_->url);
+    port_ = fixed ? fixed->port : free_port();
+    if (const auto address = parse_address(url_at(*descriptor_, port_))) base = address->base;
     if (port_ == 0) co_return fail(errc::load_failed, "this machine has no free port");
     values_.texts["port"] = std::to_string(port_);
     values_.texts["other_port"] = std::to_string(free_port());
@@ -144,7 +144,7 @@ async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
   if (outcome && *outcome) co_return **outcome;
   if (outcome) {
     // If another program took the port meanwhile, the model is not at fault.
-    if (port_ != 0 && descriptor_->url.empty()) {
+    if (port_ != 0 && chooses_port(*descriptor_)) {
       const auto owner = co_await port_owner();
       taken = owner == PortOwner::another || owner == PortOwner::hidden;
     }
@@ -168,6 +168,7 @@ async::Task<Result<>> ExternalProcess::until_ready(bool& taken) {
 // Returns when it is ready. Ignores another program on its port.
 async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
   const auto& ready = descriptor_->ready;
+  listens_ = false;
   bool ours = descriptor_->listen == Listen::socket;
   for (Millis pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
     co_await backend_.timers_.sleep_for(pause);
@@ -183,6 +184,7 @@ async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
       }
       ours = true;
     }
+    listens_ = true;
     if (ready.path.empty()) co_return Result<>();
     auto probing = probe(backend_.timers_, targets_->probe(backend_.home_));
     const auto probed = co_await std::move(probing);
@@ -277,8 +279,9 @@ ServerFacts ExternalProcess::facts() const {
 
 std::uint64_t ExternalProcess::work() const {
   if (!child_) return 0;
-  // A program that can't be queried counts as busy.
-  if (!descriptor_->watch) return static_cast<std::uint64_t>(backend_.timers_.now().time_since_epoch().count());
+  // A program that can't be queried counts as busy. Before it listens, only its deadline ends its load.
+  if (!descriptor_->watch || !listens_)
+    return static_cast<std::uint64_t>(backend_.timers_.now().time_since_epoch().count());
   return device::family_work(child_->pid()) + answers_;
 }
 

@@ -47,6 +47,7 @@ class ExternalProcess final : public WrappedServer {
   std::unique_ptr<proc::Child> child_;
   std::shared_ptr<RequestReports> reports_;
   std::optional<ExternalTargets> targets_;
+  bool listens_ = false;
   std::uint64_t answers_ = 0;  // while it loads: a server that responds "not yet" is alive
   async::TaskGroup tasks_;
 };

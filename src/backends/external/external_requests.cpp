@@ -18,16 +18,17 @@ ExternalRequests::ExternalRequests(async::Timers& timers, const Descriptor& desc
       limit_(std::make_shared<RequestLimit>(timers, descriptor.request_timeout, std::move(model))),
       reports_(std::move(reports)) {}
 
-async::Task<Result<http::Response>> ExternalRequests::run(Send send) {
+async::Task<Result<http::Response>> ExternalRequests::run(Send send, bool counts) {
   const auto executor = co_await async::asio::this_coro::executor;
   const auto watched = WatchedRequest::begin(limit_, executor);
-  auto answering = answer(executor, watched, std::move(send));
+  auto answering = answer(executor, watched, std::move(send), counts);
   auto limited = WatchedRequest::limited(watched, std::move(answering));
   co_return co_await std::move(limited);
 }
 
 async::Task<Result<http::Response>> ExternalRequests::answer(async::Executor executor,
-                                                             std::shared_ptr<WatchedRequest> watched, Send send) {
+                                                             std::shared_ptr<WatchedRequest> watched, Send send,
+                                                             bool counts) {
   auto place = co_await gate_->enter();
   watched->program_works();
   const auto began = timers_.now();
@@ -35,6 +36,7 @@ async::Task<Result<http::Response>> ExternalRequests::answer(async::Executor exe
   auto answer = co_await std::move(sending);
   if (!answer) co_return answer;
   auto passed = passed_answer(std::move(*answer), {executor, std::move(watched), std::move(place)});
+  if (!counts) co_return passed;
   co_return counted_answer(std::move(passed), reports_, timers_, began);
 }
 

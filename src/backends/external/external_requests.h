@@ -28,13 +28,14 @@ class ExternalRequests {
   using Send = std::function<async::Task<Result<http::Response>>(WatchedRequest&)>;
   // The answer, whose body ends with an error in the same cases. Errors: those of `send`, external::errc::stalled,
   // backends::errc::backend_died.
-  async::Task<Result<http::Response>> run(Send send);
+  // `counts`: the answer is reported.
+  async::Task<Result<http::Response>> run(Send send, bool counts = true);
   // Ends the requests that run (backends::errc::backend_died), and later ones at once.
   void give_up() { limit_->give_up(); }
 
  private:
   async::Task<Result<http::Response>> answer(async::Executor executor, std::shared_ptr<WatchedRequest> watched,
-                                             Send send);
+                                             Send send, bool counts);
 
   async::Timers& timers_;
   const std::shared_ptr<RequestGate> gate_;

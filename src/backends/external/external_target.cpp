@@ -1,16 +1,31 @@
 #include "backends/external/external_target.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
-#include "backends/external/form_name.h"
+#include <fmt/format.h>
+
+#include "backends/external/answer_name.h"
+#include "backends/external/error_shape.h"
+#include "backends/external/form_fields.h"
 #include "json/peek.h"
 #include "json/writer.h"
+#include "protocol/client_tag.h"
 
 namespace corral::backends {
 namespace {
 
 // Larger bodies are translated off the loop.
 constexpr std::size_t kSmallBody = 64 * 1024;
+constexpr std::size_t kMaxErrorBody = 256 * 1024;
+
+// The name that the client asked for; empty: the body has none.
+std::string model_in(std::string_view body) {
+  const std::string text(body);
+  const auto peek = json::Peek::open(text);
+  return peek && peek->root().is_object() ? std::string(peek->root().find("model").as_string()) : std::string();
+}
 
 // The client's form: while the client is waited for, the program isn't.
 class ClientForm final : public http::BodySource {
@@ -32,9 +47,8 @@ class ClientForm final : public http::BodySource {
 
 }  // namespace
 
-std::string in_their_words(std::string_view body, const ExternalFormat& words) {
-  const auto& descriptor = *words.descriptor;
-  if (words.name.empty() && descriptor.strip.empty() && descriptor.set.empty()) return std::string(body);
+std::string in_their_words(std::string_view body, const Descriptor& descriptor, std::string_view name) {
+  if (name.empty() && descriptor.strip.empty() && descriptor.set.empty()) return std::string(body);
   const std::string text(body);
   const auto peek = json::Peek::open(text);
   if (!peek || !peek->root().is_object()) return text;
@@ -42,13 +56,13 @@ std::string in_their_words(std::string_view body, const ExternalFormat& words) {
   out.reserve(text.size() + 64);
   json::Writer writer(out);
   writer.begin_object();
-  if (!words.name.empty() && !descriptor.set.contains("model")) writer.field("model", words.name);
-  peek->root().each_member([&](std::string_view name, json::View value) {
-    const bool gone = (name == "model" && !words.name.empty()) || descriptor.set.contains(std::string(name)) ||
-                      std::ranges::find(descriptor.strip, name) != descriptor.strip.end();
-    if (!gone) writer.any_key(name).raw(value.text());
+  if (!name.empty() && !descriptor.set.contains("model")) writer.field("model", name);
+  peek->root().each_member([&](std::string_view field, json::View value) {
+    const bool gone = (field == "model" && !name.empty()) || descriptor.set.contains(std::string(field)) ||
+                      std::ranges::find(descriptor.strip, field) != descriptor.strip.end();
+    if (!gone) writer.any_key(field).raw(value.text());
   });
-  for (const auto& [name, value] : descriptor.set) writer.any_key(name).raw(value);
+  for (const auto& [field, value] : descriptor.set) writer.any_key(field).raw(value);
   writer.end_object();
   return out;
 }
@@ -59,11 +73,20 @@ class ExternalTargets::Target final : public http::Target {
       : words_(std::move(words)), client_(client), always_asks_(always_asks) {}
 
   async::Task<Result<http::Response>> send(const http::RequestHead& head, std::string_view body) override {
-    if (head.method == "GET" && head.path() == "/health") co_return co_await alive();
+    const bool unchanged = head.headers.has(protocol::kUnchanged);
+    if (!unchanged && head.method == "GET" && head.path() == "/health") co_return co_await alive();
     const auto there = head_for(head);
     if (!there) co_return refusal(there.error());
-    auto asking = words_->requests->run([&](WatchedRequest&) { return ask(*there, body); });
-    co_return co_await std::move(asking);
+    if (unchanged) {
+      auto passing =
+          words_->requests->run([&](WatchedRequest&) { return client_.send(*there, body); }, head.method == "POST");
+      co_return co_await std::move(passing);
+    }
+    std::string asked;
+    auto asking = words_->requests->run([&](WatchedRequest&) { return ask(*there, body, asked); });
+    auto answer = co_await std::move(asking);
+    if (!answer) co_return answer;
+    co_return named_answer(std::move(*answer), asked.empty() ? words_->model : asked);
   }
 
   async::Task<Result<http::Response>> upload(const http::RequestHead& head, http::BodySource& body) override {
@@ -76,25 +99,44 @@ class ExternalTargets::Target final : public http::Target {
   }
 
  private:
-  async::Task<Result<http::Response>> ask(const http::RequestHead& there, std::string_view body) {
+  async::Task<Result<http::Response>> ask(const http::RequestHead& there, std::string_view body, std::string& asked) {
     std::string theirs;
     if (body.size() > kSmallBody && words_->threads != nullptr) {
       // The work owns its input, because the caller may be cancelled.
-      auto work = [text = std::string(body), words = words_] { return in_their_words(text, *words); };
-      theirs = co_await words_->threads->run(std::move(work));
+      auto work = [text = std::string(body), words = words_] {
+        return std::pair(in_their_words(text, *words->descriptor, words->name), model_in(text));
+      };
+      std::tie(theirs, asked) = co_await words_->threads->run(std::move(work));
     } else {
-      theirs = in_their_words(body, *words_);
+      theirs = in_their_words(body, *words_->descriptor, words_->name);
+      asked = model_in(body);
     }
-    co_return co_await client_.send(there, theirs);
+    auto answer = co_await client_.send(there, theirs);
+    if (!answer || answer->head.status < 400) co_return answer;
+    co_return co_await refused(std::move(*answer));
   }
 
   async::Task<Result<http::Response>> ask_with_form(const http::RequestHead& there, std::string_view type,
                                                     http::BodySource& body, WatchedRequest& request) {
     ClientForm sent(body, request);
-    RenamedForm form(sent, type, words_->name);
+    ChangedForm form(sent, type, {words_->name, words_->descriptor->strip, words_->descriptor->set});
     const auto found = co_await form.find();
     if (!found) co_return std::unexpected(found.error());
-    co_return co_await client_.upload(there, form);
+    auto answer = co_await client_.upload(there, form);
+    if (!answer || answer->head.status < 400) co_return answer;
+    co_return co_await refused(std::move(*answer));
+  }
+
+  // The error of the program.
+  async::Task<http::Response> refused(http::Response answer) {
+    auto reading = answer.body.read_all(kMaxErrorBody);
+    const auto text = co_await std::move(reading);
+    auto body = openai_error(answer.head.status, text.value_or(""),
+                             fmt::format("the backend '{}' of '{}'", words_->descriptor->recipe, words_->model));
+    auto response = http::Response::json(answer.head.status, std::move(body));
+    if (answer.head.headers.has("Retry-After"))
+      response.head.headers.add("Retry-After", answer.head.headers.get("Retry-After"));
+    co_return response;
   }
 
   async::Task<Result<http::Response>> alive() {
@@ -105,19 +147,26 @@ class ExternalTargets::Target final : public http::Target {
     co_return co_await client_.send(head, {});
   }
 
+  // With the headers that a program gets.
+  http::RequestHead to_program(const http::RequestHead& head, std::string path) const {
+    http::RequestHead theirs{head.method, std::move(path), {}};
+    for (const std::string_view name : {"Content-Type", "Accept", "X-Request-Id"}) {
+      if (head.headers.has(name)) theirs.headers.add(name, head.headers.get(name));
+    }
+    for (const auto& [name, value] : words_->headers) theirs.headers.add(name, value);
+    return theirs;
+  }
+
   Result<http::RequestHead> head_for(const http::RequestHead& head) const {
+    // Without the base: the caller knows the whole path.
+    if (head.headers.has(protocol::kUnchanged)) return to_program(head, head.target);
     const auto* const row = ask_of(head);
     const auto path = row == nullptr ? words_->descriptor->paths.end() : words_->descriptor->paths.find(row->ask);
     if (path == words_->descriptor->paths.end()) {
       return std::unexpected(not_served(words_->model, *words_->descriptor,
                                         row == nullptr ? head.path() : std::string_view(name_of(row->ask))));
     }
-    http::RequestHead theirs{head.method, words_->base + path->second, {}};
-    for (const std::string_view name : {"Content-Type", "X-Request-Id"}) {
-      if (head.headers.has(name)) theirs.headers.add(name, head.headers.get(name));
-    }
-    for (const auto& [name, value] : words_->headers) theirs.headers.add(name, value);
-    return theirs;
+    return to_program(head, words_->base + path->second);
   }
 
   const std::shared_ptr<const ExternalFormat> words_;

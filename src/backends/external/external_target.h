@@ -1,9 +1,10 @@
 // The target of an external server: translates requests to its format and paths, and limits their number.
 //
 // Requests arrive in canonical form (protocol/ask.h). The path becomes the server's, `model` its name for the model;
-// fields are removed or added as the descriptor says. In a form only the name of the model is changed. Responses pass
-// unchanged, except line ends of events (external_requests.h). A GET of /health is the watchdog's: it goes to the
-// path of its readiness, outside the queue; any other path is answered 404 here. Corral's own headers don't pass.
+// fields are removed or added as the descriptor says, also in forms (form_fields.h). Responses pass with the name that
+// the client sent (answer_name.h), errors in OpenAI's shape (error_shape.h); external_requests.h has the rest. A GET
+// of /health is the watchdog's: it goes to the path of its readiness, outside the queue; any other path is answered 404
+// here. Corral's own headers don't pass.
 #pragma once
 
 #include <memory>
@@ -52,7 +53,8 @@ class ExternalTargets {
   std::vector<std::pair<async::Executor, std::unique_ptr<Target>>> targets_, probes_;
 };
 
-// Replaces the model's name in a request's body, removes `strip`, adds `set`. `body`: a JSON object. Pure.
-std::string in_their_words(std::string_view body, const ExternalFormat& words);
+// Sets the model's name in a request's body (empty: it stays), removes `strip`, adds `set`. `body`: a JSON object.
+// Pure.
+std::string in_their_words(std::string_view body, const Descriptor& descriptor, std::string_view name);
 
 }  // namespace corral::backends

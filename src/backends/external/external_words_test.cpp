@@ -7,9 +7,11 @@
 #include "async/loop.h"
 #include "async/task_group.h"
 #include "backends/external/address.h"
+#include "backends/external/answer_name.h"
+#include "backends/external/error_shape.h"
 #include "backends/external/exec_server.h"
 #include "backends/external/external_target.h"
-#include "backends/external/form_name.h"
+#include "backends/external/form_fields.h"
 #include "backends/external/measured_memory.h"
 #include "backends/external/port.h"
 #include "models/temp_dir_for_tests.h"
@@ -17,27 +19,24 @@
 namespace corral::backends {
 namespace {
 
-ExternalFormat words(std::string name, std::vector<std::string> strip = {},
-                     std::map<std::string, std::string> set = {}) {
-  auto descriptor = std::make_shared<Descriptor>();
-  descriptor->strip = std::move(strip);
-  descriptor->set = std::move(set);
-  ExternalFormat words;
-  words.descriptor = std::move(descriptor);
-  words.name = std::move(name);
-  return words;
+std::string translated(std::string_view body, std::string_view name, std::vector<std::string> strip = {},
+                       std::map<std::string, std::string> set = {}) {
+  Descriptor descriptor;
+  descriptor.strip = std::move(strip);
+  descriptor.set = std::move(set);
+  return in_their_words(body, descriptor, name);
 }
 
 TEST(ExternalFormats, ModelIsRenamedFieldsGoAndCome) {
-  EXPECT_EQ(in_their_words(R"({"model":"a","x":1,"y":[1, {"b":2}]})", words("theirs")),
+  EXPECT_EQ(translated(R"({"model":"a","x":1,"y":[1, {"b":2}]})", "theirs"),
             R"({"model":"theirs","x":1,"y":[1,{"b":2}]})");
-  EXPECT_EQ(in_their_words(R"({"model":"a","temperature":1,"seed":2})",
-                           words("t", {"temperature"}, {{"seed", "7"}, {"k", "[1]"}})),
-            R"({"model":"t","k":[1],"seed":7})");
-  EXPECT_EQ(in_their_words(R"({"model":"a"})", words("")), R"({"model":"a"})");
-  EXPECT_EQ(in_their_words(R"({"model":"a","p":1})", words("", {"model"})), R"({"p":1})");
-  EXPECT_EQ(in_their_words(R"({"x":"é\n\u0041"})", words("t")), R"({"model":"t","x":"é\n\u0041"})");
-  EXPECT_EQ(in_their_words("no JSON", words("t")), "no JSON");
+  EXPECT_EQ(
+      translated(R"({"model":"a","temperature":1,"seed":2})", "t", {"temperature"}, {{"seed", "7"}, {"k", "[1]"}}),
+      R"({"model":"t","k":[1],"seed":7})");
+  EXPECT_EQ(translated(R"({"model":"a"})", ""), R"({"model":"a"})");
+  EXPECT_EQ(translated(R"({"model":"a","p":1})", "", {"model"}), R"({"p":1})");
+  EXPECT_EQ(translated(R"({"x":"é\n\u0041"})", "t"), R"({"model":"t","x":"é\n\u0041"})");
+  EXPECT_EQ(translated("no JSON", "t"), "no JSON");
 }
 
 class Bytes final : public http::BodySource {
@@ -56,13 +55,13 @@ class Bytes final : public http::BodySource {
   std::size_t at_ = 0;
 };
 
-std::string renamed(const std::string& form, std::size_t step, std::string name,
+std::string changed(const std::string& form, std::size_t step, FormChanges changes,
                     std::optional<std::uint64_t>* length = nullptr) {
   async::Loop loop;
-  const auto work = [](std::string text, std::size_t by, std::string to,
+  const auto work = [](std::string text, std::size_t by, FormChanges to,
                        std::optional<std::uint64_t>* told) -> async::Task<std::string> {
     Bytes source(std::move(text), by);
-    RenamedForm passed(source, "multipart/form-data; boundary=XX", std::move(to));
+    ChangedForm passed(source, "multipart/form-data; boundary=XX", std::move(to));
     (void)co_await passed.find();
     if (told) *told = passed.length();
     std::string out;
@@ -73,7 +72,12 @@ std::string renamed(const std::string& form, std::size_t step, std::string name,
     }
     co_return out;
   };
-  return async::run_blocking(loop, work(form, step, std::move(name), length));
+  return async::run_blocking(loop, work(form, step, std::move(changes), length));
+}
+
+std::string renamed(const std::string& form, std::size_t step, std::string name,
+                    std::optional<std::uint64_t>* length = nullptr) {
+  return changed(form, step, {.model = std::move(name)}, length);
 }
 
 std::string form_with(const std::string& model, const std::string& file = "RIFF\r\n--X\r\ndata") {
@@ -104,6 +108,87 @@ TEST(ExternalFormats, AFormWithoutTheNameOrABrokenOnePassesAsItIs) {
     EXPECT_EQ(renamed(broken, step, "t"), broken);
     EXPECT_EQ(renamed("nothing of a form", step, "t"), "nothing of a form");
   }
+}
+
+std::string field(const std::string& name, const std::string& value) {
+  return "--XX\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n";
+}
+
+TEST(ExternalFormats, FieldsOfAFormGoAndComeHoweverItComes) {
+  const std::string file =
+      "--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"temperature\"\r\n\r\nRIFF\r\n--X\r\n";
+  const std::string form = field("temperature", "0.5") + field("model", "mine") + file + field("list[]", "a") +
+                           field("empty", "") + field("kept", "yes") + field("seed", "1") + "--XX--\r\n";
+  const FormChanges changes{"theirs", {"temperature", "list", "empty"}, {{"seed", "7"}, {"word", "\"a b\""}}};
+  const std::string expected =
+      field("seed", "7") + field("word", "a b") + field("model", "theirs") + file + field("kept", "yes") + "--XX--\r\n";
+  for (const std::size_t step : {1u, 2u, 7u, 64u, 100'000u}) {
+    std::optional<std::uint64_t> length;
+    EXPECT_EQ(changed(form, step, changes, &length), expected) << step;
+    EXPECT_EQ(length, expected.size()) << step;
+    EXPECT_EQ(changed(form, step, {"t", {}, {{"model", "\"set\""}}}),
+              field("model", "set") + field("temperature", "0.5") +
+                  form.substr(form.find("--XX\r\nContent-Disposition: form-data; name=\"file\"")))
+        << step;
+  }
+}
+
+TEST(ExternalFormats, ALargeFormHasNoLengthUntilItsFieldsAreKnown) {
+  const std::string file = "--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n" +
+                           std::string(200'000, 'x') + "\r\n";
+  std::optional<std::uint64_t> length = 1;
+  EXPECT_EQ(changed(file + field("gone", "1") + "--XX--\r\n", 10'000, {"", {"gone"}}, &length), file + "--XX--\r\n");
+  EXPECT_EQ(length, std::nullopt);
+}
+
+std::string with_name(const std::string& answer, std::size_t step, bool events) {
+  NameReplacer replacer(events, "ask\"ed");
+  std::string out;
+  for (std::size_t at = 0; at < answer.size(); at += step)
+    out += replacer.pass(std::string_view(answer).substr(at, step));
+  return out;
+}
+
+TEST(ExternalFormats, AnAnswerHasTheNameThatWasAskedFor) {
+  const std::pair<std::string, std::string> answers[] = {
+      {R"({"model":"/srv/x.gguf","choices":[{"model":"inner"}],"x":"model"})",
+       R"({"model":"ask\"ed","choices":[{"model":"inner"}],"x":"model"})"},
+      {R"({"x":{"model":"a"},"y":"\"model\":\"b\"", "model" : "c\"\\", "z":1})",
+       R"({"x":{"model":"a"},"y":"\"model\":\"b\"", "model" : "ask\"ed", "z":1})"},
+      {R"({"model":null,"models":"a"})", R"({"model":null,"models":"a"})"},
+      {R"([{"model":"a"}])", R"([{"model":"a"}])"},
+      {"no JSON", "no JSON"}};
+  for (const auto& [answer, expected] : answers)
+    for (const std::size_t step : {1u, 3u, 1000u}) EXPECT_EQ(with_name(answer, step, false), expected) << step;
+  const std::string events =
+      "event: x\ndata: {\"model\":\"a\",\"c\":[\"model\"]}\n\ndata: {\"c\":\"}\",\"model\":\"b\"}\n\n"
+      ": it's \"odd\ndata: {\"model\":\"c\"}\n\ndata: [DONE]\n\n";
+  const std::string expected =
+      "event: x\ndata: {\"model\":\"ask\\\"ed\",\"c\":[\"model\"]}\n\ndata: {\"c\":\"}\",\"model\":\"ask\\\"ed\"}\n\n"
+      ": it's \"odd\ndata: {\"model\":\"ask\\\"ed\"}\n\ndata: [DONE]\n\n";
+  for (const std::size_t step : {1u, 3u, 1000u}) EXPECT_EQ(with_name(events, step, true), expected) << step;
+}
+
+TEST(ExternalFormats, ErrorsHaveTheShapeOfOpenAI) {
+  const auto error = [](unsigned status, std::string_view body) {
+    return openai_error(status, body, "the backend 'x'");
+  };
+  EXPECT_EQ(error(404, R"({"error":"model 'x' not found"})"),
+            R"({"error":{"message":"model 'x' not found","type":"not_found_error","code":"not_found","param":null}})");
+  EXPECT_EQ(
+      error(
+          400,
+          R"({"error":{"code":400,"message":"no","type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":8}})"),
+      R"({"error":{"message":"no","type":"exceed_context_size_error","code":"context_length_exceeded","param":null,"n_prompt_tokens":9,"n_ctx":8}})");
+  EXPECT_EQ(error(401, R"({"error":{"message":"m","type":"t","code":"c","param":"p"}})"),
+            R"({"error":{"message":"m","type":"t","code":"c","param":"p"}})");
+  EXPECT_THAT(error(422, R"({"detail":[{"loc":["body"],"msg":"field required"}]})"),
+              testing::HasSubstr(R"("message":"field required")"));
+  EXPECT_THAT(error(400, R"({"object":"error","message":"bad","type":"BadRequestError","code":400})"),
+              testing::HasSubstr(R"("message":"bad","type":"BadRequestError","code":")"));
+  EXPECT_THAT(error(400, "Invalid request\n"),
+              testing::HasSubstr(R"("message":"Invalid request","type":"invalid_request_error")"));
+  EXPECT_THAT(error(500, ""), testing::HasSubstr(R"("message":"the backend 'x' returned status 500")"));
 }
 
 TEST(Gate, LetsInSoManyAndTheOthersInTheirOrder) {

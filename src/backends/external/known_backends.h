@@ -1,5 +1,5 @@
 // All descriptors, and the models that are configured with them: the built-in ones, those in `backends.d` of the
-// configuration's folder, and `models.toml` there. Read once at the start; blocks for that.
+// configuration's folder, and `models.toml` there. Reading blocks.
 //
 //   # backends.d/my-server.toml: a new recipe, or one that replaces a built-in one
 //   recipe = "my-server"
@@ -18,11 +18,13 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
 #include "backends/external/descriptor.h"
 #include "base/error.h"
+#include "models/model_info.h"
 
 namespace corral::backends {
 
@@ -30,6 +32,9 @@ using DescriptorPtr = std::shared_ptr<const Descriptor>;
 
 // The recipe of models that have only a command of their own.
 inline constexpr std::string_view kCommandRecipe = "command";
+
+// Of corral's own engine.
+inline constexpr std::string_view kEngineRecipe = "llamacpp";
 
 // One model in `models.toml`.
 struct ModelEntry {
@@ -39,13 +44,21 @@ struct ModelEntry {
   std::vector<std::string> labels;
   std::vector<std::string> aliases;
   std::optional<Millis> ttl;  // idle time until it is evicted; 0: never
-  DescriptorPtr descriptor;   // of its recipe, overridden by the entry
+  models::Declared declared;
+  // Of its recipe, overridden by the entry; null: corral's own engine serves it.
+  DescriptorPtr descriptor;
+
+  std::string_view recipe() const { return descriptor ? std::string_view(descriptor->recipe) : kEngineRecipe; }
 };
 
 struct KnownBackends {
   std::vector<DescriptorPtr> descriptors;  // by recipe
   std::vector<ModelEntry> models;
-  std::vector<Error> problems;  // files and entries that are ignored
+  std::vector<std::string> preload;            // names of models that are loaded at the start
+  std::vector<Error> problems;                 // files and entries that are ignored
+  std::vector<Error> warnings;                 // keys that have no effect
+  std::set<std::filesystem::path> unreadable;  // files with an error, of which nothing was read
+  std::filesystem::path models_file;           // models.toml; it may not exist
 
   DescriptorPtr find(std::string_view recipe) const;
 };

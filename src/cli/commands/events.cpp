@@ -75,6 +75,7 @@ std::string mesh_text(const ServerEvent& event) {
     return fmt::format("mesh: the copy of {} is {}", event.model, event.status.empty() ? "given up" : event.status);
   if (event.change == "admitted") return fmt::format("mesh: {} joined", event.node);
   if (event.change == "removed") return fmt::format("mesh: {} is no longer a member", event.node);
+  if (event.change == "away") return with_cause(fmt::format("mesh: {} is unreachable", event.node));
   return with_cause(fmt::format("mesh: {} is {}", event.node, event.change));
 }
 

@@ -1,19 +1,26 @@
-// Imports a file as a link or a copy in corral's own folder. Models of Ollama and of LM Studio stay in place: their
-// folders are added to import_folders. A key of the scope admin sets it over HTTP; without a key, the user who owns the
-// server sets it in its file.
+// Imports a file as a link or a copy in corral's own folder. A configuration of llama-swap becomes models.toml, which
+// the server reads at once. Models of Ollama and of LM Studio stay in place: their folders are added to import_folders.
+// A key of the scope admin sets it over HTTP; without a key, the user who owns the server sets it in its file.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
 #include <CLI/App.hpp>
 #include <fmt/format.h>
 
+#include "backends/external/llama_swap_import.h"
+#include "base/state_file.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/own_file.h"
 #include "cli/server/download_wire.h"
 #include "cli/terminal/format.h"
+#include "config/paths.h"
+#include "config/sources.h"
+#include "json/value.h"
 #include "json/writer.h"
 
 namespace corral::cli {
@@ -27,7 +34,9 @@ struct ImportRequest {
   std::string what;
   std::string name;
   std::string folder;
+  std::string file;  // of llama-swap
   bool copy = false;
+  bool replace = false;
 };
 
 Result<int> import_file(const ImportRequest& request, CommandContext& context) {
@@ -97,7 +106,42 @@ Result<int> import_folder(const ImportRequest& request, CommandContext& context)
   return print_json(context, text_object({{"status", "success"}, {kImportFolders, folders}}));
 }
 
+// Written beside the configuration file of this command line; needs no server.
+Result<int> import_configuration(const ImportRequest& request, CommandContext& context) {
+  if (request.file.empty()) return fail(errc::usage, "name the file: corral import llama-swap config.yaml");
+  std::ifstream stream(request.file, std::ios::binary);
+  if (!stream) return fail(errc::usage, fmt::format("'{}' cannot be read", request.file));
+  const std::string yaml(std::istreambuf_iterator<char>(stream), {});
+  const auto imported = backends::import_llama_swap(yaml, request.file);
+  if (!imported) return fail(errc::usage, imported.error().message);
+  const auto paths = config::Paths::from(context.inputs.environment);
+  const auto target = config::config_file(context.inputs, paths).path.parent_path() / "models.toml";
+  std::error_code ignored;
+  if (fs::exists(target, ignored) && !request.replace)
+    return fail(errc::usage,
+                fmt::format("{} exists: repeat the command with --replace to replace it", target.native()));
+  if (const auto written = write_state_file(target, imported->toml); !written) return std::unexpected(written.error());
+  if (context.json) {
+    json::Array warnings(imported->warnings.begin(), imported->warnings.end());
+    const json::Object answer{{"status", "success"},
+                              {"file", target.native()},
+                              {"models", imported->models},
+                              {"warnings", std::move(warnings)}};
+    return print_json(context, json::serialize(json::Value(answer)));
+  }
+  for (const auto& warning : imported->warnings) context.terminal.err << printable("warning: " + warning) << '\n';
+  context.terminal.out << printable(
+      fmt::format("{} has {} models now; see corral list\n", target.native(), imported->models));
+  return kExitOk;
+}
+
 Result<int> import_models(const ImportRequest& request, CommandContext& context) {
+  const bool configuration = request.what == "llama-swap";
+  if (!configuration && (!request.file.empty() || request.replace))
+    return fail(errc::usage, "FILE and --replace work only with llama-swap");
+  if (configuration && (!request.name.empty() || request.copy || !request.folder.empty()))
+    return fail(errc::usage, "--name, --copy and --dir don't work with llama-swap");
+  if (configuration) return import_configuration(request, context);
   const bool foreign = request.what == "ollama" || request.what == "lmstudio";
   if (!foreign && !request.folder.empty()) return fail(errc::usage, "--dir works only with ollama and lmstudio");
   if (foreign && (!request.name.empty() || request.copy))
@@ -109,9 +153,11 @@ Result<int> import_models(const ImportRequest& request, CommandContext& context)
 
 Action declare_import(CLI::App& app) {
   const auto request = std::make_shared<ImportRequest>();
-  app.add_option("WHAT", request->what, "A GGUF file on the server's machine, or ollama, or lmstudio")
+  app.add_option("WHAT", request->what, "A GGUF file on the server's machine, or ollama, lmstudio or llama-swap")
       ->required()
       ->type_name("");
+  app.add_option("FILE", request->file, "Configuration of llama-swap, which becomes models.toml")->type_name("");
+  app.add_flag("--replace", request->replace, "Replace models.toml");
   app.add_option("--name,--as", request->name, "Name of the imported model")->type_name("NAME");
   app.add_flag("--copy", request->copy, "Copy the file, even if a hard link is possible");
   app.add_option("--dir", request->folder, "Folder of the models of ollama or lmstudio, if not the usual one")

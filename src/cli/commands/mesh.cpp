@@ -24,7 +24,7 @@ constexpr const char* kMesh = "/api/v1/mesh";
 
 struct Wanted {
   std::string token, which, model, expires = "1h";
-  bool with_admitted = false;
+  bool with_admitted = false, all = false;
 };
 
 using Subcommand = Result<int> (*)(const Wanted& wanted, CommandContext& context);
@@ -156,15 +156,17 @@ Result<int> leave(const Wanted&, CommandContext& context) {
   return kExitOk;
 }
 
-Result<int> tokens(const Wanted&, CommandContext& context) {
+Result<int> tokens(const Wanted& wanted, CommandContext& context) {
   const auto text = fetch(context.api, get("/tokens"));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
   const auto rows = parse_mesh_tokens(*text);
   if (!rows) return std::unexpected(rows.error());
   Table table({{"ID"}, {"STATE"}, {"UNTIL"}, {"USED BY"}});
-  for (const auto& row : *rows)
+  for (const auto& row : *rows) {
+    if (!wanted.all && row.state != "open") continue;
     table.add({row.id, row.state, when(row.expires, context), or_unknown(row.used_by.substr(0, 12))});
+  }
   table.print(context.terminal);
   return kExitOk;
 }
@@ -188,9 +190,15 @@ Result<int> revoke(const Wanted& wanted, CommandContext& context) {
   return kExitOk;
 }
 
+// Without a source no bytes come.
+std::string pace_text(const MeshCopy& copy) {
+  if (copy.from.empty()) return "waits for a node that offers it";
+  return fmt::format("{}/s from {}", human_bytes(copy.bytes_per_second), copy.from);
+}
+
 void print_copy(const MeshCopy& copy, CommandContext& context) {
   auto text = fmt::format("{}  {}  {} of {}", copy.model, copy.state, human_bytes(copy.done), human_bytes(copy.total));
-  if (copy.state == "copying") text += fmt::format(", {}/s from {}", human_bytes(copy.bytes_per_second), copy.from);
+  if (copy.state == "copying") text += ", " + pace_text(copy);
   if (!copy.problem.empty()) text += ": " + copy.problem;
   context.terminal.out << printable(text) << '\n';
 }
@@ -230,8 +238,7 @@ Result<int> pull(const Wanted& wanted, CommandContext& context) {
     const auto copy = parse_mesh_copy(data);
     if (!copy || copy->total == 0) return;
     bar.show(static_cast<double>(copy->done) / static_cast<double>(copy->total),
-             fmt::format("{} of {}, {}/s", human_bytes(copy->done), human_bytes(copy->total),
-                         human_bytes(copy->bytes_per_second)));
+             fmt::format("{} of {}, {}", human_bytes(copy->done), human_bytes(copy->total), pace_text(*copy)));
   };
   const auto reply = context.api.stream(post("/pull", pull_body(wanted.which, true)), on_event);
   bar.clear();
@@ -245,6 +252,9 @@ Result<int> pull(const Wanted& wanted, CommandContext& context) {
   print_copy(*copy, context);
   return kExitOk;
 }
+
+// The server's states of a link that is down differ in how often it dials.
+std::string link_text(const MeshNode& node) { return node.self ? "self" : node.routable ? "up" : "down"; }
 
 Result<int> nodes(const Wanted&, CommandContext& context) {
   const auto text = fetch(context.api, get("/nodes"));
@@ -265,7 +275,7 @@ Result<int> nodes(const Wanted&, CommandContext& context) {
                {"LAST END"}});
   for (const auto& row : *rows) {
     const auto known = row.memory_total > 0;
-    table.add({row.self ? row.name + " *" : row.name, row.id.substr(0, 12), row.link,
+    table.add({row.self ? row.name + " *" : row.name, row.id.substr(0, 12), link_text(row),
                row.rtt_ms ? fmt::format("{} ms", *row.rtt_ms) : std::string(kUnknown), or_unknown(row.role),
                known ? human_bytes(row.memory_total) : std::string(kUnknown),
                known ? human_bytes(row.memory_free) : std::string(kUnknown), std::to_string(row.models),
@@ -299,7 +309,11 @@ Result<int> why(const Wanted& wanted, CommandContext& context) {
   if (!choice) return std::unexpected(choice.error());
   auto& out = context.terminal.out;
   const auto where = choice->here ? fmt::format("{} (this node)", choice->node) : choice->node;
-  if (choice->node.empty()) {
+  if (!choice->split_over.empty()) {
+    out << printable(fmt::format("a request for {} would split it over {}; {} would be the host", choice->model,
+                                 fmt::join(choice->split_over, ", "), choice->split_over.front()))
+        << '\n';
+  } else if (choice->node.empty()) {
     out << printable(fmt::format("{} cannot be served now: {}", choice->model, or_unknown(choice->shortage))) << '\n';
   } else {
     out << printable(fmt::format("a request for {} would go to {}", choice->model, where)) << '\n';
@@ -362,7 +376,8 @@ Action declare_mesh(CLI::App& app) {
   add(app, "leave", "Leave the mesh permanently", leave);
   auto* token = add(app, "token", "Print a join token for one more node", make_token);
   expires(token);
-  add(*token, "list", "List the valid tokens of this node, without secrets", tokens);
+  add(*token, "list", "List the valid tokens of this node, without secrets", tokens)
+      ->add_flag("--all", wanted->all, "Also list used, expired and withdrawn tokens");
   add(*token, "withdraw", "Withdraw a token", withdraw)
       ->add_option("ID", wanted->which, "Its identifier in the list")
       ->required()

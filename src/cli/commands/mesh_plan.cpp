@@ -21,10 +21,10 @@ std::string context_text(std::int64_t tokens) {
   return tokens > 0 ? fmt::format(", with {} tokens of context", tokens) : std::string();
 }
 
-void print_shares(const std::vector<MeshPlan::Share>& shares, const std::string& host, CommandContext& context) {
+void print_shares(const std::vector<MeshPlan::Share>& shares, const std::string& host_id, CommandContext& context) {
   Table table({{"NODE"}, {"LAYERS", Align::right}, {"MEMORY", Align::right}});
   for (const auto& share : shares)
-    table.add({share.node == host ? share.node + " (host)" : share.node, std::to_string(share.layers),
+    table.add({share.id == host_id ? share.node + " (host)" : share.node, std::to_string(share.layers),
                human_bytes(share.memory)});
   table.print(context.terminal);
 }
@@ -49,7 +49,7 @@ void print_foretold(const MeshPlan& plan, CommandContext& context) {
         context,
         fmt::format("{}; no node can hold that alone, so it would be split: {:.1f} tokens/s, loads in {:.0f} s{}",
                     needs, plan.split->tokens_per_second, plan.split->load_seconds, context_text(plan.split->context)));
-    print_shares(plan.split->shares, plan.split->host, context);
+    print_shares(plan.split->shares, plan.split->host_id, context);
   } else if (!plan.shortage.empty()) {
     line(context, fmt::format("{}; it cannot be served: {}", needs, plan.shortage));
   }
@@ -60,7 +60,7 @@ void print_groups(const MeshPlan& plan, CommandContext& context) {
     const auto state = group.running ? std::string("serves") : group.stage;
     line(context, fmt::format("{} hosts it over {} nodes: {}{}{}", group.host, group.shares.size(), state,
                               context_text(group.context), group.problem.empty() ? "" : "; " + group.problem));
-    print_shares(group.shares, group.host, context);
+    print_shares(group.shares, group.host_id, context);
   }
 }
 
@@ -85,10 +85,14 @@ Result<int> assign_model(const std::string& node, const std::string& model, Comm
   const auto text = fetch(context.api, ApiRequest::post(fmt::format("{}/assign", kMesh), assign_body(node, model)));
   if (!text) return std::unexpected(text.error());
   if (context.json) return print_json(context, *text);
+  const auto waits_for = parse_assigned(*text);
+  if (!waits_for) return std::unexpected(waits_for.error());
   if (model == kNothing) {
     line(context, fmt::format("{} unloads its model of the mesh, and gets no other", node));
   } else if (model == kAuto) {
     line(context, fmt::format("{} gets the model of the plan", node));
+  } else if (!waits_for->empty()) {
+    line(context, fmt::format("{} is assigned to {}, but does not serve it yet: {}", node, model, *waits_for));
   } else {
     line(context,
          fmt::format("{} will serve {}: corral mesh plan {} shows the progress", node, model, shell_word(model)));
@@ -102,8 +106,12 @@ Result<int> unload_everywhere(const std::string& model, CommandContext& context)
   if (context.json) return print_json(context, *text);
   const auto done = parse_mesh_unload(*text);
   if (!done) return std::unexpected(done.error());
-  line(context, fmt::format("{} is unloaded by {} after its running requests, until the next request for it", model,
-                            fmt::join(done->nodes, ", ")));
+  if (done->nodes.empty()) {
+    line(context, fmt::format("no node has {} for the mesh: no node loads it before the next request for it", model));
+  } else {
+    line(context, fmt::format("{} is unloaded by {} after its running requests, until the next request for it", model,
+                              fmt::join(done->nodes, ", ")));
+  }
   for (const auto& refused : done->refused) context.terminal.err << printable("warning: " + refused) << '\n';
   return kExitOk;
 }

@@ -40,6 +40,7 @@ Result<int> status(CommandContext& context) {
     terminal.out << fmt::format("loading    {} {}\n", printable(model.name), percent(model.progress));
   }
   if (!health->queue.empty()) terminal.out << fmt::format("waiting    {} loads\n", health->queue.size());
+  for (const auto& problem : health->problems) terminal.err << printable("warning: " + problem) << '\n';
   return kExitOk;
 }
 

@@ -10,6 +10,7 @@ std::vector<MeshPlan::Share> shares_in(const json::Value& value) {
   std::vector<MeshPlan::Share> shares;
   each(value, "shares", [&](const json::Value& item) {
     shares.push_back({.node = text_of(item, "node"),
+                      .id = text_of(item, "id"),
                       .layers = integer_of(item, "layers").value_or(0),
                       .memory = bytes_of(item, "memory_bytes").value_or(0)});
   });
@@ -21,6 +22,7 @@ void read_foretold(const json::Value& told, MeshPlan& plan) {
   plan.alone = text_of(told, "alone");
   if (const auto* split = json::find(told, "split"); split != nullptr && split->is_object()) {
     plan.split = MeshPlan::Split{.host = text_of(*split, "host"),
+                                 .host_id = text_of(*split, "host_id"),
                                  .shares = shares_in(*split),
                                  .tokens_per_second = json::number_or(*split, "tokens_per_second", 0),
                                  .load_seconds = json::number_or(*split, "load_seconds", 0),
@@ -44,6 +46,7 @@ Result<MeshPlan> parse_mesh_plan(std::string_view text) {
   each(*value, "unsplit", [&](const json::Value& item) { plan.unsplit.push_back(text_of(item, "why")); });
   each(*value, "groups", [&](const json::Value& item) {
     plan.groups.push_back({.host = text_of(item, "host"),
+                           .host_id = text_of(item, "host_id"),
                            .stage = text_of(item, "stage"),
                            .problem = text_of(item, "problem"),
                            .running = json::bool_or(item, "running", false),
@@ -58,6 +61,12 @@ Result<MeshUnload> parse_mesh_unload(std::string_view text) {
   const auto value = parse_answer(text);
   if (!value) return std::unexpected(value.error());
   return MeshUnload{names_of(*value, "nodes"), names_of(*value, "refused")};
+}
+
+Result<std::string> parse_assigned(std::string_view text) {
+  const auto value = parse_answer(text);
+  if (!value) return std::unexpected(value.error());
+  return text_of(*value, "waits_for");
 }
 
 std::string assign_body(std::string_view node, std::string_view model) {

@@ -20,18 +20,18 @@ struct MeshPlan {
     std::string node = {}, model = {}, part = {}, why = {};
   };
   struct Share {
-    std::string node = {};
+    std::string node = {}, id = {};
     std::int64_t layers = 0;
     std::uint64_t memory = 0;
   };
   struct Split {
-    std::string host = {};
+    std::string host = {}, host_id = {};
     std::vector<Share> shares = {};
     double tokens_per_second = 0, load_seconds = 0;
     std::int64_t context = 0;  // tokens; 0: unknown
   };
   struct Group {
-    std::string host = {}, stage = {}, problem = {};
+    std::string host = {}, host_id = {}, stage = {}, problem = {};
     bool running = false;
     std::vector<Share> shares = {};
     std::int64_t context = 0;  // tokens, once it serves
@@ -53,6 +53,8 @@ struct MeshUnload {
 };
 Result<MeshUnload> parse_mesh_unload(std::string_view text);
 
+// What an assigned model waits for, as a sentence; empty: nothing.
+Result<std::string> parse_assigned(std::string_view text);
 std::string assign_body(std::string_view node, std::string_view model);
 std::string mesh_unload_body(std::string_view model);
 

@@ -35,7 +35,6 @@ MeshNode node_in(const json::Value& value) {
                 .version = text_of(value, "version"),
                 .self = json::bool_or(value, "self", false),
                 .routable = json::bool_or(value, "routable", false),
-                .link = text_of(value, "link"),
                 .last_end = text_of(value, "last_end"),
                 .addresses = names_of(value, "addresses"),
                 .models = count_of(value, "models")};
@@ -153,6 +152,13 @@ Result<MeshChoice> parse_mesh_choice(std::string_view text) {
                     .rank = text_of(*value, "rank"),
                     .here = json::bool_or(*value, "here", false)};
   if (const auto* shortage = json::find(*value, "short")) choice.shortage = text_of(*shortage, "text");
+  if (const auto* split = json::find(*value, "split"); split != nullptr && split->is_object()) {
+    const auto host = text_of(*split, "host_id");
+    each(*split, "shares", [&](const json::Value& share) {
+      const bool hosts = text_of(share, "id") == host;
+      choice.split_over.insert(hosts ? choice.split_over.begin() : choice.split_over.end(), text_of(share, "node"));
+    });
+  }
   each(*value, "candidates", [&](const json::Value& item) {
     choice.candidates.push_back({text_of(item, "name"), text_of(item, "rank"), text_of(item, "text")});
   });

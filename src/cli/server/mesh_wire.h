@@ -27,7 +27,7 @@ Result<MeshStatus> parse_mesh(std::string_view text);
 struct MeshNode {
   std::string id = {}, name = {}, role = {}, version = {};
   bool self = false, routable = false;
-  std::string link = {}, last_end = {};
+  std::string last_end = {};
   std::vector<std::string> addresses = {};
   std::optional<std::int64_t> rtt_ms = {};
   std::uint64_t memory_total = 0, memory_free = 0;  // of all devices
@@ -56,6 +56,7 @@ Result<std::vector<MeshToken>> parse_mesh_tokens(std::string_view text);
 struct MeshChoice {
   std::string model = {}, status = {}, node = {}, rank = {}, shortage = {};
   bool here = false;
+  std::vector<std::string> split_over = {};  // no node serves it, but a request splits it over these nodes, host first
   struct Candidate {
     std::string name = {}, rank = {}, text = {};
   };

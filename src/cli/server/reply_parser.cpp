@@ -163,6 +163,11 @@ Health health_in(const json::Value& value) {
       for (auto& model : health.loaded) model.file_changed |= model.name == text_of(item, "model");
     });
   }
+  if (auto problem = text_of(value, "configuration_problem"); !problem.empty())
+    health.problems.push_back(std::move(problem));
+  for_each(json::find(value, "backend_problems"), [&](const json::Value& item) {
+    if (const auto* text = item.if_string()) health.problems.emplace_back(text->data(), text->size());
+  });
   for_each(json::find(value, "loading"), [&](const json::Value& item) {
     health.loading.push_back({text_of(item, "model"), text_of(item, "type"), number_of(item, "progress").value_or(0)});
   });

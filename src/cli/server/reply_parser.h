@@ -88,6 +88,7 @@ struct Health {
   std::map<std::string, std::int64_t, std::less<>> max_models;     // by type; -1: unlimited
   std::map<std::string, std::int64_t, std::less<>> pinned_models;  // by type
   std::vector<RemoteServedModel> elsewhere;                        // in a mesh
+  std::vector<std::string> problems;                               // of the configuration
 
   const LoadedModel* find(std::string_view name) const;
 };

@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/human_bytes.h"
 
 namespace corral::cli {
 
-std::string human_bytes(std::uint64_t bytes);  // "730 KiB", "4.1 GiB"
-std::string human_duration(Millis duration);   // "250 ms", "1.2 s", "3 min", "2 h", "5 d"
-std::string percent(double share);             // 0.4 -> "40 %"
+std::string human_duration(Millis duration);  // "250 ms", "1.2 s", "3 min", "2 h", "5 d"
+std::string percent(double share);            // 0.4 -> "40 %"
 
 // Shown in tables for unknown values.
 inline constexpr std::string_view kUnknown = "-";

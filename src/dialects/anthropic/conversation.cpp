@@ -1,6 +1,10 @@
 #include "dialects/anthropic/conversation.h"
 
+#include <string>
 #include <string_view>
+#include <utility>
+
+#include "dialects/anthropic/billing_line.h"
 
 namespace corral::dialects::anthropic {
 namespace {
@@ -8,27 +12,30 @@ namespace {
 using json::View;
 using protocol::Block;
 
-// Claude Code begins its system prompt with a line for Anthropic's billing that changes with every request. With this
-// line no prompt prefix would ever be in a cache.
-constexpr std::string_view kBillingLine = "x-anthropic-billing-header:";
-
 Block kind_of(View block) { return protocol::block_of(block.find("type").as_string()); }
 
 }  // namespace
 
 void Conversation::system(View prompt) {
   turns_.system();
-  if (prompt.is_string()) turns_.text(prompt);
-  prompt.each_element([&](View block) {
-    const auto text = block.find("text");
-    if (!text.as_string().starts_with(kBillingLine)) turns_.text(text);
-  });
+  if (prompt.is_string()) system_text(prompt);
+  prompt.each_element([&](View block) { system_text(block.find("text")); });
+}
+
+void Conversation::system_text(View text) {
+  if (!has_billing_line(text.as_string())) return turns_.text(text);
+  std::string quoted;
+  json::append_quoted(quoted, without_billing_lines(text.as_string()));
+  auto peek = json::Peek::open(std::move(quoted));
+  if (!peek) return;
+  texts_.push_back(std::move(*peek));
+  turns_.text(texts_.back().root());
 }
 
 void Conversation::turn(View message) {
   const auto role = message.find("role").as_string();
   const auto content = message.find("content");
-  if (role == "system") return system_turn(content);
+  if (role == "system") return system(content);
   const bool assistant = role == "assistant";
   if (content.is_string()) {
     assistant ? turns_.assistant() : turns_.user();
@@ -45,12 +52,6 @@ void Conversation::turn(View message) {
     assistant ? assistant_block(kind, block) : user_block(kind, block);
   });
   if (!assistant && content.is_array() && content.empty()) turns_.user();
-}
-
-void Conversation::system_turn(View content) {
-  turns_.system();
-  if (content.is_string()) turns_.text(content);
-  content.each_element([&](View block) { turns_.text(block.find("text")); });
 }
 
 void Conversation::user_block(Block kind, View block) {

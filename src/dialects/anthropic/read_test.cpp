@@ -101,11 +101,34 @@ TEST(ReadMessage, TheSystemPromptStandsInFrontOfResultsToo) {
       R"([{"role":"system","content":"S"},{"role":"tool","tool_call_id":"t","content":""}])");
 }
 
-TEST(ReadMessage, ALineForBillingIsntPartOfThePrompt) {
-  const auto blocks =
-      R"(,"system":[{"type":"text","text":"x-anthropic-billing-header: cch=1;"},{"type":"text","text":"Two."}])";
-  EXPECT_EQ(json::serialize(canonical(body_of(kHello, blocks)).at("messages").at(0)),
-            R"({"role":"system","content":"Two."})");
+// The system message of a request with this system prompt (a JSON string or array).
+std::string system_text(const std::string& prompt) {
+  const auto asked = canonical(body_of(kHello, R"(,"system":)" + prompt));
+  const auto& first = asked.at("messages").at(0);
+  return first.at("role").as_string() == "system" ? std::string(first.at("content").as_string()) : "(none)";
+}
+
+TEST(ReadMessage, OnlyTheLineForBillingIsNoPartOfThePrompt) {
+  const std::string line = "x-anthropic-billing-header: cc_version=2.1.37.0d9; cc_entrypoint=cli; cch=00000;";
+  EXPECT_EQ(system_text(R"([{"type":"text","text":")" + line + R"("},{"type":"text","text":"Two."}])"), "Two.");
+  EXPECT_EQ(system_text(R"([{"type":"text","text":")" + line + R"(\nOne.\n\nTwo."}])"), "One.\n\nTwo.");
+  EXPECT_EQ(system_text(R"([{"type":"text","text":"One.\n)" + line + R"(\r\nTwo. \u00e4\ud83d\ude00\n"}])"),
+            "One.\nTwo. ä😀\n");
+  EXPECT_EQ(system_text(R"([{"type":"text","text":"One.\n)" + line + R"("}])"), "One.\n");
+  EXPECT_EQ(system_text("\"" + line + R"(\nOne.")"), "One.");
+  EXPECT_EQ(system_text("\"" + line + "\""), "(none)");
+  EXPECT_EQ(system_text(R"("x-anthropic-billing-header:abc\nOne.")"), "One.");
+  EXPECT_EQ(messages(R"([{"role":"user","content":"a"},{"role":"system","content":")" + line + R"(\nBe brief."}])"),
+            R"([{"role":"user","content":"a\n<system-reminder>\nBe brief.\n</system-reminder>"}])");
+}
+
+TEST(ReadMessage, WordsAboutTheLineForBillingStay) {
+  for (const std::string text : {"Never write x-anthropic-billing-header: cch=1; yourself.",
+                                 "x-anthropic-billing-header: what does this line mean?",
+                                 " x-anthropic-billing-header: cch=1;", "X-Anthropic-Billing-Header: cch=1;"})
+    EXPECT_EQ(system_text("\"" + text + "\""), text);
+  const std::string said = R"("x-anthropic-billing-header: cch=1;\nWhat is this?")";
+  EXPECT_EQ(messages(R"([{"role":"user","content":)" + said + "}]"), R"([{"role":"user","content":)" + said + "}]");
 }
 
 TEST(ReadMessage, BlocksOfTextAreOneTextAndTurnsOfOneRoleOneMessage) {

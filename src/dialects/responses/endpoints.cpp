@@ -1,6 +1,7 @@
 // OpenAI's Responses API.
 #include <array>
 
+#include "dialects/responses/compaction.h"
 #include "dialects/responses/read.h"
 #include "dialects/responses/response_translator.h"
 
@@ -13,6 +14,11 @@ constexpr auto kEndpoints = std::to_array<Endpoint>({
      .ask = protocol::Ask::chat_tokens,
      .read = responses::read_response_count,
      .read_on = responses::read_response_count_on},
+    {.path = "responses/compact",
+     .ask = protocol::Ask::chat,
+     .read = responses::read_compaction,
+     .tell = responses::tell_compaction,
+     .read_on = responses::read_compaction_on},
     {.path = "responses",
      .ask = protocol::Ask::chat,
      .read = responses::read_response,

@@ -55,6 +55,8 @@ void Items::item(View item) {
         if (protocol::item_of(root) != Item::reference) this->item(root);
       }
       return;
+    case Item::compaction:
+      return summary(item.find("encrypted_content").as_string());
     case Item::foreign:
       return;
   }
@@ -87,14 +89,29 @@ void Items::content(View content) {
 // Like documents of the Messages API: the name, then the text.
 void Items::file(View part) {
   turns_.text(part.find("filename"));
-  const auto text = protocol::text_of_file(part.find("file_data").as_string());
-  if (!text) return;
-  std::string list;
-  json::Writer(list).begin_array().value(*text).end_array();
-  auto peek = json::Peek::open(std::move(list));
+  if (const auto text = protocol::text_of_file(part.find("file_data").as_string())) add(*text);
+}
+
+// The summary stands for the messages of a user and of the assistant.
+void Items::summary(std::string_view compacted) {
+  const auto text = protocol::summary_in(compacted);
+  if (!text || text->empty()) return;
+  turns_.user();
+  add(std::string("Summary of the conversation so far:\n").append(*text));
+}
+
+void Items::closing(std::string_view text) {
+  turns_.user();
+  add(text);
+}
+
+void Items::add(std::string_view text) {
+  std::string quoted;
+  json::append_quoted(quoted, text);
+  auto peek = json::Peek::open(std::move(quoted));
   if (!peek) return;
-  files_.push_back(std::move(*peek));
-  files_.back().root().each_element([&](View one) { turns_.text(one); });
+  texts_.push_back(std::move(*peek));
+  turns_.text(texts_.back().root());
 }
 
 void Items::call(View item, bool custom) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dialects/turns.h"
@@ -23,6 +24,7 @@ class Items {
 
   void instructions(json::View text);  // call it first
   void input(json::View items);
+  void closing(std::string_view text);  // of the user; call it last
   // After the last item. See Turns::end().
   Begun end() { return turns_.end(); }
 
@@ -34,11 +36,13 @@ class Items {
   void think(json::View item);
   void content(json::View content);
   void file(json::View part);
+  void summary(std::string_view compacted);
+  void add(std::string_view text);
   json::View answered(json::View id);
 
   Turns turns_;
   const Referred& referred_;
-  std::deque<json::Peek> files_;    // texts of files, which turns refer to
+  std::deque<json::Peek> texts_;    // texts that aren't in the body; turns refer to them
   std::vector<json::View> called_;  // ids of calls
   std::size_t answered_ = 0;        // number of calls with an output, from the first on
 };

@@ -27,6 +27,8 @@ std::string_view kind_of_item(Item item) {
       return "ctco";
     case Item::reasoning:
       return "rs";
+    case Item::compaction:
+      return "cmp";
     case Item::reference:
     case Item::foreign:
       break;

@@ -10,6 +10,9 @@
 #include <fmt/format.h>
 
 #include "dialects/canonical_body.h"
+#include "dialects/responses/compaction.h"
+#include "dialects/responses/earlier.h"
+#include "dialects/responses/echo.h"
 #include "dialects/responses/items.h"
 #include "dialects/responses/kept_items.h"
 #include "json/peek.h"
@@ -22,9 +25,6 @@ namespace {
 
 using json::View;
 using protocol::Tool;
-
-// Maximum size of a part of the request that an answer repeats: it occurs in several events.
-constexpr std::size_t kMaxEcho = 64 << 10;
 
 // Indices of items and tools differ from the client's: some are merged, others left out.
 constexpr auto kRenamed = std::to_array<Renamed>({
@@ -193,41 +193,6 @@ bool wants_logprobs(View body) {
   return wanted;
 }
 
-// The members of the request that every answer repeats, in the order of OpenAI's reference. Members that are too large
-// are written as if they were absent.
-std::string echo_of(View body, const StorageRequest& request) {
-  std::string text;
-  json::Writer out(text);
-  const auto same = [&](std::string_view name, std::string_view otherwise) {
-    const auto value = body.find(name);
-    const bool told = !value.is_null() && value.bytes() <= kMaxEcho;
-    told ? out.key(name).raw(value.text()) : out.key(name).raw(otherwise);
-  };
-  out.begin_object();
-  same("instructions", "null");
-  same("max_output_tokens", "null");
-  same("max_tool_calls", "null");
-  same("parallel_tool_calls", "true");
-  same("previous_response_id", "null");
-  out.key("conversation");
-  request.conversation.empty() ? out.null() : out.begin_object().field("id", request.conversation).end_object();
-  same("prompt_cache_key", "null");
-  same("reasoning", R"({"effort":null,"summary":null})");
-  same("safety_identifier", "null");
-  out.field("service_tier", "default").field("store", request.store);
-  same("temperature", "1");
-  same("text", R"({"format":{"type":"text"}})");
-  same("tool_choice", R"("auto")");
-  same("tools", "[]");
-  same("top_logprobs", "0");
-  same("top_p", "1");
-  out.field("truncation", "disabled");
-  same("user", "null");
-  same("metadata", "{}");
-  out.end_object();
-  return text.substr(1, text.size() - 2);
-}
-
 std::shared_ptr<StorageRequest> storage_request_of(View body, const Before& before) {
   auto request = std::make_shared<StorageRequest>();
   request->previous = body.find("previous_response_id").as_string();
@@ -246,57 +211,24 @@ std::shared_ptr<StorageRequest> storage_request_of(View body, const Before& befo
   return request;
 }
 
-// Parsed data of earlier requests.
-struct Earlier {
-  std::vector<json::Peek> texts = {};
-  Items::Referred items = {};
-};
-
-Result<Earlier> open(const Before& before) {
-  Earlier earlier;
-  for (const auto& text : before.earlier) {
-    auto peek = json::Peek::open(text);
-    if (!peek) return std::unexpected(std::move(peek.error()));
-    earlier.texts.push_back(std::move(*peek));
-  }
-  for (const auto& [id, text] : before.items) {
-    auto peek = json::Peek::open(text);
-    if (!peek) return std::unexpected(std::move(peek.error()));
-    earlier.items.emplace(id, std::move(*peek));
-  }
-  return earlier;
-}
-
-Result<> check_references(View input, const Items::Referred& items) {
-  Result<> result;
-  std::size_t place = 0;
-  input.each_element([&](View item) {
-    const auto here = place++;
-    const auto id = item.find("id");
-    if (protocol::item_of(item) != protocol::Item::reference || items.contains(id.as_string())) return true;
-    const auto where = fmt::format("input[{}].id", here);
-    result =
-        fail(protocol::errc::bad_value,
-             fmt::format("'{}' is {}, but no such item is stored: send the item itself", where, id.excerpt()), where);
-    return false;
-  });
-  return result;
-}
-
-// Writes the parts of the prompt into the open object of `out`.
-Begun write_prompt(json::Writer& out, View body, const Earlier& earlier, ResponseFacts& facts, OwnNames& names) {
+// Writes the model and the conversation into the open object of `out`. `closing`: a last text of the user; empty: none.
+Begun write_conversation(json::Writer& out, View body, const Earlier& earlier, std::string_view closing = {}) {
   copy(out, body, "model", "model");
   copy(out, body, "ctx_size", "ctx_size");
   out.key("messages").begin_array();
   Items items(out, earlier.items);
   items.instructions(body.find("instructions"));
-  for (const auto& text : earlier.texts) {
-    const auto root = text.root();
-    items.input(root.is_array() ? root : root.find("output"));
-  }
+  for (const auto& text : earlier.texts) items.input(items_of(text));
   items.input(body.find("input"));
+  if (!closing.empty()) items.closing(closing);
   auto begun = items.end();
   out.end_array();
+  return begun;
+}
+
+// Writes the parts of the prompt into the open object of `out`.
+Begun write_prompt(json::Writer& out, View body, const Earlier& earlier, ResponseFacts& facts, OwnNames& names) {
+  auto begun = write_conversation(out, body, earlier);
   if (begun.any()) out.field("continue_final_message", true);
   write_tools(out, body, facts, names);
   write_format(out, body.find("text").find("format"));
@@ -321,25 +253,35 @@ Result<> write_body(Canonical& asked, Write write) {
   return fine ? Result<>() : std::unexpected(std::move(fine.error()));
 }
 
+struct Reading {
+  const protocol::FieldTable& table;
+  bool stores = true;  // the answer may be stored
+};
+
 // Sets the parts of a request that need no stored data; write(out, body, earlier, asked, names) does the rest.
 template <typename Write>
-Result<Canonical> read_with(const std::string& text, const Before& before, Write write) {
+Result<Canonical> read_with(const std::string& text, const Before& before, Reading reading, Write write) {
   const auto peek = json::Peek::open(text);
   if (!peek) return std::unexpected(peek.error());
   const auto body = peek->root();
-  auto about = protocol::check(body, protocol::responses_fields());
+  auto about = protocol::check(body, reading.table);
   if (!about) return std::unexpected(std::move(about.error()));
   const auto request = storage_request_of(body, before);
+  if (!reading.stores) *request = {.previous = request->previous, .references = request->references};
   Canonical asked;
   asked.about = std::move(*about);
   asked.storage = request;
   if (request->looks_back() && !before.found) return asked;
-  const auto earlier = open(before);
+  const auto earlier = open_earlier(before);
   if (!earlier) return std::unexpected(earlier.error());
-  if (auto fine = check_references(body.find("input"), earlier->items); !fine)
-    return std::unexpected(std::move(fine.error()));
-  if (before.keeps && (request->store || !request->conversation.empty()))
-    request->input = kept_input(body.find("input"), before.id, before.items);
+  const auto input = body.find("input");
+  if (auto fine = check_references(input, earlier->items); !fine) return std::unexpected(std::move(fine.error()));
+  const auto continued = !request->previous.empty() ? "previous_response_id" : "conversation";
+  if (!request->previous.empty() || !request->conversation.empty()) {
+    if (auto fine = check_outputs(input, *earlier, continued); !fine) return std::unexpected(std::move(fine.error()));
+  }
+  const bool kept = before.keeps && (request->store || !request->conversation.empty());
+  if (kept || (before.remembers && reading.stores)) request->input = kept_input(input, before.id, before.items);
   asked.body.reserve(text.size() + 512);
   auto written =
       write_body(asked, [&](json::Writer& out, OwnNames& names) { write(out, body, *earlier, asked, names); });
@@ -370,11 +312,13 @@ Result<Canonical> alone(Result<Canonical> asked) {
 
 Result<Canonical> read_response_on(const std::string& text, const Before& before) {
   return read_with(
-      text, before, [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked, OwnNames& names) {
+      text, before, {protocol::responses_fields()},
+      [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked, OwnNames& names) {
         auto facts = std::make_shared<ResponseFacts>();
         asked.begun = write_prompt(out, body, earlier, *facts, names);
         copy(out, body, "max_output_tokens", "max_tokens");
-        for (const auto* name : {"temperature", "top_p"}) copy(out, body, name, name);
+        for (const auto* name : {"temperature", "top_p", "presence_penalty", "frequency_penalty"})
+          copy(out, body, name, name);
         if (wants_logprobs(body)) {
           out.field("logprobs", true);
           copy(out, body, "top_logprobs", "top_logprobs");
@@ -392,7 +336,7 @@ Result<Canonical> read_response_on(const std::string& text, const Before& before
 Result<Canonical> read_response(std::string text) { return alone(read_response_on(text, {})); }
 
 Result<Canonical> read_response_count_on(const std::string& text, const Before& before) {
-  return read_with(text, before,
+  return read_with(text, before, {protocol::responses_fields()},
                    [](json::Writer& out, View body, const Earlier& earlier, Canonical& asked, OwnNames& names) {
                      ResponseFacts unused;
                      write_prompt(out, body, earlier, unused, names);
@@ -401,5 +345,20 @@ Result<Canonical> read_response_count_on(const std::string& text, const Before& 
 }
 
 Result<Canonical> read_response_count(std::string text) { return alone(read_response_count_on(text, {})); }
+
+Result<Canonical> read_compaction_on(const std::string& text, const Before& before) {
+  return read_with(text, before, {.table = protocol::compaction_fields(), .stores = false},
+                   [&before](json::Writer& out, View body, const Earlier& earlier, Canonical& asked, OwnNames&) {
+                     write_conversation(out, body, earlier, kSummarize);
+                     out.field("enable_thinking", false).field("max_tokens", kLongestSummary);
+                     auto facts = std::make_shared<CompactionFacts>();
+                     facts->messages =
+                         lasting_messages(earlier, kept_input(body.find("input"), before.id, before.items));
+                     asked.facts = std::move(facts);
+                     asked.about.stream = false;
+                   });
+}
+
+Result<Canonical> read_compaction(std::string text) { return alone(read_compaction_on(text, {})); }
 
 }  // namespace corral::dialects::responses

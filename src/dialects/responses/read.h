@@ -28,10 +28,13 @@ struct ResponseFacts {
 
 // Without storage: errc::unsupported_value for references to stored data.
 Result<Canonical> read_response(std::string body);
-// errc::bad_value for a reference to an unknown item.
+// errc::bad_value for a reference to an unknown item, and for the output of a call that the stored conversation lacks.
 Result<Canonical> read_response_on(const std::string& body, const Before& before);
 // For the same body: counts the tokens of the prompt. Fields without effect on the prompt are ignored.
 Result<Canonical> read_response_count(std::string body);
 Result<Canonical> read_response_count_on(const std::string& body, const Before& before);
+// A body of responses/compact: the canonical request asks the model for a summary of the conversation.
+Result<Canonical> read_compaction(std::string body);
+Result<Canonical> read_compaction_on(const std::string& body, const Before& before);
 
 }  // namespace corral::dialects::responses

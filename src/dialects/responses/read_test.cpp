@@ -162,6 +162,32 @@ TEST(ReadResponseOn, WhatWasBeforeStandsInFront) {
               HasSubstr(R"("previous_response_id":"resp_1","conversation":null)"));
 }
 
+TEST(ReadResponseOn, AnOutputNeedsItsCallInAContinuedConversation) {
+  const auto read = [](const std::string& input, const std::string& continued) {
+    Before before{.id = "req-7", .keeps = true, .found = true};
+    before.earlier = {
+        R"([{"role":"user","content":"Q"},{"type":"custom_tool_call","call_id":"p","name":"f","input":""}])",
+        R"({"output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]})"};
+    return read_response_on(R"({"model":"m","input":[)" + input + R"(],)" + continued + "}", before);
+  };
+  const std::string orphan = R"({"type":"function_call_output","call_id":"other","output":"ok"})";
+  const std::string previous = R"("previous_response_id":"resp_1")", conversation = R"("conversation":"conv_1")";
+  const auto refused = read(R"({"role":"user","content":"x"},)" + orphan, previous);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "'input[1].call_id' is \"other\", but the conversation of 'previous_response_id' has no call with this id: "
+            "send the id of one of its calls, or the call itself before its output");
+  EXPECT_EQ(refused.error().param, "input[1].call_id");
+  EXPECT_THAT(read(orphan, conversation).error().message, HasSubstr("conversation of 'conversation' has no call"));
+  for (const auto& good : {R"({"type":"function_call_output","call_id":"c","output":"ok"})",
+                           R"({"type":"custom_tool_call_output","call_id":"p","output":"ok"})",
+                           R"({"type":"function_call_output","output":"ok"})",
+                           R"({"type":"function_call","call_id":"d","name":"f","arguments":"{}"},)"
+                           R"({"type":"function_call_output","call_id":"d","output":"ok"})"})
+    EXPECT_TRUE(read(good, previous)) << good;
+  EXPECT_TRUE(read(orphan, R"("store":false)")) << "the client may have shortened its conversation";
+}
+
 TEST(ReadResponseOn, ItemsAreReferredTo) {
   const std::string body = R"({"input":[{"type":"item_reference","id":"a"},{"type":"item_reference","id":"a"},)"
                            R"({"role":"user","content":"x"}],"conversation":{"id":"conv_1"}})";
@@ -248,11 +274,13 @@ TEST(ReadResponse, OnlyToolsOfOthersAreNone) {
 
 TEST(ReadResponse, OptionsHaveTheirCanonicalNames) {
   EXPECT_EQ(read(R"("input":"x","max_output_tokens":7,"temperature":0,"top_p":0.5,"stream":true,
+    "presence_penalty":1,"frequency_penalty":-0.5,
     "reasoning":{"effort":"minimal"},"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}},
     "store":true,"truncation":"auto","include":[],"metadata":{"a":"b"})"),
             R"({"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema",)"
             R"("json_schema":{"name":"n","schema":{"type":"object"}}},"reasoning_effort":"low","max_tokens":7,)"
-            R"("temperature":0,"top_p":0.5,"stream":true,"stream_options":{"include_usage":true}})");
+            R"("temperature":0,"top_p":0.5,"presence_penalty":1,"frequency_penalty":-0.5,"stream":true,)"
+            R"("stream_options":{"include_usage":true}})");
 }
 
 TEST(ReadResponse, NamespacesTogetherHaveNoMoreToolsThanAChat) {

@@ -1,5 +1,6 @@
 #include "dialects/responses/response_translator.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,6 +65,7 @@ class ResponsesTranslator final : public ResponseTranslator {
       : facts_(std::static_pointer_cast<const ResponseFacts>(request.facts)),
         id_(request.id),
         model_(request.about.model),
+        received_(request.received),
         created_(epoch_millis(request.received) / 1000) {}
 
   void ping(std::string& out) override {
@@ -73,6 +75,9 @@ class ResponsesTranslator final : public ResponseTranslator {
   void piece(std::string& out, const AnswerPiece& piece) override;
   void failure(std::string& out, const Error& error) override;
   void end(std::string& out) override;
+  void took(std::chrono::nanoseconds duration) override {
+    completed_ = epoch_millis(received_ + std::chrono::duration_cast<WallTime::duration>(duration)) / 1000;
+  }
   std::string whole(const AnswerPiece& answer) override;
   // Without output, with this status.
   std::string document(std::string_view status, const Error* error) const {
@@ -110,7 +115,9 @@ class ResponsesTranslator final : public ResponseTranslator {
 
   const std::shared_ptr<const ResponseFacts> facts_;
   std::string id_, model_;
-  std::int64_t created_ = 0;
+  const WallTime received_;
+  std::int64_t created_ = 0;    // seconds since 1970
+  std::int64_t completed_ = 0;  // the same; 0: it is being made
   bool queued_ = false, started_ = false;
   std::uint64_t sequence_ = 0;
   OutputItem item_;                  // current item
@@ -157,7 +164,9 @@ void ResponsesTranslator::event(std::string& out, std::string_view type, Members
 void ResponsesTranslator::write_response(json::Writer& json, std::string_view status, std::string_view incomplete,
                                          const Error* error) const {
   json.begin_object().field("id", answer_id("resp", id_)).field("object", "response").field("created_at", created_);
-  json.field("status", status).field("background", facts_->background).key("error");
+  json.field("status", status).field("background", facts_->background).key("completed_at");
+  status == "completed" ? json.value(std::max(completed_, created_)) : json.null();
+  json.key("error");
   if (error == nullptr) {
     json.null();
   } else {

@@ -187,6 +187,27 @@ TEST(TellResponse, ARequestedSummaryHasTheThoughtsOnce) {
               HasSubstr(R"("summary":[],"content":[{"type":"reasoning_text","text":"Hm."}])"));
 }
 
+TEST(TellResponse, OnlyACompletedAnswerHasATimeOfItsEnd) {
+  auto asked = request();
+  asked.id = "req-1a";
+  asked.received = WallTime(std::chrono::milliseconds(1'700'000'000'900));
+  const auto ended = [&](std::string_view finish) {
+    const auto translator = tell_response(asked);
+    std::string out;
+    translator->piece(out, *protocol::read_answer(fmt::format(
+                               R"({{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{}"}}]}})", finish)));
+    translator->took(std::chrono::milliseconds(2'200));
+    translator->end(out);
+    return events_of(out);
+  };
+  const auto events = ended("stop");
+  EXPECT_THAT(events.front().data, HasSubstr(R"("status":"in_progress","background":false,"completed_at":null,)"));
+  EXPECT_THAT(events.back().data, HasSubstr(R"("created_at":1700000000,"status":"completed","background":false,)"
+                                            R"("completed_at":1700000003,)"));
+  EXPECT_THAT(ended("length").back().data, HasSubstr(R"("completed_at":null)"));
+  EXPECT_THAT(response_document(asked, "queued"), HasSubstr(R"("completed_at":null)"));
+}
+
 TEST(TellResponse, ACutAnswerSaysWhy) {
   const auto events = told({R"("content":"Hel")"}, "length");
   EXPECT_EQ(events.back().name, "response.incomplete");

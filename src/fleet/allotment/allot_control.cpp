@@ -24,13 +24,14 @@ struct Cause {
   std::uint8_t number;
   std::error_code code;
 };
-const std::array<Cause, 6>& causes() {
-  static const std::array<Cause, 6> all = {{{1, make_error_code(errc::not_admin_here)},
+const std::array<Cause, 7>& causes() {
+  static const std::array<Cause, 7> all = {{{1, make_error_code(errc::not_admin_here)},
                                             {2, make_error_code(errc::no_mesh)},
                                             {3, make_error_code(models::errc::model_not_found)},
                                             {4, make_error_code(errc::bad_split)},
                                             {5, make_error_code(errc::nowhere)},
-                                            {6, make_error_code(errc::lends_nothing)}}};
+                                            {6, make_error_code(errc::lends_nothing)},
+                                            {7, make_error_code(errc::assigned)}}};
   return all;
 }
 

@@ -8,7 +8,6 @@
 
 #include "fleet/base/errors.h"
 #include "mesh/catalog/hashed_since.h"
-#include "mesh/catalog/words.h"
 #include "models/errors.h"
 
 namespace corral::fleet {
@@ -50,13 +49,34 @@ bool is_same(const mesh::MemoryHeadroom& a, const mesh::MemoryHeadroom& b) {
 
 std::unexpected<Error> bad_split(std::string text) { return fail(errc::bad_split, std::move(text), "split"); }
 
+// An order may have been withdrawn just now: this is worth another try, unlike a bad split.
+std::unexpected<Error> taken(std::string text) { return fail(errc::nowhere, std::move(text), "split"); }
+
+// An order that keeps the node from a share of this model, however long it waits.
+Result<> check_orders(const AllocationNode& node, const AllocationModel& model,
+                      const mesh::AllocationInput& situation) {
+  if (node.told && node.told->model != model.content)
+    return taken(fmt::format("'{}' is assigned to {}: free it first with `corral mesh assign {} auto`", node.name,
+                             node.told->model ? "another model" : "no model", node.name));
+  const auto is_there = [&](const mesh::NodeId& id) { return find_node(situation, id) != nullptr; };
+  for (const auto& other : situation.models) {
+    const auto& over = other.split_over;
+    const bool names = other.content != model.content && std::ranges::find(over, node.id) != over.end();
+    if (names && std::ranges::all_of(over, is_there))
+      return taken(fmt::format("'{}' holds '{}' by another order: end that first with `corral mesh unload {}`",
+                               node.name, other.name, other.name));
+  }
+  return {};
+}
+
 // The first reason why one of these nodes can't have a share.
-Result<> check(const std::vector<const AllocationNode*>& nodes, const AllocationModel& model) {
+Result<> check(const std::vector<const AllocationNode*>& nodes, const AllocationModel& model,
+               const mesh::AllocationInput& situation) {
   const bool somebody = std::ranges::any_of(nodes, [&](const auto* node) { return has_file(*node, model); });
   if (!somebody)
     return bad_split(
-        fmt::format("none of these nodes has '{}' on its disk, and the host needs it: copy it there first with "
-                    "`corral mesh pull {} --to NODE`",
+        fmt::format("none of these nodes has '{}' on its disk, and the host needs it: run `corral mesh pull {}` on one "
+                    "of them first",
                     model.name, model.name));
   std::size_t without = 0;
   for (const auto* node : nodes) {
@@ -66,6 +86,7 @@ Result<> check(const std::vector<const AllocationNode*>& nodes, const Allocation
     if (node->engine != nodes.front()->engine)
       return bad_split(fmt::format("'{}' has llama.cpp {}, '{}' has {}: a split needs the same version on all nodes",
                                    nodes.front()->name, nodes.front()->engine, node->name, node->engine));
+    if (auto free = check_orders(*node, model, situation); !free) return free;
     without += node->works ? 0 : 1;
   }
   for (const auto* node : nodes) {
@@ -130,11 +151,15 @@ Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, con
   std::vector<const AllocationNode*> nodes;
   for (const auto& id : ids) {
     const auto* node = find_node(situation, id);
-    if (node == nullptr) return bad_split(fmt::format("'{}' can't be reached", short_text(id)));
+    if (node == nullptr) {
+      const auto away = situation.away.find(id);
+      return bad_split(
+          fmt::format("'{}' can't be reached", away == situation.away.end() ? short_text(id) : away->second));
+    }
     if (std::ranges::find(nodes, node) != nodes.end()) return bad_split(fmt::format("'{}' is named twice", node->name));
     nodes.push_back(node);
   }
-  if (auto sound = check(nodes, *model); !sound) return std::unexpected(sound.error());
+  if (auto sound = check(nodes, *model, situation); !sound) return std::unexpected(sound.error());
   mesh::SplitQuery query{
       .model = split_model_of(*model), .nodes = {}, .links = &situation.links, .told = true, .host = host};
   for (const auto* node : nodes) query.nodes.push_back(split_node(*node, *model, memory_of(*node, *model)));

@@ -21,7 +21,8 @@ std::optional<mesh::NodeId> host_over(const mesh::Catalog& catalog, const mesh::
                                       std::vector<mesh::NodeId> nodes);
 
 // A plan of a model over these nodes, by a user's order (`--split`); hosted by `host` if given and possible. Errors:
-// bad_split, which names the node at fault; model_not_found; nowhere: what is short by how much.
+// bad_split, which names the node at fault; model_not_found; nowhere: what is short by how much, or another order that
+// keeps a node, and how to end it.
 Result<mesh::SplitPlan> plan_by_hand(const mesh::AllocationInput& situation, const mesh::ContentKey& model,
                                      const std::vector<mesh::NodeId>& nodes,
                                      const std::optional<mesh::NodeId>& host = std::nullopt);

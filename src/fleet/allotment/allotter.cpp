@@ -80,6 +80,10 @@ class Allotter::Impl {
     for (const auto& model : models) marks_.unload(model, now());
     if (!models.empty()) keep();
   }
+  bool is_assigned(const ContentKey& model) const {
+    const auto& order = marks_.order();
+    return order && order->model && order->model->content == model;
+  }
   Result<> split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked);
   void end_split(const ContentKey& model);
 
@@ -397,9 +401,11 @@ void Allotter::Impl::use_again(const mesh::Catalog& catalog) {
   const auto& order = marks_.order();
   if (!order || !order->model || !order->model->content || loading_) return;
   const auto used = losses_.last_use_of_lent(*order->model->content);
+  if (!used) return;
+  waits_ = true;  // no event reports that time has passed
   const auto often = options_.idle_unload / 2;
-  if (!used || now() - *used < often || now() < used_again_.value_or(now())) return;
-  used_again_ = now() + kShows;
+  if (now() - *used < often || now() < used_again_.value_or(now())) return;
+  used_again_ = now() + kWaiting;
   const auto name = named(catalog, *order->model->content);
   if (!name.empty()) parts_.actions.load(ModelName(name), [](const Result<>&) {});
 }
@@ -420,7 +426,7 @@ bool Allotter::Impl::note_lost_groups() {
 
 void Allotter::Impl::tell(mesh::NodeState& node_state) const {
   marks_.tell(node_state);
-  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, node_state);
+  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, options_.idle_unload, node_state);
 }
 
 // The group that holds the model over exactly these nodes, or starts to; none of its nodes is lost.
@@ -491,6 +497,7 @@ void Allotter::tell(mesh::NodeState& node_state) const { impl_->tell(node_state)
 void Allotter::assign(std::optional<AllotMarks::Named> model) { impl_->assign(std::move(model)); }
 void Allotter::release() { impl_->release(); }
 void Allotter::unload(std::span<const ContentKey> models) { impl_->unload(models); }
+bool Allotter::is_assigned(const ContentKey& model) const { return impl_->is_assigned(model); }
 Result<> Allotter::split(const ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked) {
   return impl_->split(model, std::move(nodes), asked);
 }

@@ -107,6 +107,8 @@ class Allotter {
   void assign(std::optional<AllotMarks::Named> model);    // nullopt: hold nothing for the mesh
   void release();                                         // hold what the allocation assigns
   void unload(std::span<const mesh::ContentKey> models);  // until requests need them
+  // assign() is in force for this model: it is never unloaded.
+  bool is_assigned(const mesh::ContentKey& model) const;
   // Hosts the model over these nodes, until it is unloaded. `asked`: stamp of the order, by the sender's knowledge; an
   // order is made the newest of those known here. Errors: nowhere, which says what is short by how much.
   Result<> split(const mesh::ContentKey& model, std::vector<mesh::NodeId> nodes, std::uint64_t asked = 0);

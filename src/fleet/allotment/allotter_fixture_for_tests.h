@@ -13,6 +13,7 @@
 
 #include "async/loop.h"
 #include "fleet/allotment/allotter.h"
+#include "fleet/base/demand.h"
 #include "fleet/base/errors.h"
 #include "mesh/support_for_tests.h"
 
@@ -48,7 +49,7 @@ class TestNode final : public AllotActions, public GroupControl {
   // Restarts the node: only its disk stays.
   void restart();
   void step();
-  mesh::NodeState say() const;
+  mesh::NodeState say();
   Deeds took() { return std::exchange(deeds, {}); }
 
   // Puts a model into memory, as after a request.
@@ -78,6 +79,7 @@ class TestNode final : public AllotActions, public GroupControl {
   mesh::Role role = mesh::Role::worker;
   std::vector<std::string> on_disk;
   std::map<std::string, double> asked;  // demand here
+  DemandMeter requests;                 // demand here that is counted, as at a real node
   bool looking = false, works = true, takes_copies = true;
   std::string engine = "0.5.0", started_for;
   std::set<std::string> broken;  // models that can't be loaded here
@@ -203,7 +205,7 @@ class AllotWorld {
 };
 
 inline TestNode::TestNode(AllotWorld& in, unsigned number)
-    : world(in), id(mesh::test_key(number).id()), name("n" + std::to_string(number)) {}
+    : world(in), id(mesh::test_key(number).id()), name("n" + std::to_string(number)), requests(in.timers) {}
 
 inline void TestNode::start() {
   AllotterParts parts{.own = id,
@@ -313,7 +315,7 @@ inline bool TestNode::make_room(std::uint64_t bytes, const std::string& for_mode
 
 inline void TestNode::have(const std::string& model, bool busy) { lent[model] = {world.timers.now(), busy}; }
 
-inline mesh::NodeState TestNode::say() const {
+inline mesh::NodeState TestNode::say() {
   mesh::NodeState node_state;
   node_state.name = name;
   node_state.role = role;
@@ -350,8 +352,13 @@ inline mesh::NodeState TestNode::say() const {
   node_state.memory = {{"cpu", false, memory, memory - std::min(memory, used()), 0, memory}};
   for (const auto& [number, node] : world.nodes)
     if (node->id != id) node_state.links.push_back({node->id, 200, 0});
+  node_state.demand = requests.told();
   for (const auto& [model, per_hour] : asked) node_state.demand.push_back({model, per_hour});
   allotter->tell(node_state);
+  // What gossip makes of it.
+  auto sent = mesh::rounded(node_state);
+  node_state.demand = std::move(sent.demand);
+  node_state.groups = std::move(sent.groups);
   return node_state;
 }
 

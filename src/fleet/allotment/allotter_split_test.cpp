@@ -1,4 +1,6 @@
 // Splits that go at once, and models that are hashed while something is done with them.
+#include <array>
+
 #include "base/log.h"
 #include "fleet/allotment/allot_split.h"
 #include "fleet/allotment/allotter_fixture_for_tests.h"
@@ -241,6 +243,76 @@ TEST_F(AllotterSplitTest, OneThatStandsByItselfIsRememberedWhenItIsOrdered) {
   one.took();
   world.pass(1h);
   EXPECT_THAT(one.took(), IsEmpty()) << "what was ordered isn't given back for idleness";
+}
+
+// After some requests one more was no step of the rate, and what it added was rounded away: nobody heard of it.
+TEST_F(AllotterSplitTest, OneThatWasGivenBackIsWantedByTheNextRequest) {
+  world.models = {{"m", 30}};
+  auto &one = node(1, {"m"}), &two = node(2);
+  const ModelName m("m");
+  for (int i = 0; i < 18; ++i) two.requests.count(m);
+  world.start();
+  world.pass(12s);
+  ASSERT_THAT(one.took(), ElementsAre("hosts m over n2 n1: demand"));
+  const auto is_given_back = [&] {
+    return !world.node_state[1].resting.empty() || !world.node_state[1].unloads.empty();
+  };
+  for (const bool by_order : {false, true}) {
+    if (by_order) {
+      one.allotter->unload(std::array{AllotWorld::key("m")});
+    } else {
+      one.groups.begin()->second.idle_ms = 30 * 60'000;
+    }
+    world.pass(30s);
+    EXPECT_THAT(one.took(), ElementsAre("ends m")) << by_order;
+    EXPECT_TRUE(is_given_back()) << by_order;
+    const auto waiting = two.requests.wait(m);
+    world.pass(1500ms);
+    EXPECT_FALSE(is_given_back()) << by_order;
+    world.pass(4s);
+    EXPECT_THAT(one.took(), ElementsAre("hosts m over n2 n1: demand")) << by_order;
+  }
+}
+
+TEST_F(AllotterSplitTest, ItsIdleLimitIsKeptToTheSecond) {
+  world.models = {{"m", 30}};
+  auto &one = node(1, {"m"}), &two = node(2);
+  one.idle_unload = two.idle_unload = 15s;
+  one.asked["m"] = 2;
+  world.start();
+  world.pass(12s);
+  ASSERT_THAT(one.took(), ElementsAre("hosts m over n2 n1: demand"));
+  one.groups.begin()->second.idle_ms = 14'999;
+  world.pass(5s);
+  EXPECT_THAT(one.took(), IsEmpty());
+  one.groups.begin()->second.idle_ms = 15'000;
+  world.pass(5s);
+  EXPECT_THAT(one.took(), ElementsAre("ends m"));
+}
+
+// It was waited for a minute and a half, for what only another order could end.
+TEST_F(AllotterSplitTest, NodesOfAnotherOrderAreRefusedAtOnce) {
+  world.models = {{"m", 8}, {"n", 6}};
+  auto &one = node(1, {"m", "n"}), &two = node(2), &three = node(3);
+  world.start();
+  world.pass(12s);
+  const auto why = [&](std::vector<mesh::NodeId> nodes) {
+    const auto split = one.allotter->split(AllotWorld::key("n"), std::move(nodes));
+    return split ? std::string() : split.error().message;
+  };
+  ASSERT_TRUE(one.allotter->split(AllotWorld::key("m"), {one.id, two.id}));
+  world.pass(1s);
+  EXPECT_EQ(why({one.id, three.id}), "'n1' holds 'm' by another order: end that first with `corral mesh unload m`");
+  one.allotter->end_split(AllotWorld::key("m"));
+  world.pass(1s);
+  three.allotter->assign(AllotMarks::Named{"m", AllotWorld::key("m")});
+  world.pass(1s);
+  EXPECT_EQ(why({one.id, three.id}),
+            "'n3' is assigned to another model: free it first with `corral mesh assign n3 auto`");
+  three.allotter->assign(std::nullopt);
+  world.pass(1s);
+  EXPECT_EQ(why({one.id, three.id}), "'n3' is assigned to no model: free it first with `corral mesh assign n3 auto`");
+  EXPECT_EQ(why({one.id, two.id}), "");
 }
 
 // Who has it like that stays its host.

@@ -68,6 +68,25 @@ TEST_F(AllotterTest, WhatTheCoreGaveBackForIdlenessRests) {
   EXPECT_THAT(one.took(), IsEmpty());
 }
 
+// Nobody looked at the time: it was unloaded for idleness, loaded again, and so on.
+TEST_F(AllotterTest, AnOrderedModelIsNeverIdleForItsLimit) {
+  world.models = {{"a", 4}};
+  auto& one = node(1, {"a"});
+  one.idle_unload = 15s;
+  world.start();
+  one.allotter->assign(AllotMarks::Named{"a", AllotWorld::key("a")});
+  pass(5s);
+  EXPECT_THAT(one.took(), ElementsAre("loads a"));
+  EXPECT_TRUE(one.allotter->is_assigned(AllotWorld::key("a")));
+  for (int seconds = 0; seconds < 300; ++seconds) {
+    pass(1s);
+    ASSERT_TRUE(one.lent.contains("a"));
+    EXPECT_LT(world.timers.now() - one.lent["a"].used, 12s);
+  }
+  one.allotter->release();
+  EXPECT_FALSE(one.allotter->is_assigned(AllotWorld::key("a")));
+}
+
 // What requests do by themselves: it comes into memory, and that is all that there is to do.
 TEST_F(AllotterTest, AModelThatARequestHasLoadedElsewhereIsntLoadedHere) {
   world.models = {{"a", 4}};
@@ -480,7 +499,9 @@ TEST_F(AllotterTest, ASplitThatCantBeSaysWhy) {
   EXPECT_THAT(why("a", {one.id, one.id}), HasSubstr("named twice"));
   EXPECT_THAT(why("a", {one.id, two.id}), HasSubstr("no worker can run at 'n2'"));
   EXPECT_THAT(why("a", {one.id, three.id}), HasSubstr("0.4.0"));
-  EXPECT_THAT(why("b", {one.id, three.id}), HasSubstr("none of these nodes has 'b'"));
+  EXPECT_EQ(
+      why("b", {one.id, three.id}),
+      "none of these nodes has 'b' on its disk, and the host needs it: run `corral mesh pull b` on one of them first");
   EXPECT_THAT(why("none", {one.id, two.id}), HasSubstr("no reachable node"));
   three.engine = "0.5.0";
   one.memory = three.memory = 14 * kGB;

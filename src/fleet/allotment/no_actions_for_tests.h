@@ -16,7 +16,7 @@ struct NoActions final : AllotActions, GroupProcesses {
   void unload(ModelName, Millis, bool, std::function<void(bool)>) override {}
   void start_engine(EngineOrder) override {}
   void drain_engine(const mesh::ContentKey&, mesh::PlanTerm, std::optional<Millis>) override {}
-  void stop_engine(const mesh::ContentKey&, mesh::PlanTerm) override {}
+  void stop_engine(const mesh::ContentKey&, mesh::PlanTerm, std::string) override {}
   void open_worker(WorkerOrder) override {}
   void reap_worker(const mesh::NodeId&, mesh::PlanTerm) override {}
   void hold(const std::string&, bool) override {}

@@ -84,7 +84,7 @@ mesh::ModelOnDisk on_disk(const models::ModelInfo& model, const NodeOptions& opt
   told.device = device;
   told.tools = model.traits.tools;
   told.thinking = model.traits.thinking;
-  told.vision = model.traits.vision && !model.mmproj.empty();
+  told.vision = models::takes_pictures(model);
   told.may_copy = options.copies && !model.paths.empty();
   return told;
 }
@@ -106,7 +106,7 @@ std::optional<mesh::ServingState> state_of(residency::InstanceState state) {
   }
 }
 
-std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
+std::vector<mesh::ServedModel> serving(const NodeOptions& options, const MachineFacts& facts) {
   std::vector<mesh::ServedModel> served;
   for (const auto& instance : facts.report.instances) {
     const auto state = state_of(instance.view.state);
@@ -117,7 +117,7 @@ std::vector<mesh::ServedModel> serving(const MachineFacts& facts) {
     model.context = instance.facts.context_window;
     model.slots = static_cast<std::uint32_t>(std::max<std::int64_t>(instance.options.parallel.value_or(0), 0));
     model.running = static_cast<std::uint32_t>(instance.view.leases);
-    model.idle_ms = idle_steps(instance.view.idle);
+    model.idle_ms = idle_steps(instance.view.idle, options.idle_unload);
     model.bytes = in_steps(instance.facts.memory_bytes);
     model.lent = instance.view.lent;
     if (const auto rate = facts.rates.find(instance.view.spec->name); rate != facts.rates.end())
@@ -158,11 +158,10 @@ std::vector<mesh::WantedModel> wants_of(const NodeOptions& options, const std::v
 
 }  // namespace
 
-std::uint64_t idle_steps(Millis idle) {
+std::uint64_t idle_steps(Millis idle, Millis limit) {
   const auto count = static_cast<std::uint64_t>(std::max<std::int64_t>(idle.count(), 0));
-  if (count < 1'000) return 0;
-  if (count < 60'000) return 1'000;
-  return std::bit_floor(count / 60'000) * 60'000;
+  const auto step = count < 1'000 ? 0 : count < 60'000 ? 1'000 : std::bit_floor(count / 60'000) * 60'000;
+  return idle < limit ? step : std::max(step, static_cast<std::uint64_t>(limit.count()));
 }
 
 mesh::NodeState make_node_state(const NodeOptions& options, const MachineFacts& facts,
@@ -184,7 +183,7 @@ mesh::NodeState make_node_state(const NodeOptions& options, const MachineFacts& 
   if (options.role != mesh::Role::client && facts.catalog) {
     for (const auto& model : facts.catalog->models())
       node_state.models.push_back(on_disk(*model, options, facts, gpu ? Device::gpu : Device::cpu));
-    node_state.serving = serving(facts);
+    node_state.serving = serving(options, facts);
   }
   node_state.wants = wants_of(options, node_state.models);
   return node_state;

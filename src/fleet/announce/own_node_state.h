@@ -34,8 +34,9 @@ struct MachineFacts {
   std::uint64_t disk_free = 0;  // of the state folder
 };
 
-// The announced step of an idle time: 0, a second, a minute, then doubled. In milliseconds.
-std::uint64_t idle_steps(Millis idle);
+// The announced step of an idle time: 0, a second, a minute, then doubled. `limit`, after which this node unloads an
+// idle model, is a step as well: otherwise the model would stay until the next one. In milliseconds.
+std::uint64_t idle_steps(Millis idle, Millis limit);
 
 // Without links, which gossip adds. Facts without a catalog make a state without models.
 mesh::NodeState make_node_state(const NodeOptions& options, const MachineFacts& facts,

@@ -64,6 +64,24 @@ TEST_F(OwnNodeStateTest, WhatMovesAllTheTimeIsNoNews) {
   EXPECT_NE(said(), before);
 }
 
+// Told as a second and then as a minute, a model with a limit of 15 s was unloaded after a minute.
+TEST_F(OwnNodeStateTest, TheIdleLimitIsAStep) {
+  const auto told = [&](Millis idle) {
+    serve(residency::InstanceState::ready, idle);
+    return said().serving.at(0).idle_ms;
+  };
+  options.idle_unload = Millis(15'000);
+  EXPECT_EQ(told(Millis(14'999)), 1'000u);
+  EXPECT_EQ(told(Millis(15'000)), 15'000u);
+  EXPECT_EQ(told(Millis(59'999)), 15'000u);
+  EXPECT_EQ(told(Millis(60'000)), 60'000u);
+  options.idle_unload = Millis(30 * 60'000);
+  EXPECT_EQ(told(Millis(30 * 60'000 - 1)), 16 * 60'000u);
+  EXPECT_EQ(told(Millis(30 * 60'000)), 30 * 60'000u);
+  EXPECT_EQ(told(Millis(31 * 60'000)), 30 * 60'000u);
+  EXPECT_EQ(told(Millis(32 * 60'000)), 32 * 60'000u);
+}
+
 TEST_F(OwnNodeStateTest, WhatIsServedHasAStateAndWhatMayGoIsCounted) {
   serve(residency::InstanceState::ready, Millis(61'000));
   EXPECT_EQ(said().serving.at(0).state, mesh::ServingState::ready);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <set>
+#include <string_view>
 #include <tuple>
 
 namespace corral::fleet {
@@ -73,16 +75,18 @@ void DemandMeter::forget_one(MonoTime now) {
 std::vector<mesh::Demand> DemandMeter::told() {
   const auto now = clock_.now();
   std::vector<mesh::Demand> list;
+  std::set<std::string_view> waiting;  // without the request that waits for it, its model would never come
   const std::scoped_lock lock(mutex_);
   std::erase_if(models_, [&](const auto& entry) { return entry.second.rate.per_hour(now) < kForgotten; });
   for (auto& [name, entry] : models_) {
     entry.told = demand_step(entry.told, entry.rate.per_hour(now));
     const auto more = entry.waiting == 0 ? 0 : std::min<std::int64_t>(1 + (now - entry.since) / kLouder, kLoudest);
     if (entry.told > 0) list.push_back({name, entry.told * (1 + static_cast<double>(more) / 16)});
+    if (more > 0) waiting.insert(name);
   }
   if (list.size() > mesh::kNodeStateLimits.demand) {
-    std::ranges::sort(list, [](const auto& a, const auto& b) {
-      return std::tuple(-a.per_hour, a.name) < std::tuple(-b.per_hour, b.name);
+    std::ranges::sort(list, {}, [&](const mesh::Demand& one) {
+      return std::tuple(!waiting.contains(one.name), -one.per_hour, one.name);
     });
     list.resize(mesh::kNodeStateLimits.demand);
     std::ranges::sort(list, {}, &mesh::Demand::name);

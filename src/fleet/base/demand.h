@@ -51,7 +51,8 @@ class DemandMeter {
   // A request begins to wait for memory that no node has given the model yet. It counts now, and not at its end. It
   // waits as long as the value exists; the meter must outlive the value.
   std::shared_ptr<void> wait(const ModelName& model);
-  // The announced demand, sorted by name; the most requested models, if there are more than a node state may hold.
+  // The announced demand, sorted by name. If there is more than a node state may hold: models that a request waits for,
+  // then the most requested ones.
   std::vector<mesh::Demand> told();
 
  private:

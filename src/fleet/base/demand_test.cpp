@@ -75,6 +75,13 @@ TEST_F(DemandTest, ManyNamesAreBounded) {
   EXPECT_EQ(told("hot"), 32);
 }
 
+TEST_F(DemandTest, WhatARequestWaitsForIsNeverCutOff) {
+  for (int i = 0; i < 100; ++i) ask("m" + std::to_string(i), 4);
+  const auto waiting = meter.wait(ModelName("rare"));
+  EXPECT_THAT(meter.told(), SizeIs(mesh::kNodeStateLimits.demand));
+  EXPECT_GT(told("rare"), 2);
+}
+
 // Members lend to what is asked for: who waits for memory is counted before there is any, and once only.
 TEST_F(DemandTest, WhoWaitsIsCountedAtOnceAndNotAgainAtTheEnd) {
   auto waiting = meter.wait(ModelName("m"));

@@ -16,7 +16,7 @@ const std::error_category& error_category() {
       {"copy_files_refused", ErrorKind::upstream},  {"copy_not_inspected", ErrorKind::unprocessable},
       {"mesh_admin_off", ErrorKind::forbidden},     {"split_worker_refused", ErrorKind::unavailable},
       {"bad_split", ErrorKind::invalid_request},    {"mesh_lends_nothing", ErrorKind::conflict},
-      {"split_failed", ErrorKind::unavailable},
+      {"split_failed", ErrorKind::unavailable},     {"mesh_assigned", ErrorKind::conflict},
   };
   static const TableCategory category("fleet", kRows);
   return category;

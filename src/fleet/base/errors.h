@@ -29,6 +29,7 @@ enum class errc {
   bad_split,        // of a model over these nodes: impossible with any amount of memory
   lends_nothing,    // the node is a client: it holds nothing for the mesh
   split_failed,     // a part of a split model didn't start, or has ended
+  assigned,         // the node keeps the model, because an order assigns it there
 };
 
 }  // namespace corral::fleet

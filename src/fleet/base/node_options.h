@@ -32,7 +32,9 @@ struct NodeOptions {
   std::uint16_t gossip_port = 0;              // port of the discovery agent; 0: none
   std::string name = {};                      // for people
   mesh::Role role = mesh::Role::member;
-  double lend_memory = 1;  // part of each memory pool, 0 to 1
+  bool role_is_open = false;  // mesh_role is "auto"
+  bool joins = false;         // started with --join
+  double lend_memory = 1;     // part of each memory pool, 0 to 1
   bool copies = true;
   bool auto_copy = false;  // the allocation may have models copied here
   bool admin = false;

@@ -12,14 +12,6 @@
 
 namespace corral::fleet {
 
-std::string name_of(const mesh::Catalog& catalog, const mesh::NodeId& id) {
-  const auto* node = catalog.node(id);
-  if (node == nullptr) return mesh::short_text(id);
-  for (const auto& said : {node->node_state, node->before})
-    if (said && !said->name.empty()) return said->name;
-  return mesh::short_text(id);
-}
-
 namespace {
 
 // Retry times: for nodes that start or have just disconnected, for longer absences, and for very long ones.
@@ -41,10 +33,11 @@ Error out_of_reach(const mesh::Catalog& catalog, std::string_view name, const st
     const auto gone = std::chrono::duration_cast<std::chrono::seconds>(now - node->since);
     if (mesh::is_routable(node->reach)) {
       places.push_back(
-          fmt::format("on {}, which has just started and hasn't scanned its models yet", name_of(catalog, id)));
+          fmt::format("on {}, which has just started and hasn't scanned its models yet", catalog.names().shown(id)));
       retry = kAtOnce;
     } else {
-      places.push_back(fmt::format("on {}, which has been unreachable for {}", name_of(catalog, id), in_words(gone)));
+      places.push_back(
+          fmt::format("on {}, which has been unreachable for {}", catalog.names().shown(id), in_words(gone)));
       retry = std::min(retry, gone < std::chrono::seconds(10)  ? kAtOnce
                               : gone < std::chrono::minutes(1) ? kSoon
                                                                : kLater);
@@ -64,7 +57,7 @@ std::optional<Error> not_heard_of(const mesh::Catalog& catalog, std::string_view
   for (const auto& node : catalog.nodes()) {
     if (!node.expected_until || now >= *node.expected_until) continue;
     any = true;
-    if (node.id != mesh::NodeId()) nodes.push_back(name_of(catalog, node.id));
+    if (node.id != mesh::NodeId()) nodes.push_back(catalog.names().shown(node.id));
   }
   if (!any) return std::nullopt;
   const auto who = nodes.empty() ? std::string("its mesh") : fmt::format("{}", fmt::join(nodes, ", "));

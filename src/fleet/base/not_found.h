@@ -10,9 +10,6 @@
 
 namespace corral::fleet {
 
-// The node's own name, from this or its last epoch; else the first digits of its id.
-std::string name_of(const mesh::Catalog& catalog, const mesh::NodeId& id);
-
 // models::errc::model_not_found.
 Error nobody_has(std::string_view name);
 // `found`: the catalog's result for the name, which is no available model. Errors: ambiguous_model, with the

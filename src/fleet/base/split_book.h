@@ -23,12 +23,13 @@ struct SplitNews {
     standing,  // this node hosts it, and it serves requests
     making,    // this node hosts it, and starts it
     stuck,     // this node is its host, and it doesn't start for now: `why`
-    coming,    // it is going to be split, here or at another host
+    coming,    // it is split at another host, or going to be split, here or elsewhere
     lacking,   // no node and no group can serve it: `why`, what is short by how much
   };
   mesh::ContentKey model;
   std::string name;  // on this node's disk; empty: it isn't on it
   State state = State::coming;
+  std::optional<mesh::NodeId> host = {};  // of the state `coming`, as far as known
   std::string why;
   std::uint64_t need = 0, have = 0;  // bytes, if memory is short
   MonoTime since{};                  // start of the state `stuck`
@@ -46,7 +47,7 @@ class SplitBook {
   // A place in the queue of requests that wait for a group; nullptr: the limit is reached, of all requests or of that
   // peer. The limit of a peer leaves places for its other requests.
   static constexpr std::size_t kMaxWaiting = 256;
-  static constexpr std::size_t kMaxOfPeer = 8;
+  static constexpr std::size_t kMaxOfPeer = 16;
   std::shared_ptr<void> wait(const router::NodeRef& peer);
   std::size_t waiting() const;
 

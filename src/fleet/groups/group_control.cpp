@@ -27,7 +27,8 @@ mesh::GroupStage stage_of(mesh::GroupHost::State state) {
 
 }  // namespace
 
-void tell_groups(const GroupControl& control, const mesh::NodeId& own, mesh::NodeState& node_state) {
+void tell_groups(const GroupControl& control, const mesh::NodeId& own, Millis idle_unload,
+                 mesh::NodeState& node_state) {
   node_state.groups.clear();
   for (const auto& group : control.hosted()) {
     auto& told = node_state.groups.emplace_back();
@@ -36,7 +37,7 @@ void tell_groups(const GroupControl& control, const mesh::NodeId& own, mesh::Nod
     told.running = group.running;
     told.by_hand = group.by_hand;
     for (const auto& share : group.plan.split.shares) told.shares.push_back({share.node, share.layers, share.total()});
-    told.idle_ms = idle_steps(Millis(group.idle_ms));
+    told.idle_ms = idle_steps(Millis(group.idle_ms), idle_unload);
     told.tokens_per_second = group.plan.split.tokens_per_second();
     told.refusal = group.refusal;
   }

@@ -53,7 +53,8 @@ class GroupControl {
   virtual bool recalled() const = 0;
 };
 
-// Adds this node's hosted groups, and the use of its memory by hosts, to its node state.
-void tell_groups(const GroupControl& control, const mesh::NodeId& own, mesh::NodeState& node_state);
+// Adds this node's hosted groups, and the use of its memory by hosts, to its node state. `idle_unload`: as of
+// idle_steps().
+void tell_groups(const GroupControl& control, const mesh::NodeId& own, Millis idle_unload, mesh::NodeState& node_state);
 
 }  // namespace corral::fleet

@@ -25,6 +25,23 @@ TEST_F(GroupEndTest, AHostThatStopsLetsRequestsEndForAsLongAsItMay) {
   EXPECT_EQ(a.leftovers() + b.leftovers(), "");
 }
 
+// Its requests were told that the host needs the memory.
+TEST_F(GroupEndTest, RequestsOfAnEngineThatLosesANodeLearnWhichOne) {
+  auto &a = add(), &b = add();
+  a.want({&b});
+  a.processes.requests = 1;
+  kill(b);
+  EXPECT_EQ(a.processes.stopped_for, "the connection to n2, which computes a part of the model, is lost");
+}
+
+TEST_F(GroupEndTest, RequestsOfAHostThatStopsLearnThat) {
+  auto &a = add(), &b = add();
+  a.want({&b});
+  a.processes.requests = 1;
+  stop(a, 1000ms);
+  EXPECT_EQ(a.processes.stopped_for, "its node is stopping");
+}
+
 TEST_F(GroupEndTest, AHostThatStopsWhileItClaims) {
   auto &a = add(), &b = add();
   deliver = false;

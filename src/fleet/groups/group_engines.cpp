@@ -177,9 +177,9 @@ bool GroupEngines::drain(mesh::PlanTerm of, std::optional<Millis> within) {
   return false;
 }
 
-bool GroupEngines::stop(mesh::PlanTerm of) {
+bool GroupEngines::stop(mesh::PlanTerm of, std::string why) {
   if (give_up_opening(of)) return true;
-  if (const auto* engine = find(of)) parts_.processes.stop_engine(engine->plan.model, of);
+  if (const auto* engine = find(of)) parts_.processes.stop_engine(engine->plan.model, of, std::move(why));
   return false;
 }
 

@@ -39,9 +39,10 @@ class GroupEngines {
       : parts_(parts), own_(own), failed_(std::move(failed)), tasks_(parts.executor) {}
 
   void start(mesh::GroupPlan plan, mesh::PlanTerm of, bool told);
-  // Both: true if the engine had not been ordered yet, and is removed; else GroupProcesses reports its end.
+  // `why`: the cause for its requests. Both: true if the engine had not been ordered yet, and is removed; else
+  // GroupProcesses reports its end.
   bool drain(mesh::PlanTerm of, std::optional<Millis> within);
-  bool stop(mesh::PlanTerm of);
+  bool stop(mesh::PlanTerm of, std::string why);
   // GroupProcesses reports its end; false: the engine is unknown.
   bool ended(mesh::PlanTerm of);
 

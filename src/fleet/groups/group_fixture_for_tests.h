@@ -77,7 +77,8 @@ class GroupTest : public testing::Test {
       if (const auto found = engines.find(of); found != engines.end()) found->second.draining = true;
       later([this] { look_at_drains(); });
     }
-    void stop_engine(const mesh::ContentKey&, mesh::PlanTerm of) override {
+    void stop_engine(const mesh::ContentKey&, mesh::PlanTerm of, std::string why) override {
+      stopped_for = std::move(why);
       if (stops) later([this, of] { end(of, EngineEnd::asked, "stopped"); });
     }
     void open_worker(WorkerOrder order) override {
@@ -160,6 +161,7 @@ class GroupTest : public testing::Test {
     int requests = 0;  // running on its engines
     bool loads = true, stops = true, works = true;
     std::string fails, worker_fails;
+    std::string stopped_for;  // the cause of the latest stop_engine()
 
    private:
     void later(std::function<void()> what) { node_.world.loop.post(std::move(what)); }

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "mesh/catalog/words.h"
+#include "base/human_bytes.h"
+#include "fleet/hosting/group_processes.h"
 
 namespace corral::fleet {
 namespace {
@@ -20,7 +21,7 @@ std::string in_words(mesh::GrantDecision verdict, const std::string& node, std::
     case mesh::GrantDecision::settling:
       return fmt::format("{} has just started, and waits for the lease of the previous host", node);
     case mesh::GrantDecision::too_little:
-      return fmt::format("{} lends less than the {} that its share takes", node, mesh::in_gb(bytes));
+      return fmt::format("{} lends less than the {} that its share takes", node, human_bytes(bytes));
     case mesh::GrantDecision::too_often:
       return fmt::format("{} got too many requests for its memory", node);
   }
@@ -49,6 +50,13 @@ std::string why_not_standing(const mesh::GroupHost& host, const GroupMessages& w
       if (!words.linked(node)) return fmt::format("no link to {}", words.name(node));
   }
   return words.engine;
+}
+
+std::string why_stopped(const mesh::GroupHost& host, const GroupMessages& words) {
+  if (host.refusal()) return of_refusal(*host.refusal(), words);
+  for (const auto& node : words.plan.nodes())
+    if (!words.linked(node)) return lost_part(words.name(node));
+  return "a node with a part of the model has ended";
 }
 
 }  // namespace corral::fleet

@@ -15,7 +15,9 @@ struct GroupMessages {
   std::string engine;  // last message of its engine; empty: none
 };
 
-// "b lends less than the 4.1 GB that its share takes"; empty: no problem.
+// "b lends less than the 4.1 GiB that its share takes"; empty: no problem.
 std::string why_not_standing(const mesh::GroupHost& host, const GroupMessages& words);
+// Why its engine is stopped under requests: "the connection to b, which computes a part of the model, is lost".
+std::string why_stopped(const mesh::GroupHost& host, const GroupMessages& words);
 
 }  // namespace corral::fleet

@@ -269,7 +269,7 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     } else if (const auto* drain = std::get_if<mesh::DrainEngine>(&effect)) {
       told_to_end(drain->of, [&] { return engines_.drain(drain->of, drain->within); });
     } else if (const auto* stop = std::get_if<mesh::StopEngine>(&effect)) {
-      told_to_end(stop->of, [&] { return engines_.stop(stop->of); });
+      told_to_end(stop->of, [&] { return engines_.stop(stop->of, why_stopping(stop->of)); });
     }
   }
   void told_to_end(PlanTerm of, const auto& end) {
@@ -302,13 +302,22 @@ class GroupRunner::Impl final : private mesh::PeerEvents, public GroupReports {
     held_ = std::move(names);
   }
 
-  std::string why_not(const ContentKey& model, const mesh::GroupHost& host) const {
+  GroupMessages words_of(const ContentKey& model, const mesh::GroupHost& host) const {
     const auto note = notes_.find(model);
-    return why_not_standing(host,
-                            {.plan = host.plan(),
-                             .name = parts_.node_name,
-                             .linked = [this](const NodeId& node) { return node == own_ || parts_.peers.is_up(node); },
-                             .engine = note != notes_.end() ? note->second.engine : std::string()});
+    return {.plan = host.plan(),
+            .name = parts_.node_name,
+            .linked = [this](const NodeId& node) { return node == own_ || parts_.peers.is_up(node); },
+            .engine = note != notes_.end() ? note->second.engine : std::string()};
+  }
+  std::string why_not(const ContentKey& model, const mesh::GroupHost& host) const {
+    return why_not_standing(host, words_of(model, host));
+  }
+  std::string why_stopping(PlanTerm of) {
+    if (winding_) return "its node is stopping";
+    const auto* engine = engines_.find(of);
+    const auto& hosted = groups_.hosted();
+    const auto host = engine != nullptr ? hosted.find(engine->plan.model) : hosted.end();
+    return host == hosted.end() ? std::string() : why_stopped(host->second, words_of(host->first, host->second));
   }
   Hosted describe(const ContentKey& model, const mesh::GroupHost& host) const {
     using State = mesh::GroupHost::State;

@@ -434,7 +434,7 @@ TEST_F(GroupTest, WhatIsRefusedIsSaidInWords) {
   auto &a = add(), &b = add();
   b.runner->lend(5);
   a.want({&b});
-  EXPECT_THAT(a.hosted()->refusal, HasSubstr("n2 lends less than the 0.0 GB"));
+  EXPECT_THAT(a.hosted()->refusal, HasSubstr("n2 lends less than the 12 B that its share takes"));
   EXPECT_FALSE(a.hosted()->under_way);
   a.runner->end(a.plan({}).model);
   settle();

@@ -54,6 +54,7 @@ std::vector<SplitNews> news_of(const Allotment& allotment) {
   for (const auto& split : allotment.allocation.splits) {
     SplitNews news;
     news.model = split.model;
+    news.host = split.plan.host;
     all.push_back(std::move(news));
   }
   using mesh::UnservedReason;
@@ -71,6 +72,17 @@ std::vector<SplitNews> news_of(const Allotment& allotment) {
     news.need = lack.need;
     news.have = lack.have;
     all.push_back(std::move(news));
+  }
+  // Also a group that serves: the next moment it may be lost, and then requests wait for the next one.
+  for (const auto& node : allotment.situation.nodes) {
+    for (const auto& held : node.holds) {
+      const bool hosts = held.use == mesh::HeldModel::Use::share && held.host == node.id;
+      if (!hosts || std::ranges::find(all, held.model, &SplitNews::model) != all.end()) continue;
+      SplitNews news;
+      news.model = held.model;
+      news.host = node.id;
+      all.push_back(std::move(news));
+    }
   }
   return all;
 }

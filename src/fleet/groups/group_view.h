@@ -47,8 +47,8 @@ GroupView view_of(const GroupRunner::Hosted& hosted, std::string model);
 ShareView view_of(const GroupRunner::Shared& shared);
 // The state of a group for requests.
 SplitNews news_of(const GroupRunner::Hosted& hosted);
-// The state of models without a group: models that are going to be split, or would be on demand, and models that no
-// group can hold either. Without names.
+// The state of models that several nodes hold: groups of all hosts, models that are going to be split, or would be on
+// demand, and models that no group can hold either. Without names.
 std::vector<SplitNews> news_of(const Allotment& allotment);
 
 }  // namespace corral::fleet

@@ -36,6 +36,27 @@ TEST_F(AllotmentNewsTest, ASplitIsComing) {
   EXPECT_EQ(all[0].state, State::coming);
 }
 
+// Nothing was known of one that another node hosts, so its requests were refused at the moment of a loss.
+TEST_F(AllotmentNewsTest, AGroupOfAnotherHostIsKnown) {
+  auto& host = worker(2, 20);
+  disk(host, "big", "x", 30);
+  worker(1, 20);
+  mesh::GroupReport group;
+  group.model = {sha256({std::string_view("x")}), false};
+  group.stage = mesh::GroupStage::standing;
+  group.running = true;
+  group.shares = {{id(1), 10, 15'000'000'000}, {id(2), 10, 15'000'000'000}};
+  host.node_state.groups = {group};
+  nodes[1].node_state.shares = {{id(2), group.model, 15'000'000'000, false}};
+  for (const bool waits : {false, true}) {
+    if (waits) host.node_state.groups.front().stage = mesh::GroupStage::waiting;
+    const auto all = news();
+    ASSERT_EQ(all.size(), 1u) << waits;
+    EXPECT_EQ(all[0].state, State::coming) << waits;
+    EXPECT_EQ(all[0].host, id(2)) << waits;
+  }
+}
+
 TEST_F(AllotmentNewsTest, WhatIsShortIsToldOfWhatNeedsSeveralOnly) {
   disk(worker(1, 20), "big", "x", 60);
   disk(nodes[1], "small", "y", 4);

@@ -15,7 +15,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "backends/engine_protocol.h"
 #include "base/clock.h"
@@ -56,6 +59,11 @@ struct WorkerOrder {
   std::string llama;  // version of llama.cpp at the host; empty: unknown
 };
 
+// The cause for requests of a split if a node with a part of it ended, or the connection to that node.
+inline std::string lost_part(std::string_view node) {
+  return fmt::format("the connection to {}, which computes a part of the model, is lost", node);
+}
+
 enum class EngineEnd : std::uint8_t {
   asked,     // by drain_engine or stop_engine
   failed,    // its load failed
@@ -70,8 +78,8 @@ class GroupProcesses {
   virtual void start_engine(EngineOrder order) = 0;
   // Accepts no new requests; running ones may finish, but are stopped after `within`. Then the engine ends.
   virtual void drain_engine(const mesh::ContentKey& model, mesh::PlanTerm of, std::optional<Millis> within) = 0;
-  // Ends the engine at once, with its requests.
-  virtual void stop_engine(const mesh::ContentKey& model, mesh::PlanTerm of) = 0;
+  // Ends the engine at once, with its requests, which get `why` as the cause (text for users; empty: unknown).
+  virtual void stop_engine(const mesh::ContentKey& model, mesh::PlanTerm of, std::string why) = 0;
   virtual void open_worker(WorkerOrder order) = 0;
   virtual void reap_worker(const mesh::NodeId& host, mesh::PlanTerm of) = 0;
   // While a model is held, requests can't load it: a group's engine serves them, or they fail with

@@ -19,6 +19,7 @@ namespace {
 
 constexpr Millis kOthersLoad{60'000};  // time to wait for another peer load
 constexpr Millis kProgress{500};
+constexpr const char* kOverTime = "a node with a part of the model needs its memory, and the time limit is over";
 
 // Rejects orders that this node can't carry out.
 Result<> check(const EngineOrder& order, const std::string& llama) {
@@ -42,11 +43,11 @@ backends::EngineSplit split_of(const EngineOrder& order) {
 }
 
 // If a worker or a connection was lost first, its loss is the cause of the engine's end.
-std::function<bool()> way_broke(const EngineOrder& order) {
-  std::vector<std::shared_ptr<const std::atomic<bool>>> ways;
-  for (const auto& part : order.parts)
-    if (part.broken) ways.push_back(part.broken);
-  return [ways = std::move(ways)] { return std::ranges::any_of(ways, [](const auto& way) { return way->load(); }); };
+std::function<std::string()> way_broke(const EngineOrder& order) {
+  return [parts = order.parts] {
+    const auto lost = std::ranges::find_if(parts, [](const auto& part) { return part.broken && part.broken->load(); });
+    return lost == parts.end() ? std::string() : lost_part(lost->remote.name);
+  };
 }
 
 // The plan uses announced facts of the model; this node's own file has the actual limit.
@@ -167,26 +168,26 @@ Task<void> RouterGroupProcesses::drain_in_time(EnginePtr engine, std::optional<M
     auto drained = finished(std::move(draining));
     const auto in_time = co_await async::with_timeout(parts_.timers, *within, std::move(drained));
     if (!in_time) {
-      auto ending = parts_.router.groups().end(engine->backend);
+      auto ending = parts_.router.groups().end(engine->backend, kOverTime);
       co_await std::move(ending);
     }
   }
   ended(engine, EngineEnd::asked, "");
 }
 
-void RouterGroupProcesses::stop(const EngineKey& key) {
+void RouterGroupProcesses::stop(const EngineKey& key, std::string why) {
   const auto found = engines_.find(key);
   if (found == engines_.end()) return;
   found->second->asked = true;
-  tasks_.spawn("stop of an engine", stop_now(found->second));
+  tasks_.spawn("stop of an engine", stop_now(found->second, std::move(why)));
 }
 
-Task<void> RouterGroupProcesses::stop_now(EnginePtr engine) {
+Task<void> RouterGroupProcesses::stop_now(EnginePtr engine, std::string why) {
   co_await async::asio::post(async::use_task);
   if (!engine->up) engine->tasks.cancel();
   if (!engine->up) co_await engine->tasks.join();
   if (engine->backend) {
-    auto ending = parts_.router.groups().end(engine->backend);
+    auto ending = parts_.router.groups().end(engine->backend, std::move(why));
     co_await std::move(ending);
   }
   ended(engine, EngineEnd::asked, "");

@@ -134,8 +134,8 @@ class RouterGroupProcessesTest : public router::GroupRouterTest {
     processes->drain_engine(content(1), term(number), within);
     return said();
   }
-  Lines stop(std::uint64_t number) {
-    processes->stop_engine(content(1), term(number));
+  Lines stop(std::uint64_t number, std::string why = {}) {
+    processes->stop_engine(content(1), term(number), std::move(why));
     return said();
   }
   Lines open(WorkerOrder order) {

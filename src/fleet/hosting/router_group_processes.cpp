@@ -43,8 +43,8 @@ void RouterGroupProcesses::drain_engine(const mesh::ContentKey& model, mesh::Pla
                                         std::optional<Millis> within) {
   post([this, model, of, within] { drain({model, of}, within); });
 }
-void RouterGroupProcesses::stop_engine(const mesh::ContentKey& model, mesh::PlanTerm of) {
-  post([this, model, of] { stop(EngineKey(model, of)); });
+void RouterGroupProcesses::stop_engine(const mesh::ContentKey& model, mesh::PlanTerm of, std::string why) {
+  post([this, model, of, why = std::move(why)]() mutable { stop(EngineKey(model, of), std::move(why)); });
 }
 void RouterGroupProcesses::open_worker(WorkerOrder order) {
   post([this, order = std::move(order)]() mutable { open(std::move(order)); });

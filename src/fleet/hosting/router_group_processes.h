@@ -59,7 +59,7 @@ class RouterGroupProcesses final : public GroupProcesses {
 
   void start_engine(EngineOrder order) override;
   void drain_engine(const mesh::ContentKey& model, mesh::PlanTerm of, std::optional<Millis> within) override;
-  void stop_engine(const mesh::ContentKey& model, mesh::PlanTerm of) override;
+  void stop_engine(const mesh::ContentKey& model, mesh::PlanTerm of, std::string why) override;
   void open_worker(WorkerOrder order) override;
   void reap_worker(const mesh::NodeId& host, mesh::PlanTerm of) override;
   void hold(const std::string& name, bool held) override;
@@ -90,8 +90,8 @@ class RouterGroupProcesses final : public GroupProcesses {
   async::Task<void> tell_progress(EnginePtr engine);
   void drain(const EngineKey& key, std::optional<Millis> within);
   async::Task<void> drain_in_time(EnginePtr engine, std::optional<Millis> within);
-  void stop(const EngineKey& key);
-  async::Task<void> stop_now(EnginePtr engine);
+  void stop(const EngineKey& key, std::string why = {});
+  async::Task<void> stop_now(EnginePtr engine, std::string why);
   void ended(const EnginePtr& engine, EngineEnd how, std::string why);
   void update_hold(const std::string& name);
 

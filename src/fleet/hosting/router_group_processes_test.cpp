@@ -162,6 +162,38 @@ TEST_F(RouterGroupProcessesTest, ItIsStoppedAtOnceWhateverRunsOnIt) {
   EXPECT_THAT(stop(1), IsEmpty()) << "once";
 }
 
+TEST_F(RouterGroupProcessesTest, ItsRequestsGetTheCauseOfAStop) {
+  have_engine(1);
+  auto response = forward("a", true);
+  engine().request().send("data: 1\n\n");
+  settle();
+  auto client = reader(response);
+  stop(1, lost_part("den"));
+  pass(3'000ms);
+  EXPECT_TRUE(client.ended());
+  EXPECT_THAT(client.text(), HasSubstr("the backend of 'a' ended while it worked on this request (the connection to "
+                                       "den, which computes a part of the model, is lost)"));
+}
+
+TEST_F(RouterGroupProcessesTest, RequestsOfAnEngineThatEndedWithAWorkerLearnWhichNodeIsLost) {
+  auto order = engine_order(1);
+  const auto broken = std::make_shared<std::atomic<bool>>(false);
+  order.parts.front().broken = broken;
+  start(std::move(order));
+  engine().finish_load();
+  settle();
+  auto response = forward("a", true);
+  engine().request().send("data: 1\n\n");
+  settle();
+  auto client = reader(response);
+  *broken = true;
+  engine().die();
+  pass(3'000ms);
+  EXPECT_TRUE(client.ended());
+  EXPECT_THAT(client.text(), HasSubstr("the backend of 'a' ended while it worked on this request (the connection to w, "
+                                       "which computes a part of the model, is lost)"));
+}
+
 TEST_F(RouterGroupProcessesTest, ItIsStoppedInTheMiddleOfItsLoad) {
   start(engine_order(1));
   EXPECT_THAT(stop(1), ElementsAre("ended 1 asked"));
@@ -172,7 +204,7 @@ TEST_F(RouterGroupProcessesTest, ItIsStoppedInTheMiddleOfItsLoad) {
 
 TEST_F(RouterGroupProcessesTest, ItIsStoppedBeforeItsLoadBegins) {
   processes->start_engine(engine_order(1));
-  processes->stop_engine(content(1), term(1));
+  processes->stop_engine(content(1), term(1), {});
   EXPECT_THAT(said(), ElementsAre("ended 1 asked"));
   EXPECT_EQ(processes->leftovers(), 0u);
 }

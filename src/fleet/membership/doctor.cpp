@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 
+#include "base/human_bytes.h"
 #include "mesh/identity/identity.h"
 
 namespace corral::fleet {
@@ -95,10 +96,10 @@ void examine_self(Report& report, const MeshView& view, const NodeOptions& optio
                                      found.hints));
   }
   if (found.disk_free < kLittleDisk) {
-    report.warn("disk", fmt::format("only {} MiB are free at '{}': changes of the member list may not be kept",
-                                    found.disk_free >> 20, options.folder.native()));
+    report.warn("disk", fmt::format("only {} are free at '{}': changes of the member list may not be kept",
+                                    human_bytes(found.disk_free), options.folder.native()));
   } else {
-    report.fine("disk", fmt::format("{} MiB are free for the node's state", found.disk_free >> 20));
+    report.fine("disk", fmt::format("{} are free for the node's state", human_bytes(found.disk_free)));
   }
   if (found.sandbox) examine_sandbox(report, *found.sandbox);
   if (found.sandbox) examine_worker(report, options, *found.sandbox);

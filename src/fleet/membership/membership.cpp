@@ -4,6 +4,7 @@
 #include "fleet/allotment/allotter.h"
 #include "fleet/base/errors.h"
 #include "fleet/groups/holder_file.h"
+#include "fleet/membership/start_record.h"
 #include "mesh/identity/identity.h"
 
 namespace corral::fleet {
@@ -52,7 +53,8 @@ void forget_membership(const NodeOptions& options) {
   // Members last: as long as they exist the node is a member, so after an interruption it can leave again.
   std::error_code ignored;
   if (options.identity.empty()) std::filesystem::remove(options.folder / mesh::kIdentityFile, ignored);
-  for (const auto* name : {"peers", kHolderFile, kOrdersFile, mesh::kTokensFile, mesh::kEpochFile, mesh::kMembersFile})
+  for (const auto* name :
+       {"peers", kHolderFile, kOrdersFile, kStartFile, mesh::kTokensFile, mesh::kEpochFile, mesh::kMembersFile})
     std::filesystem::remove(options.folder / name, ignored);
 }
 

@@ -294,18 +294,24 @@ bool MemberRuntime::is_revoked() const {
   return own_.book.set().standing(own_.key.public_key()) == mesh::MembershipStatus::revoked;
 }
 
-std::string MemberRuntime::name_of(const mesh::NodeId& node) const {
-  const auto* said = gossip_.book().find(node);
-  const bool named = said != nullptr && said->statement && !said->statement->name.empty();
-  return named ? said->statement->name : mesh::short_text(node);
+std::string MemberRuntime::name_of(const mesh::NodeId& node) {
+  const auto catalog = gossip_.catalog();
+  // Until its first announcement.
+  const bool unannounced = node == own_.id() && catalog->names().own(node).empty();
+  return unannounced ? options_.name : catalog->names().shown(node);
 }
 
-NodeView MemberRuntime::describe_self() const {
-  return {.id = own_.id(), .name = options_.name, .reach = mesh::Reach::own, .link = "self", .addresses = addresses()};
+NodeView MemberRuntime::describe_self() {
+  return {.id = own_.id(),
+          .name = name_of(own_.id()),
+          .own_name = options_.name,
+          .reach = mesh::Reach::own,
+          .link = "self",
+          .addresses = addresses()};
 }
 
-NodeView MemberRuntime::describe(const mesh::PeerView& peer) const {
-  NodeView view{.id = peer.id, .name = name_of(peer.id)};
+NodeView MemberRuntime::describe(const mesh::PeerView& peer) {
+  NodeView view{.id = peer.id, .name = name_of(peer.id), .own_name = gossip_.catalog()->names().own(peer.id)};
   view.reach = peer.state == mesh::PeerState::up ? mesh::Reach::linked : mesh::Reach::away;
   view.link = mesh::name_of(peer.state);
   view.addresses = peer.addresses;
@@ -322,6 +328,7 @@ NodeView MemberRuntime::describe(const mesh::PeerView& peer) const {
 void MemberRuntime::describe(MeshView& view) {
   view.mesh = own_.book.set().mesh();
   view.self = own_.id();
+  view.name = name_of(own_.id());
   view.epoch = peers_.boot().epoch;
   view.listening = listening_;
   view.advertised = addresses();

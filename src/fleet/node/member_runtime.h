@@ -74,8 +74,10 @@ class MemberRuntime final : private mesh::PeerEvents {
   struct AllotReply {
     explicit AllotReply(async::Executor executor) : done(executor) {}
     async::Event done;
-    std::string node;  // name of the node
-    Result<> result;   // once the order is done
+    std::string node;       // name of the node
+    bool had = false;       // of unload(): it held the model for the mesh, or hosted it
+    std::string waits_for;  // of assign(): what the model waits for there; empty: it is served or loaded at once
+    Result<> result;        // once the order is done
   };
   // Orders a node to hold a model, nothing, or what the allocation assigns.
   Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand command, std::string_view model);
@@ -145,10 +147,10 @@ class MemberRuntime final : private mesh::PeerEvents {
   std::string llama_of(const mesh::NodeId& node) const;
   Result<const mesh::MeshModel*> find_model(const mesh::Catalog& catalog, std::string_view name) const;
   std::optional<DiskModel> on_disk(const Sha256& content) const;
-  NodeView describe_self() const;
-  NodeView describe(const mesh::PeerView& peer) const;
-  // The node's own name, else the first digits of its id.
-  std::string name_of(const mesh::NodeId& node) const;
+  NodeView describe_self();
+  NodeView describe(const mesh::PeerView& peer);
+  // As shown to people, see mesh::NodeNames.
+  std::string name_of(const mesh::NodeId& node);
 
   const async::Executor executor_;
   async::Timers& timers_;

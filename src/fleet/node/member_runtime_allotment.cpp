@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/state_file.h"
 #include "fleet/allotment/allot_split.h"
+#include "fleet/allotment/assign_forecast.h"
 #include "fleet/allotment/router_allot_actions.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/own_names.h"
@@ -130,6 +131,11 @@ Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
       allotter_->release();
       return {};
     case AllotCommand::unload:
+      if (allotter_->is_assigned(*ask.content))
+        return fail(errc::assigned,
+                    fmt::format("it is assigned to {} and keeps it: free it first with `corral mesh assign {} auto`",
+                                ask.name, options_.name),
+                    "model");
       allotter_->unload({&*ask.content, 1});
       return {};
     case AllotCommand::split:
@@ -146,6 +152,8 @@ std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::order(const mesh::Node
   reply->node = name_of(node);
   if (node == own_.id()) {
     reply->result = carry_out(ask);
+    if (!reply->result && reply->result.error().code == errc::assigned)
+      reply->result.error().message = fmt::format("{}: {}", reply->node, reply->result.error().message);
     reply->done.set();
   } else {
     reply->result = fail(errc::no_mesh, "this node has just left the mesh");
@@ -170,14 +178,19 @@ Task<void> MemberRuntime::take_reply(mesh::NodeId node, AllotAsk ask, std::share
 Result<std::shared_ptr<MemberRuntime::AllotReply>> MemberRuntime::assign(const mesh::NodeId& node, AllotCommand command,
                                                                          std::string_view model) {
   AllotAsk ask{.command = command};
+  std::string waits_for;
   if (command == AllotCommand::assign) {
     const auto catalog = gossip_.catalog();
     const auto found = find_model(*catalog, model);
     if (!found) return std::unexpected(found.error());
     ask.name = (*found)->name;
     ask.content = (*found)->content;
+    if (const auto view = allotter_ ? allotter_->view() : nullptr)
+      waits_for = why_assigned_waits(view->situation, view->rules, node, *ask.content);
   }
-  return order(node, std::move(ask));
+  auto reply = order(node, std::move(ask));
+  reply->waits_for = std::move(waits_for);
+  return reply;
 }
 
 Result<std::vector<std::shared_ptr<MemberRuntime::AllotReply>>> MemberRuntime::unload(std::string_view model) {
@@ -189,7 +202,11 @@ Result<std::vector<std::shared_ptr<MemberRuntime::AllotReply>>> MemberRuntime::u
   for (const auto& node : catalog->nodes()) {
     const bool own = node.id == own_.id();
     if (own ? options_.role == mesh::Role::client : !mesh::is_routable(node.reach)) continue;
-    if (own || (node.node_state && lends(*node.node_state, **found, node.id))) replies.push_back(order(node.id, ask));
+    const bool has = node.node_state && lends(*node.node_state, **found, node.id);
+    if (!own && !has) continue;
+    // This node gets the order in any case: its mark keeps the model unloaded at all nodes.
+    replies.push_back(order(node.id, ask));
+    replies.back()->had = has;
   }
   return replies;
 }

@@ -29,20 +29,20 @@ void MemberRuntime::make_groups(GroupConfig config) {
   group_config_ = std::move(config);
   std::uint64_t seed = 0;
   mesh::fill_random(reinterpret_cast<std::uint8_t*>(&seed), sizeof seed);
-  groups_ = std::make_unique<GroupRunner>(GroupParts{
-      .executor = executor_,
-      .timers = timers_,
-      .peers = peers_,
-      .processes = *group_config_.processes,
-      .open_tunnel = [this](mesh::NodeId node, mesh::ContentKey model,
-                            mesh::PlanTerm of) { return open_tunnel(node, model, of); },
-      .folder = options_.folder,
-      .disk = *group_config_.disk,
-      .node_name = [this](const mesh::NodeId& node) { return node == own_.id() ? options_.name : name_of(node); },
-      .llama_of = [this](const mesh::NodeId& node) { return llama_of(node); },
-      .own_name = [this](const mesh::ContentKey& model) { return own_name_of(model); },
-      .model_name = [this](const mesh::ContentKey& model) { return model_name_of(model); },
-      .seed = seed});
+  groups_ = std::make_unique<GroupRunner>(
+      GroupParts{.executor = executor_,
+                 .timers = timers_,
+                 .peers = peers_,
+                 .processes = *group_config_.processes,
+                 .open_tunnel = [this](mesh::NodeId node, mesh::ContentKey model,
+                                       mesh::PlanTerm of) { return open_tunnel(node, model, of); },
+                 .folder = options_.folder,
+                 .disk = *group_config_.disk,
+                 .node_name = [this](const mesh::NodeId& node) { return name_of(node); },
+                 .llama_of = [this](const mesh::NodeId& node) { return llama_of(node); },
+                 .own_name = [this](const mesh::ContentKey& model) { return own_name_of(model); },
+                 .model_name = [this](const mesh::ContentKey& model) { return model_name_of(model); },
+                 .seed = seed});
   groups_->on_change([this] { groups_changed(); });
   desk_ = std::make_unique<RunnerGroupControl>(
       *groups_, [this](const std::string& name) { return idle_of(name); },

@@ -121,7 +121,7 @@ Task<Result<>> Node::withdraw(std::string digits) { return ask(&Impl::withdraw, 
 Task<Result<mesh::NodeId>> Node::revoke(std::string node, bool all) { return ask(&Impl::revoke, std::move(node), all); }
 Task<Result<CopyView>> Node::copy(std::string model) { return ask(&Impl::copy, std::move(model)); }
 Task<Result<>> Node::cancel_copy(std::string model) { return ask(&Impl::cancel_copy, std::move(model)); }
-Task<Result<>> Node::assign(std::string node, AllotCommand command, std::string model) {
+Task<Result<std::string>> Node::assign(std::string node, AllotCommand command, std::string model) {
   return ask(&Impl::assign, std::move(node), command, std::move(model));
 }
 Task<Result<Node::Unloading>> Node::unload(std::string model) { return ask(&Impl::unload, std::move(model)); }

@@ -118,13 +118,15 @@ class Node {
   // Cancels a copy and removes its files. Errors: no_mesh; models::errc::model_not_found.
   async::Task<Result<>> cancel_copy(std::string model);
   // An administrator's order for a node, given by name or identifier: hold a model for the mesh, or another
-  // AllotCommand. Errors: no_mesh, node_not_found, node_ambiguous, ambiguous_model, lends_nothing;
+  // AllotCommand. The result is a sentence for people: what an assigned model waits for there, and what to do; empty:
+  // it is served, or loaded at once. Errors: no_mesh, node_not_found, node_ambiguous, ambiguous_model, lends_nothing;
   // models::errc::model_not_found; at another node also not_admin_here, mesh::errc::unreachable and timed_out.
-  async::Task<Result<>> assign(std::string node, AllotCommand command, std::string model);
-  // Unloads the model at all nodes that hold it for the mesh, until a request needs it. Errors: no_mesh,
+  async::Task<Result<std::string>> assign(std::string node, AllotCommand command, std::string model);
+  // Unloads the model at all nodes that hold it for the mesh, until a request needs it. Nodes that it is assigned to
+  // keep it (refused: errc::assigned). Errors: no_mesh,
   // ambiguous_model; models::errc::model_not_found.
   struct Unloading {
-    std::vector<std::string> told;  // names of nodes that got the order
+    std::vector<std::string> told;  // names of nodes that had the model and unload it
     std::vector<Error> refused;     // each names its node
   };
   async::Task<Result<Unloading>> unload(std::string model);

@@ -17,7 +17,11 @@ namespace corral::fleet {
 class Node::Impl {
  public:
   Impl(async::Timers& timers, NodeOptions options)
-      : timers_(timers), options_(std::move(options)), tasks_(loop.executor()), leaving_(loop.executor()) {
+      : timers_(timers),
+        given_(std::move(options)),
+        options_(resumed()),
+        tasks_(loop.executor()),
+        leaving_(loop.executor()) {
     publish();
   }
 
@@ -54,7 +58,7 @@ class Node::Impl {
   async::Task<Result<CopyView>> copy(std::string model);
   async::Task<Result<>> cancel_copy(std::string model);
 
-  async::Task<Result<>> assign(std::string node, AllotCommand command, std::string model);
+  async::Task<Result<std::string>> assign(std::string node, AllotCommand command, std::string model);
   async::Task<Result<Unloading>> unload(std::string model);
   async::Task<void> unloaded_here(std::vector<ModelName> models) {
     if (runtime_) runtime_->unloaded_here(models);
@@ -130,6 +134,9 @@ class Node::Impl {
     if (!runtime_ && !has_membership(options_)) return {};
     return fail(errc::in_a_mesh, "this node is in a mesh already; leave it first with corral mesh leave");
   }
+  // The given options; of a member also what an earlier start with --join made of it.
+  NodeOptions resumed() const;
+  void keep_start_if_joined() const;
   Result<> begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds);
   void enter(Membership membership, const std::vector<mesh::Address>& seeds);
   // Asks the nodes that the settings name until this node is a member, in whatever way. A user's command has priority
@@ -153,7 +160,8 @@ class Node::Impl {
   static constexpr Millis kFirstWords{10'000};  // as long as gossip waits for first announcements
 
   async::Timers& timers_;
-  NodeOptions options_;
+  NodeOptions given_;    // as the settings are
+  NodeOptions options_;  // resumed()
   MeshPhase phase_ = MeshPhase::none;
   std::string problem_;
   bool changing_ = false;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "fleet/membership/start_record.h"
 #include "fleet/node/node_impl.h"
 #include "mesh/identity/errors.h"
 #include "mesh/net/tls/tls_network.h"
@@ -74,6 +75,7 @@ Task<void> Node::Impl::leave_now(std::shared_ptr<async::Event> done) {
     co_await gone->stop();
   }
   forget_membership(options_);
+  options_ = given_;
   self_.reset();
   problem_.clear();
   if (keeps_key) {
@@ -99,13 +101,27 @@ void Node::Impl::restore() {
   enter(std::move(*membership), {});
 }
 
+NodeOptions Node::Impl::resumed() const {
+  if (given_.joins || !has_membership(given_)) return given_;
+  const auto record = read_start(given_.folder);
+  return record ? with_record(given_, *record) : given_;
+}
+
+void Node::Impl::keep_start_if_joined() const {
+  if (!given_.joins || !has_membership(given_)) return;
+  const auto record = record_of(given_);
+  if (read_start(given_.folder) != record) keep_start(given_.folder, record);
+}
+
 void Node::Impl::change(NodeOptions options) {
   // The listen address and the identity are fixed until a restart.
   options.folder = options_.folder;
   options.listen = options_.listen;
   options.identity = options_.identity;
   options.peers = options_.peers;
-  options_ = std::move(options);
+  given_ = std::move(options);
+  options_ = resumed();
+  keep_start_if_joined();
   if (runtime_) runtime_->change(options_);
   publish();
 }
@@ -153,6 +169,7 @@ void Node::Impl::enter(Membership membership, const std::vector<mesh::Address>& 
       allotment, groups);
   if (peers_changed) peers_changed(&runtime_->peers());
   runtime_->start();
+  keep_start_if_joined();
   set_phase(MeshPhase::member);
 }
 

@@ -53,7 +53,7 @@ Task<Result<>> Node::Impl::cancel_copy(std::string model) {
   co_return cancelled;
 }
 
-Task<Result<>> Node::Impl::assign(std::string node, AllotCommand command, std::string model) {
+Task<Result<std::string>> Node::Impl::assign(std::string node, AllotCommand command, std::string model) {
   if (!runtime_) co_return std::unexpected(no_mesh());
   const auto now = view();
   const auto found = find_node(*now, node);
@@ -61,7 +61,8 @@ Task<Result<>> Node::Impl::assign(std::string node, AllotCommand command, std::s
   const auto reply = runtime_->assign((*found)->id, command, model);
   if (!reply) co_return std::unexpected(reply.error());
   co_await (*reply)->done.wait();
-  co_return (*reply)->result;
+  if (!(*reply)->result) co_return std::unexpected((*reply)->result.error());
+  co_return (*reply)->waits_for;
 }
 
 Task<Result<Node::Unloading>> Node::Impl::unload(std::string model) {
@@ -71,7 +72,7 @@ Task<Result<Node::Unloading>> Node::Impl::unload(std::string model) {
   Unloading unloading;
   for (const auto& reply : *replies) {
     co_await reply->done.wait();
-    if (reply->result) unloading.told.push_back(reply->node);
+    if (reply->result && reply->had) unloading.told.push_back(reply->node);
     if (!reply->result) unloading.refused.push_back(reply->result.error());
   }
   co_return unloading;

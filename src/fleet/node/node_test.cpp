@@ -90,6 +90,29 @@ TEST_F(NodeTest, ItIsTheSameNodeAfterARestart) {
 }
 
 // Who asks it right after its start isn't told that nobody has a model: it hasn't heard of anybody yet.
+// Started again without --join it was a plain member, and its wish was lost.
+TEST_F(NodeTest, AWorkerThatJoinedAtItsStartStaysOneUntilItLeaves) {
+  auto& a = founder();
+  auto with = options("b");
+  with.joins = with.role_is_open = true;
+  with.role = mesh::Role::worker;
+  with.wants = parse_wants("m");
+  with.told_at_start = "m";
+  auto& b = start(with);
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  EXPECT_EQ(b.view()->role, mesh::Role::worker);
+  end(b);
+  auto plain = options("b");
+  plain.role_is_open = true;
+  auto& again = start(plain);
+  ASSERT_TRUE(until([&] { return again.view()->phase == MeshPhase::member; }));
+  EXPECT_EQ(again.view()->role, mesh::Role::worker);
+  again.change(plain);  // settings change while it runs
+  ASSERT_TRUE(wait(again.leave()));
+  EXPECT_EQ(again.view()->role, mesh::Role::member);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "b" / "start.json"));
+}
+
 TEST_F(NodeTest, ANodeThatStartsInAMeshExpectsItsPeersToSpeak) {
   auto& a = founder();
   end(a);
@@ -160,6 +183,25 @@ TEST_F(NodeTest, NodesKnowEachOtherByNameAndWhatTheyHave) {
                                                           std::vector<models::Problem>());
   b.tell(facts);
   EXPECT_TRUE(until([&] { return a.view()->catalog->find("tiny").model != nullptr; }));
+}
+
+TEST_F(NodeTest, TwoMachinesWithOneHostNameAreToldApart) {
+  auto& a = founder("vm");
+  auto with = options("vm-2");
+  with.name = "vm";
+  auto& b = start(std::move(with));
+  ASSERT_TRUE(wait(b.join(token_of(a), {})));
+  const auto shown = [](const Node& node) { return "vm@" + mesh::short_text(node.view()->self); };
+  for (const auto* at : {&a, &b}) {
+    ASSERT_TRUE(until([&] {
+      const auto view = at->view();
+      return view->name_of(a.view()->self) == shown(a) && view->name_of(b.view()->self) == shown(b);
+    }));
+    EXPECT_EQ(at->view()->name, shown(*at));
+  }
+  const auto all = wait(a.doctor());
+  EXPECT_TRUE(std::ranges::any_of(all, [&](const Finding& finding) { return finding.node == shown(b); }));
+  EXPECT_EQ(find_node(*a.view(), "vm").error().code, errc::node_ambiguous);
 }
 
 TEST_F(NodeTest, TheDoctorHasPeersDialBack) {

@@ -351,6 +351,22 @@ TEST_F(FailureTest, AnEngineThatDiesThereIsReplacedElsewhereAndCountsForTheReque
   EXPECT_EQ(other.get().head.status, 200u);
 }
 
+// There was nobody else to ask, so it was refused, though the node loads it again at once.
+TEST_F(FailureTest, AnEngineThatDiesAtTheOnlyNodeIsLoadedAgain) {
+  b->have("m");
+  route(*a, "m", {b});
+  auto answer = forward(*a, far("m"), false, R"({"sound":2})");
+  die(*b);
+  settle();
+  ASSERT_FALSE(answer.done());
+  b->server_of("m").finish_load();
+  settle();
+  b->request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+}
+
 TEST_F(FailureTest, AnEngineThatDiesInAStreamCountsToo) {
   have_all();
   for (auto* node : {b, c}) {

@@ -247,7 +247,7 @@ class FleetTest : public testing::Test, public FleetModels {
       for_peers.emplace(*router, test.timers);
       held_for_peers.emplace(*for_peers, group_held);
       splits_for_peers.emplace(*held_for_peers, splits, test.timers);
-      handler.emplace(*splits_for_peers, test.loop.executor(), local_models, transport, test.timers);
+      handler.emplace(*splits_for_peers, test.loop.executor(), local_models, splits, transport, test.timers);
       http::ServerOptions serving;
       serving.timers = &test.timers;
       serving.take_request_ids = true;

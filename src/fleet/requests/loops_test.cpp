@@ -26,7 +26,7 @@ class LoopsTest : public testing::Test {
           provider(router, calls, demand, splits, test.timers),
           forwarder(provider, test.timers),
           for_peers(router, test.timers),
-          handler(for_peers, test.pool.home().executor(), local_models, transport, test.timers),
+          handler(for_peers, test.pool.home().executor(), local_models, splits, transport, test.timers),
           server(test.pool, handler, {.take_request_ids = true}) {
       peers.network = network.get();
       backend.load_at_once = true;

@@ -24,7 +24,7 @@ MeshGateway::MeshGateway(async::Executor mesh, async::LoopPool& loops, async::Ti
       provider_(own_splits_, calls_, demand_, splits_, timers),
       for_peers_(router, timers),
       splits_for_peers_(for_peers_, splits_, timers),
-      handler_(splits_for_peers_, loops.home().executor(), local_models, transport_, timers, options.handler),
+      handler_(splits_for_peers_, loops.home().executor(), local_models, splits_, transport_, timers, options.handler),
       server_(loops, handler_, server_options(std::move(options.server))) {}
 
 async::Task<void> MeshGateway::stop() {

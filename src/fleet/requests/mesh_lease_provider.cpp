@@ -1,5 +1,7 @@
 #include "fleet/requests/mesh_lease_provider.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "fleet/base/errors.h"
@@ -24,9 +26,27 @@ bool is_no_room(const Error& error) {
 // allocation must be the same for a while (Allotter::kSettle).
 constexpr Millis kPlan{10'000};
 constexpr Millis kLook{250};
+constexpr std::chrono::seconds kAgain{5};
 
-// Adds what is short, if no group can hold the model either.
+// The known host of its group has refused the request.
+bool has_refused(const SplitNews& news, const router::LeaseRequest& request) {
+  if (!news.host) return false;
+  const auto& avoid = request.nodes.avoid;
+  return std::ranges::find(avoid, router::NodeRef(mesh::to_text(*news.host))) != avoid.end();
+}
+
+// Errors that concern one node's memory, which says nothing about a group of nodes: they aren't final.
+bool is_of_one_node(const Error& error) { return error.code != errc::nowhere || !error.memory.empty(); }
+
+// Adds what is short, if no group can hold the model either. A model that a group holds, or is going to, is never
+// answered as too large.
 Error with_words(const Error& error, const std::optional<SplitNews>& news, const models::ModelInfo& model) {
+  if (news && news->state != SplitNews::State::lacking && is_of_one_node(error)) {
+    Error said(make_error_code(errc::nowhere),
+               fmt::format("'{}' is split over several nodes, and its group isn't ready yet", model.name.value()));
+    said.retry_after = kAgain;
+    return said;
+  }
   if (!news || news->state != SplitNews::State::lacking || news->why.empty()) return error;
   Error said(make_error_code(errc::nowhere),
              fmt::format("no node or group of the mesh can serve '{}' now: {}", model.name.value(), news->why));
@@ -74,7 +94,8 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::Mode
     auto there = co_await std::move(asking);
     if (there || there.error().code != errc::nowhere) co_return there;
     const auto news = splits_.find(*model);
-    const bool coming = news && news->state == SplitNews::State::coming && timers_.now() < until;
+    const bool coming =
+        news && news->state == SplitNews::State::coming && !has_refused(*news, request) && timers_.now() < until;
     if (coming && !place) {
       place = splits_.wait(request.requester.peer);
       // Members lend memory by demand, so a waiting request counts as demand.

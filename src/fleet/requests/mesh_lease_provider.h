@@ -1,7 +1,8 @@
 // Leases on models of the whole mesh. Local models come first, exactly as outside a mesh. The selected node serves
 // models that only other nodes have, or for which this machine has no capacity.
 //
-// If no node can serve a model that is going to be split, requests wait for it a few seconds.
+// If no node can serve a model that is split or going to be, requests wait for its group a few seconds, and then get
+// an error that is never final (503).
 //
 // Only the entry node selects. Peers serve or refuse (peer_request_handler.h), and never ask other nodes.
 #pragma once

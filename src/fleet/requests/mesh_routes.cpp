@@ -23,7 +23,7 @@ std::shared_ptr<const RemoteModel> remote_model_of(const mesh::Catalog& catalog,
   far->size = Bytes(model.bytes);
   far->content = model.content;
   for (const auto& copy : model.copies)
-    if (copy.node->reach != mesh::Reach::own) far->at.push_back(name_of(catalog, copy.node->id));
+    if (copy.node->reach != mesh::Reach::own) far->at.push_back(catalog.names().shown(copy.node->id));
   if (model.facts == nullptr) return far;
   const auto& facts = *model.facts;
   if (model.is_here()) far->here_as = facts.name;
@@ -54,7 +54,7 @@ const mesh::MeshModel* meant(const mesh::Catalog& catalog, const models::ModelIn
   return hashed ? named : nullptr;
 }
 
-Error no_node(const mesh::MeshModel& model, const mesh::Choice& choice) {
+Error no_node(const mesh::Catalog& catalog, const mesh::MeshModel& model, const mesh::Choice& choice) {
   if (!choice.shortage) {
     return {make_error_code(errc::nowhere), fmt::format("no node of the mesh can serve '{}' now", model.name)};
   }
@@ -62,7 +62,7 @@ Error no_node(const mesh::MeshModel& model, const mesh::Choice& choice) {
   Error error(make_error_code(errc::nowhere),
               fmt::format("no node of the mesh can serve '{}' now: {}", model.name, shortage.text));
   if (shortage.retry_after.count() > 0) error.retry_after = shortage.retry_after;
-  if (shortage.need > 0) error.memory.push_back({mesh::short_text(shortage.node), shortage.need, shortage.have});
+  if (shortage.need > 0) error.memory.push_back({catalog.names().shown(shortage.node), shortage.need, shortage.have});
   return error;
 }
 
@@ -96,17 +96,17 @@ Result<SelectedNode> MeshRoutes::choose(const NodeQuery& query) {
                                  .host_of_conversation = memory_.host_of(query.conversation, model->content, now),
                                  .recent_load = memory_.recent_load(model->content, now)};
   const auto choice = mesh::choose(*catalog, *model, wanted);
-  if (!choice.node) return std::unexpected(no_node(*model, choice));
+  if (!choice.node) return std::unexpected(no_node(*catalog, *model, choice));
   const auto copy = std::ranges::find_if(
       model->copies, [&choice](const mesh::ModelCopy& one) { return one.node->id == *choice.node; });
-  if (copy == model->copies.end()) return std::unexpected(no_node(*model, choice));
+  if (copy == model->copies.end()) return std::unexpected(no_node(*catalog, *model, choice));
   if (query.conversation != 0) memory_.talked(query.conversation, model->content, *choice.node, now);
   if (choice.rank > mesh::Rank::busy) memory_.loaded(model->content, *choice.node, now);
   const auto& there = *copy->model;
   const auto& all = choice.candidates;
   const bool alone = all.size() < 2 || all[1].rank == mesh::Rank::none;
   return SelectedNode{.node = *choice.node,
-                      .node_name = name_of(*catalog, *choice.node),
+                      .node_name = catalog->names().shown(*choice.node),
                       .model = there.name,
                       .content = there.hash ? to_hex(*there.hash) : std::string(),
                       .context = copy->serving != nullptr ? copy->serving->context : there.context_usable,

@@ -11,12 +11,9 @@ namespace {
 
 constexpr Millis kLook{500};  // the heartbeat interval
 
-std::map<mesh::NodeId, std::string> nodes_of(const std::vector<router::NodeRef>& refs) {
-  std::map<mesh::NodeId, std::string> nodes;
-  for (const auto& ref : refs) {
-    if (const auto node = mesh::parse_node_id(ref.value())) nodes.emplace(*node, "it failed or refused this request");
-  }
-  return nodes;
+void add(std::map<mesh::NodeId, std::string>& nodes, const std::vector<router::NodeRef>& refs, const char* why) {
+  for (const auto& ref : refs)
+    if (const auto node = mesh::parse_node_id(ref.value())) nodes.emplace(*node, why);
 }
 
 // While connections are being opened, a request may not have reached the peer, so no call to it counts as lost.
@@ -55,8 +52,14 @@ async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin(backends::ModelP
 async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin_here(backends::ModelPtr model,
                                                                      router::LeaseRequest request,
                                                                      async::Executor executor) {
-  const auto avoid = nodes_of(request.nodes.avoid);
-  auto chosen = selector_.choose({*model, request.nodes.conversation, avoid, busy_});
+  std::map<mesh::NodeId, std::string> avoid;
+  add(avoid, request.nodes.avoid, "it refused this request");
+  auto others = avoid;
+  add(others, request.nodes.ended, "it failed with this request");
+  auto chosen = selector_.choose({*model, request.nodes.conversation, others, busy_});
+  // Its engine starts again, or its group does; RequestAttempts limits how often.
+  if (!chosen && others.size() > avoid.size())
+    chosen = selector_.choose({*model, request.nodes.conversation, avoid, busy_});
   if (!chosen) co_return std::unexpected(chosen.error());
   const auto node = chosen->node;
   const auto held = ++last_held_;

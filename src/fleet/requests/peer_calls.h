@@ -97,7 +97,7 @@ class PeerCalls {
   PeerCalls(const PeerCalls&) = delete;
   PeerCalls& operator=(const PeerCalls&) = delete;
 
-  // A call at the best node that `request.nodes.avoid` (texts of node ids) leaves, for a request on `executor`'s loop.
+  // A call at the best node that `request.nodes` (texts of node ids) leaves, for a request on `executor`'s loop.
   // From any loop. Errors: those of the selector; nowhere, outside a mesh.
   async::Task<Result<std::shared_ptr<PeerCall>>> begin(backends::ModelPtr model, router::LeaseRequest request,
                                                        async::Executor executor);

@@ -147,11 +147,12 @@ class InboundBody final : public http::BodySource {
 }  // namespace
 
 PeerRequestHandler::PeerRequestHandler(router::LeaseProvider& local, async::Executor home,
-                                       const LocalModels& local_models, PeerTransport& transport, async::Timers& timers,
-                                       PeerRequestLimits options)
+                                       const LocalModels& local_models, const SplitBook& splits,
+                                       PeerTransport& transport, async::Timers& timers, PeerRequestLimits options)
     : local_(local),
       home_(home),
       local_models_(local_models),
+      splits_(splits),
       transport_(transport),
       options_(options),
       inbound_(std::make_shared<InboundRequests>()),
@@ -234,6 +235,7 @@ async::Task<bool> is_ready(router::LeaseProvider& provider, const models::ModelI
 
 async::Task<Result<>> PeerRequestHandler::may_load(const mesh::NodeId& node, const models::ModelInfo& model,
                                                    std::uint64_t context, std::shared_ptr<InboundRequest> counted) {
+  if (const auto news = splits_.find(model); news && news->is_here()) co_return Result<>();
   auto looking = async::run_on(home_, is_ready(local_, model, context));
   const bool ready = co_await std::move(looking);
   if (ready) co_return Result<>();

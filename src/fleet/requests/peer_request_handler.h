@@ -16,6 +16,7 @@
 #include <string>
 
 #include "async/timer.h"
+#include "fleet/base/split_book.h"
 #include "fleet/requests/peer_headers.h"
 #include "fleet/requests/peer_transport.h"
 #include "http/handler.h"
@@ -44,7 +45,8 @@ struct PeerRequestLimits {
 class PeerRequestHandler final : public http::Handler {
  public:
   PeerRequestHandler(router::LeaseProvider& local, async::Executor home, const LocalModels& local_models,
-                     PeerTransport& transport, async::Timers& timers, PeerRequestLimits options = {});
+                     const SplitBook& splits, PeerTransport& transport, async::Timers& timers,
+                     PeerRequestLimits options = {});
   ~PeerRequestHandler() override;
 
   async::Task<http::Response> handle(http::Request request) override;
@@ -57,13 +59,14 @@ class PeerRequestHandler final : public http::Handler {
 
   async::Task<http::Response> serve(http::Request request, const protocol::AskRow& row, PeerRequestInfo info,
                                     models::Catalog::Model model, std::shared_ptr<InboundRequest> counted);
-  // Whether requests of the node may load this model, if it isn't in memory.
+  // Whether requests of the node may load this model, if it isn't in memory. Requests don't load split models.
   async::Task<Result<>> may_load(const mesh::NodeId& node, const models::ModelInfo& model, std::uint64_t context,
                                  std::shared_ptr<InboundRequest> counted);
 
   router::LeaseProvider& local_;
   const async::Executor home_;
   const LocalModels& local_models_;
+  const SplitBook& splits_;
   PeerTransport& transport_;
   const PeerRequestLimits options_;
   const std::shared_ptr<InboundRequests> inbound_;

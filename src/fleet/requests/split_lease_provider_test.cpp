@@ -62,7 +62,7 @@ TEST_F(SplitLeaseProviderTest, AStreamIsPingedMeanwhile) {
 }
 
 TEST_F(SplitLeaseProviderTest, WhatComesToNothingIsTold) {
-  a->split("m", State::stuck, "b lends less than the 4.1 GB that its share takes");
+  a->split("m", State::stuck, "b lends less than the 4.1 GiB that its share takes");
   auto answer = forward(*a, a->own("m"));
   pass(4000ms);
   EXPECT_FALSE(answer.done()) << "another try may do";
@@ -70,7 +70,7 @@ TEST_F(SplitLeaseProviderTest, WhatComesToNothingIsTold) {
   ASSERT_TRUE(answer.done());
   EXPECT_EQ(answer.get().head.status, 503u);
   EXPECT_EQ(answer.get().head.headers.get("Retry-After"), "5");
-  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("b lends less than the 4.1 GB")));
+  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("b lends less than the 4.1 GiB")));
   // Who comes later needn't wait to hear it.
   auto late = forward(*a, a->own("m"));
   ASSERT_TRUE(late.done());
@@ -259,6 +259,83 @@ TEST_F(SplitLeaseProviderTest, AHostThatDiesWhileRequestsWaitThere) {
   EXPECT_EQ(a->splits.waiting(), 0u);
 }
 
+// At nodes other than the host all of them were refused at once, and as too large where the file is.
+TEST_F(SplitLeaseProviderTest, RequestsOfOtherNodesThatHeardNothingGoToTheNextEngine) {
+  auto& c = add("c");
+  c.own("m");
+  c.backend.refused.emplace("m", Error(make_error_code(residency::errc::insufficient_memory), "too large"));
+  route(c, "m", {a});
+  stand();
+  for (auto* entry : {b, &c}) entry->split("m", State::coming);
+  std::vector<Pending<http::Response>> all;
+  for (int i = 0; i < 8; ++i) {
+    auto* entry = i % 2 == 0 ? b : &c;
+    all.push_back(forward(*entry, i % 2 == 0 ? far("m") : c.own("m"), false, fmt::format(R"({{"n":{}}})", i)));
+  }
+  ASSERT_EQ(a->server_of("m").running(), 8u);
+  a->group_held.insert("m");
+  a->server_of("m").die();
+  settle();
+  a->split("m", State::making);
+  pass(4000ms);
+  for (const auto& one : all) EXPECT_FALSE(one.done());
+  stand();
+  pass(300ms);
+  ASSERT_EQ(a->server_of("m").running(), 8u);
+  for (const auto& request : a->server_of("m").requests())
+    if (!request->over()) request->answer(200, "{}");
+  settle();
+  for (auto& one : all) {
+    ASSERT_TRUE(one.done());
+    EXPECT_EQ(one.get().head.status, 200u);
+    text(one);
+  }
+}
+
+// Its group is nowhere for a moment, and then at another host.
+TEST_F(SplitLeaseProviderTest, WhenItsHostIsLostARequestWaitsForTheNextHost) {
+  auto& c = add("c");
+  stand();
+  b->split("m", State::coming);
+  auto answer = forward(*b, far("m"));
+  kill(*a);
+  route(*b, "m", {});
+  pass(4000ms);
+  EXPECT_FALSE(answer.done());
+  c.have("m");
+  route(*b, "m", {&c});
+  pass(500ms);
+  c.request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
+TEST_F(SplitLeaseProviderTest, WhatItsHostRefusesIsToldAtOnce) {
+  a->split("m", State::stuck, "b lends less than the 4.1 GB that its share takes");
+  SplitNews news;
+  news.name = "m";
+  news.host = a->id();
+  b->splits.tell({std::move(news)});
+  pass(6000ms);
+  auto answer = forward(*b, far("m"));
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 503u);
+  EXPECT_THAT(text(answer), HasSubstr("b lends less than the 4.1 GB"));
+}
+
+// Nobody's requests start a group, so none of them counts as a load.
+TEST_F(SplitLeaseProviderTest, GroupsThatStartAgainAreNoLoadsOfANode) {
+  for (int i = 0; i < 8; ++i) {
+    a->split("m", State::making);
+    auto answer = forward(*b, far("m"));
+    pass(200ms);
+    EXPECT_FALSE(answer.done()) << i;
+  }
+  pass(500ms);
+}
+
 // ---- before there is a group
 
 TEST_F(SplitLeaseProviderTest, APlanThatIsComingIsWaitedForAWhile) {
@@ -294,13 +371,26 @@ TEST_F(SplitLeaseProviderTest, APlanThatDoesntComeIsntWaitedForLong) {
   text(answer);
 }
 
+// It isn't too large, and it isn't for ever.
+TEST_F(SplitLeaseProviderTest, AModelOfThisNodeWhosePlanDoesntComeMayBeAskedForAgain) {
+  route(*a, "m", {});
+  a->split("m", State::coming);
+  a->backend.refused.emplace("m", Error(make_error_code(residency::errc::insufficient_memory), "too large"));
+  auto answer = forward(*a, a->own("m"));
+  pass(11'000ms);
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 503u);
+  EXPECT_EQ(answer.get().head.headers.get("Retry-After"), "5");
+  EXPECT_THAT(text(answer), HasSubstr("'m' is split over several nodes, and its group isn't ready yet"));
+}
+
 TEST_F(SplitLeaseProviderTest, WhatIsShortForAllTogetherIsTold) {
-  b->split("m", State::lacking, "it needs 40.0 GB, 2 nodes lend 30.0 GB together: 10.0 GB short");
+  b->split("m", State::lacking, "it needs 40 GiB, 2 nodes lend 30 GiB together: 10 GiB short");
   route(*b, "m", {});
   auto answer = forward(*b, far("m"));
   ASSERT_TRUE(answer.done());
   EXPECT_EQ(answer.get().head.status, 503u);
-  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("10.0 GB short")));
+  EXPECT_THAT(text(answer), testing::AllOf(HasSubstr("no_capacity"), HasSubstr("10 GiB short")));
 }
 
 TEST_F(SplitLeaseProviderTest, AModelOfThisNodeThatFitsNowhereWaitsForItsPlan) {

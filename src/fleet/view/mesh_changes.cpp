@@ -111,8 +111,7 @@ void compare_groups(const MeshView& before, const MeshView& after, std::vector<M
 void compare_shares(const MeshView& before, const MeshView& after, std::vector<MeshChange>& changes) {
   const auto add = [&](const MeshView& view, const ShareView& share, const std::string& from, const std::string& to) {
     MeshChange change{.kind = Kind::share};
-    const auto* host = view.find(share.host);
-    change.node = host != nullptr ? host->name : mesh::short_text(share.host);
+    change.node = view.name_of(share.host);
     change.model = share.model;
     change.from = from;
     change.to = to;

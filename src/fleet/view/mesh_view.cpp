@@ -35,20 +35,25 @@ const NodeView* MeshView::find(const mesh::NodeId& id) const {
   return found == nodes.end() ? nullptr : &*found;
 }
 
+std::string MeshView::name_of(const mesh::NodeId& id) const {
+  const auto* node = find(id);
+  return node != nullptr ? node->name : mesh::short_text(id);
+}
+
 Result<const NodeView*> find_node(const MeshView& view, std::string_view text) {
   std::vector<const NodeView*> found;
   for (const auto& node : view.nodes)
-    if (node.name == text) found.push_back(&node);
+    if (node.name == text || node.own_name == text) found.push_back(&node);
   if (found.empty() && text.size() >= kFewestDigits) {
     for (const auto& node : view.nodes)
       if (mesh::to_text(node.id).starts_with(text)) found.push_back(&node);
   }
   if (found.size() == 1) return found.front();
   std::vector<std::string> names;
-  for (const auto* node : found) names.push_back(fmt::format("{} ({})", node->name, mesh::short_text(node->id)));
+  for (const auto* node : found) names.push_back(node->name);
   if (!names.empty()) {
     return fail(errc::node_ambiguous,
-                fmt::format("'{}' matches several nodes: {}; use the identifier", text, fmt::join(names, " or ")),
+                fmt::format("'{}' matches several nodes: use one of these names: {}", text, fmt::join(names, ", ")),
                 "node");
   }
   for (const auto& node : view.nodes) names.push_back(node.name);

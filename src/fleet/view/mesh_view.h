@@ -30,7 +30,8 @@ std::string_view name_of(MeshPhase phase);
 // Another member, or this node.
 struct NodeView {
   mesh::NodeId id = {};
-  std::string name = {};  // its own name; until it announces one, the first digits of its id
+  std::string name = {};      // as shown everywhere (mesh::NodeNames::shown): no other node has it
+  std::string own_name = {};  // the name that it gave itself; empty: it hasn't announced any
   mesh::Reach reach = mesh::Reach::away;
   std::string link = {};  // "up", "dialling", ...; of this node "self"
   std::vector<mesh::Address> addresses = {};
@@ -54,7 +55,7 @@ struct MeshView {
   std::string problem;  // a problem in spite of which the mesh works, or the reason why it doesn't
   std::optional<mesh::MeshId> mesh;
   mesh::NodeId self;  // all zeros: unknown, outside a mesh
-  std::string name;
+  std::string name;   // of this node, as shown
   mesh::Role role = mesh::Role::member;
   std::uint64_t epoch = 0;
   std::optional<mesh::Address> listening;
@@ -70,10 +71,13 @@ struct MeshView {
 
   bool in_mesh() const { return phase == MeshPhase::member; }
   const NodeView* find(const mesh::NodeId& id) const;
+  // As shown to people; also of former members.
+  std::string name_of(const mesh::NodeId& id) const;
 };
 using MeshViewPtr = std::shared_ptr<const MeshView>;
 
-// Finds a node by name, id, or the first digits of an id (six at least). Errors: node_not_found, node_ambiguous.
+// Finds a node by its shown name, its own name, its id, or the first digits of its id (six at least). Errors:
+// node_not_found, node_ambiguous.
 Result<const NodeView*> find_node(const MeshView& view, std::string_view text);
 
 }  // namespace corral::fleet

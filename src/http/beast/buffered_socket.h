@@ -41,6 +41,11 @@ class BufferedSocket {
   // Writes all buffers, at most kMaxBuffers: at once the bytes that the socket takes, which are all unless the reader
   // is behind. Errors: peer_closed, timed_out.
   async::Task<Result<>> write(std::span<const asio::const_buffer> buffers);
+  // For operations on socket() itself: time counts against the peer between the two calls.
+  void begin_reading() { reading_.waits = true; }
+  void end_reading(std::size_t bytes) { end(reading_, bytes); }
+  void begin_writing() { writing_.waits = true; }
+  void end_writing(std::size_t bytes) { end(writing_, bytes); }
   // Shrinks a buffer that grew for a large message. Call it when nothing is read or written.
   void shrink();
   std::size_t buffer_size() const { return size_; }
@@ -64,6 +69,10 @@ class BufferedSocket {
   };
 
   static Result<> outcome(boost::system::error_code error, const Side& side);
+  static void end(Side& side, std::size_t bytes) {
+    side.waits = false;
+    side.pace.moved(bytes);
+  }
   static bool is_overdue(Side& side, MonoClock::duration passed);
   void make_room();
   void resize(std::size_t size);

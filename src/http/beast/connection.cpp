@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "http/passing.h"
 #include "http/request_id.h"
+#include "http/web_socket.h"
 
 namespace corral::http {
 namespace {
@@ -147,6 +148,22 @@ class Connection::RequestBody final : public PassingBody {
   std::optional<Error> failure_;             // of the decoder; it fails all further reads
 };
 
+// For messages that are requests: an exception is an answer, as for requests of their own.
+class Connection::MessageHandler final : public Handler {
+ public:
+  explicit MessageHandler(Connection& connection) : connection_(connection) {}
+  async::Task<Response> handle(Request request) override {
+    auto handling = connection_.call_handler(std::move(request));
+    co_return co_await std::move(handling);
+  }
+  Response refused(std::string_view path, Response answer) override {
+    return connection_.handler_.refused(path, std::move(answer));
+  }
+
+ private:
+  Connection& connection_;
+};
+
 Connection::Connection(Socket socket, std::string peer, Handler& handler, const ServerOptions& options,
                        BodyBudget& bodies)
     : wire_(std::move(socket)),
@@ -162,6 +179,7 @@ void Connection::start(std::function<void()> on_end) {
   auto done = [self = shared_from_this(), on_end = std::move(on_end)](const std::exception_ptr&) {
     self->ended_ = true;
     self->wire_.close();
+    if (self->web_socket_) self->web_socket_->drop();
     self->reader_.reset();
     self->forget_body();
     on_end();
@@ -173,6 +191,7 @@ void Connection::start(std::function<void()> on_end) {
 void Connection::finish() {
   closing_ = true;
   if (!busy_) wire_.close();
+  if (web_socket_) web_socket_->finish();
 }
 
 void Connection::abort() {
@@ -235,6 +254,7 @@ async::Task<bool> Connection::serve_one() {
   path_.assign(request.head.path().substr(0, kLongestPath));
   chunks_known_ = reader_->version() >= 11;
   const bool keep_alive = reader_->keep_alive();
+  auto asked = asks_for_web_socket(request.head) ? request.head : RequestHead();
   // The client hung up after its request. An answer that is available at once is still sent.
   if (hung_up_) {
     asio::post(wire_.socket().get_executor(), [self = shared_from_this()] { self->hung_up(); });
@@ -242,6 +262,11 @@ async::Task<bool> Connection::serve_one() {
 
   auto response = co_await call_handler(std::move(request));
   const bool body_read = co_await drain_body();
+  if (response.upgrade && body_read) {
+    auto serving = serve_web_socket(std::move(asked), std::move(response));
+    co_await std::move(serving);
+    co_return false;
+  }
   const bool reusable = keep_alive && body_read && !closing_;
   const bool written = co_await write_response(std::move(response), head_only, reusable);
   busy_ = false;
@@ -277,6 +302,25 @@ async::Task<Response> Connection::call_handler(Request request) {
       500,
       R"({"error":{"message":"internal error; the server's log has the details","type":"server_error","code":"internal_error","param":null}})");
   co_return named_refusal(path_, std::move(answer));
+}
+
+async::Task<void> Connection::serve_web_socket(RequestHead head, Response response) {
+  wire_.set_writing_pace(options_.answer_pace);
+  web_socket_ = std::make_shared<ServedWebSocket>(
+      wire_, bodies_,
+      ServedWebSocket::Limits{
+          .message_bytes = limits_.body_bytes, .message_pace = limits_.body, .idle = options_.idle_timeout});
+  auto accepting = web_socket_->accept(head, options_.server_name, request_id_.value());
+  const bool accepted = co_await std::move(accepting);
+  if (!accepted) co_return;
+  if (closing_) web_socket_->finish();
+  web_socket_->start(shared_from_this(), [this] { abort(); });
+  MessageHandler messages(*this);
+  auto serving = response.upgrade(*web_socket_, messages);
+  co_await std::move(serving);
+  auto ending = web_socket_->close();
+  co_await std::move(ending);
+  co_await linger();
 }
 
 // Filters that rewrite it read the id from a header.
@@ -319,6 +363,9 @@ std::string Connection::head_text(const Response& response, std::optional<std::u
       continue;
     head.append(name).append(": ").append(value).append("\r\n");
   }
+  // RFC 9110: this status names the protocol, in a field of the connection.
+  const bool upgrade = response.head.status == 426;
+  if (upgrade) head.append("Upgrade: websocket\r\n");
   if (!request_id_.value().empty()) head.append("X-Request-Id: ").append(request_id_.value()).append("\r\n");
   if (!client_id_.empty()) head.append("X-Client-Request-Id: ").append(client_id_).append("\r\n");
   if (!has_no_body(response.head.status)) {
@@ -328,7 +375,8 @@ std::string Connection::head_text(const Response& response, std::optional<std::u
       head.append("Transfer-Encoding: chunked\r\n");
     }
   }
-  head.append(keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n");
+  head.append(keep_alive ? "Connection: keep-alive" : "Connection: close");
+  head.append(upgrade ? ", Upgrade\r\n\r\n" : "\r\n\r\n");
   return head;
 }
 

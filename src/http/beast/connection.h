@@ -9,6 +9,7 @@
 
 #include "http/beast/buffered_socket.h"
 #include "http/beast/reader.h"
+#include "http/beast/served_web_socket.h"
 #include "http/beast/shared_limits.h"
 #include "http/content_decoder.h"
 #include "http/handler.h"
@@ -34,11 +35,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   class RequestBody;
+  class MessageHandler;
 
   async::Task<void> serve();
   // False when the connection must close after the request.
   async::Task<bool> serve_one();
   async::Task<Response> call_handler(Request request);
+  // The rest of the connection, as a WebSocket.
+  async::Task<void> serve_web_socket(RequestHead head, Response response);
   async::Task<bool> write_response(Response response, bool head_only, bool keep_alive);
   async::Task<bool> write_stream(std::string head, Response response);
   async::Task<void> refuse(const Error& error);
@@ -61,6 +65,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   BodyBudget& bodies_;
   const ReadLimits limits_;
   std::optional<MessageReader<true>> reader_;
+  std::shared_ptr<ServedWebSocket> web_socket_;  // null: it isn't one
   std::shared_ptr<asio::cancellation_signal> cancel_ = std::make_shared<asio::cancellation_signal>();
   RequestId request_id_;
   std::string path_;              // of the current request

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "mesh/allocation/allocator.h"
-#include "mesh/catalog/words.h"
 
 namespace corral::mesh {
 namespace {
@@ -14,6 +13,12 @@ namespace {
 template <typename Enum, std::size_t N>
 std::string_view name_in(const std::string_view (&names)[N], Enum value) {
   return names[static_cast<std::size_t>(value)];
+}
+
+std::string no_request_for(std::uint64_t ms) {
+  constexpr std::uint64_t kSecond = 1'000, kMinute = 60'000;
+  return ms < 2 * kMinute ? fmt::format("no request for {} s", ms / kSecond)
+                          : fmt::format("no request for {} minutes", ms / kMinute);
 }
 
 }  // namespace
@@ -125,7 +130,7 @@ void Allocator::keep(Node& node) {
   } else if (told ? told->model != node.held->model : is_told_to_unload(node)) {
     return let_go(node, UnloadCause::told, "a user ordered it");
   } else if (!told && !node.held->by_hand && std::chrono::milliseconds(node.held->idle_ms) >= rules_.idle_unload) {
-    return let_go(node, UnloadCause::idle, fmt::format("no request for {} minutes", node.held->idle_ms / 60'000));
+    return let_go(node, UnloadCause::idle, no_request_for(node.held->idle_ms));
   }
   node.state = node.state == Node::State::closed ? node.state : Node::State::held;
   model.promised = true;

@@ -63,15 +63,14 @@ class Reader {
   void add(const KnownNode& known) {
     const bool gone = !is_routable(known.reach);
     const bool just_gone = gone && now_ - known.since < kJustGone && !std::ranges::binary_search(lost_, known.id);
-    if (known.node_state && gone && !just_gone && !known.node_state->name.empty())
-      situation_.away.emplace(known.id, known.node_state->name);
+    if (gone && !just_gone) situation_.away.emplace(known.id, catalog_.names().shown(known.id));
     if (!known.node_state || (gone && !just_gone)) return;
     known_.push_back(&known);
     const auto& node_state = *known.node_state;
     node_places_.emplace(known.id, situation_.nodes.size());
     auto& node = situation_.nodes.emplace_back();
     node.id = known.id;
-    node.name = node_state.name.empty() ? short_text(known.id) : node_state.name;
+    node.name = catalog_.names().shown(known.id);
     node.role = node_state.role;
     node.just_gone = just_gone;
     node.recalled = node_state.recalled;
@@ -315,6 +314,7 @@ SplitNode split_node_of(const AllocationNode& node, const AllocationModel& model
                   .speed = speed_with(node.weight_speeds, model.quantisation),
                   .has_file = has_file,
                   .works = node.works};
+  split.name = node.name;
   if (const auto own = node.own.find(model.content); own != node.own.end())
     split.as_host = split_model_of(own->second.shape, model.bytes, own->second.need);
   return split;

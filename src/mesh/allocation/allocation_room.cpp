@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/human_bytes.h"
 #include "mesh/allocation/allocator.h"
-#include "mesh/catalog/words.h"
 
 namespace corral::mesh {
 void Allocator::find_split_models() {
@@ -99,6 +99,8 @@ std::string Allocator::why_not(const NodeId& id, const Model& model) const {
     const auto held = places_.find(node->held->model);
     const auto what = held == places_.end() ? std::string("another model") : models_[held->second].facts->name;
     if (node->held->draining) return fmt::format("{} is unloading {}", name, what);
+    if (node->held->by_hand)
+      return fmt::format("{} holds {} by another order (end it: corral mesh unload {})", name, what, what);
     return fmt::format(
         "{} has {}, last used {} s ago: it is unloaded after {} s without requests (now: corral mesh unload {})", name,
         what, node->held->idle_ms / 1000, rules_.quiet.count() / 1000, what);
@@ -374,8 +376,8 @@ Unserved Allocator::lack_of(const Model& model) const {
                    "only members could hold it, and they lend memory for models with requests");
     if (most == 0) return lacks(UnservedReason::no_memory, "no node lends memory", need);
     return lacks(UnservedReason::no_memory,
-                 fmt::format("it needs {}, {} lends {}: {} short", in_gb(need), roomiest->facts->name, in_gb(most),
-                             in_gb(need - most)),
+                 fmt::format("it needs {}, {} lends {}: {} short", human_bytes(need), roomiest->facts->name,
+                             human_bytes(most), human_bytes(need - most)),
                  need, most);
   }
   if (!fetched) return lacks(UnservedReason::no_file, "no node that could hold it has the file or can get it");

@@ -111,7 +111,7 @@ TEST_F(DegenerateCase, NothingThatANodeCouldHold) {
   EXPECT_THAT(lines(allocation), ElementsAre("- a no_memory", "n1 a standby biggest"));
   EXPECT_EQ(allocation.unserved.front().have, 16 * kGB);
   EXPECT_GT(allocation.unserved.front().need, 30 * kGB);
-  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node lends 16.0 GB: "));
+  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node lends 15 GiB: "));
 }
 
 TEST_F(DegenerateCase, NoNodesAndNoModels) {
@@ -266,7 +266,7 @@ TEST_F(PriorityTest, WhatIsShortIsSaidThoughTheFileIsElsewhere) {
   const auto allocation = decide();
   ASSERT_EQ(allocation.unserved.size(), 1u);
   EXPECT_EQ(allocation.unserved.front().lack, UnservedReason::no_memory);
-  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node lends 20.0 GB: "));
+  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("1 node lends 19 GiB: "));
 }
 
 class RolesTest : public AllocationFixture {};

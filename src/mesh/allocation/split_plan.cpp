@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/context_size.h"
-#include "mesh/catalog/words.h"
+#include "base/human_bytes.h"
 
 namespace corral::mesh {
 namespace {
@@ -49,13 +49,13 @@ class Planner {
   SplitAnswer plan() {
     if (const auto* alone = query_.told ? nullptr : who_holds_all())
       return short_of(SplitObstacle::fits_alone,
-                      fmt::format("{} can hold it alone: a split would only be slower", short_text(alone->id)));
+                      fmt::format("{} can hold it alone: a split would only be slower", alone->name));
     if (const auto missing = missing_bytes(); missing > 0) {
       const auto nodes = std::ranges::count_if(nodes_, [&](const auto& node) { return is_of_use(node); });
       const auto who = nodes == 1 ? "1 node lends" : fmt::format("{} nodes lend", nodes);
       return short_of(SplitObstacle::no_memory,
-                      fmt::format("it needs {}, {} {}{}: {} short", in_gb(have() + missing), who, in_gb(have()),
-                                  nodes == 1 ? "" : " together", in_gb(missing)),
+                      fmt::format("it needs {}, {} {}{}: {} short", human_bytes(have() + missing), who,
+                                  human_bytes(have()), nodes == 1 ? "" : " together", human_bytes(missing)),
                       have() + missing);
     }
     if (query_.told) {
@@ -297,12 +297,12 @@ class Planner {
   SplitAnswer too_small(const SplitNode& node, const SplitNode& host) const {
     if (&node != &host && !node.works)
       return short_of(SplitObstacle::no_memory,
-                      fmt::format("no worker can run at {}: run `corral mesh doctor` there", short_text(node.id)));
+                      fmt::format("no worker can run at {}: run `corral mesh doctor` there", node.name));
     const auto& model = model_at(host);
     const auto least = beside_layers(model, &node == &host) + per_layer(model);
     return {std::nullopt, SplitShortage{SplitObstacle::no_memory, least, node.memory,
-                                        fmt::format("{} lends {}, and a share with one layer needs {} there",
-                                                    short_text(node.id), in_gb(node.memory), in_gb(least))}};
+                                        fmt::format("{} lends {}, and a share with one layer needs {} there", node.name,
+                                                    human_bytes(node.memory), human_bytes(least))}};
   }
 
   // `need` is 0 if memory isn't the obstacle.
@@ -343,7 +343,7 @@ SplitAnswer plan_split(const SplitQuery& query) { return Planner(query).plan(); 
 std::string in_words(const SplitPlan& plan) {
   std::string text;
   for (const auto& share : plan.shares) {
-    text += fmt::format("{} layers and {} at {}{}, ", share.layers, in_gb(share.total()), short_text(share.node),
+    text += fmt::format("{} layers and {} at {}{}, ", share.layers, human_bytes(share.total()), short_text(share.node),
                         share.node == plan.host ? " (host)" : "");
   }
   if (plan.context > 0) text += fmt::format("{} tokens of context, ", plan.context);

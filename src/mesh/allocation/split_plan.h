@@ -47,6 +47,7 @@ struct SplitNode {
   bool has_file = false;
   bool works = true;                       // may hold layers for another host
   std::optional<SplitModel> as_host = {};  // the model with its own settings, if it hosts; none: as at all nodes
+  std::string name = {};                   // for display
 };
 
 struct SplitQuery {
@@ -106,7 +107,7 @@ struct SplitAnswer {
 // (base/context_size.h) with the memory of the node that has least for each token.
 SplitAnswer plan_split(const SplitQuery& query);
 
-// "12 layers and 4.1 GB at 0123…, ...; 8.1 tokens/s, loads in 40 s".
+// For logs: "12 layers and 4.1 GiB at 0123…, ...; 8.1 tokens/s, loads in 40 s".
 std::string in_words(const SplitPlan& plan);
 
 }  // namespace corral::mesh

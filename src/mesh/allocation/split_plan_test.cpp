@@ -25,6 +25,7 @@ class SplitPlanTest : public testing::Test {
   void add(unsigned number, std::uint64_t gb, bool has_file = true) {
     for (const auto& other : query.nodes) facts.push_back({other.id, id(number), 200, 0});
     query.nodes.push_back({id(number), gb * kGB, 20 * kGB, has_file});
+    query.nodes.back().name = "n" + std::to_string(number);
   }
   LinkQuality& link(unsigned a, unsigned b) {
     return *std::ranges::find_if(facts, [&](const auto& one) {
@@ -64,7 +65,7 @@ TEST_F(SplitPlanTest, LayersGoByMemoryAndTheHostIsLast) {
   EXPECT_NEAR(answer.plan->token_ms, 1452.9, 0.01);
   EXPECT_NEAR(answer.plan->wait_ms, 0.4, 0.001);
   EXPECT_NEAR(answer.plan->load_s, 91, 0.1);  // 9.1 GB at 100 MB/s, as nobody has measured it
-  EXPECT_THAT(in_words(*answer.plan), HasSubstr("27 layers and 21.8 GB at " + short_text(id(2)) + " (host)"));
+  EXPECT_THAT(in_words(*answer.plan), HasSubstr("27 layers and 20 GiB at " + short_text(id(2)) + " (host)"));
 }
 
 TEST_F(SplitPlanTest, NoShareIsLargerThanItsNode) {
@@ -178,7 +179,7 @@ TEST_F(SplitPlanTest, WhoIsNamedAndCantHoldALayerIsSaid) {
   EXPECT_EQ(answer.shortage->obstacle, SplitObstacle::no_memory);
   EXPECT_EQ(answer.shortage->need, 1'250'000'000u);
   EXPECT_EQ(answer.shortage->have, kGB);
-  EXPECT_THAT(answer.shortage->text, HasSubstr(short_text(id(1))));
+  EXPECT_EQ(answer.shortage->text, "n1 lends 954 MiB, and a share with one layer needs 1.2 GiB there");
   query.nodes.front().memory = 2 * kGB;
   ASSERT_TRUE(plan().plan);
   EXPECT_EQ(plan().plan->shares.front().layers, 1u);
@@ -234,7 +235,7 @@ TEST_F(SplitPlanTest, SaysWhatIsShortByHowMuch) {
   EXPECT_EQ(answer.shortage->have, 24 * kGB + 40'000'000);
   // 15 and 14 of 40 layers.
   EXPECT_EQ(answer.shortage->need - answer.shortage->have, 11 * 750'000'000ULL);
-  EXPECT_THAT(answer.shortage->text, HasSubstr("2 nodes lend 24.0 GB together: 8.2 GB short"));
+  EXPECT_THAT(answer.shortage->text, HasSubstr("2 nodes lend 22 GiB together: 7.7 GiB short"));
 }
 
 TEST_F(SplitPlanTest, TheNetworkMayTakeThirtyPercentOfAToken) {

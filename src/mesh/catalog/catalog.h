@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "mesh/catalog/content_key.h"
+#include "mesh/catalog/node_names.h"
 #include "mesh/catalog/node_state.h"
 
 namespace corral::mesh {
@@ -79,6 +80,8 @@ class Catalog {
   std::span<const MeshModel> models() const { return models_; }
   std::span<const KnownNode> nodes() const { return nodes_; }  // sorted by id, including nodes that are away
   const KnownNode* node(const NodeId& id) const;               // nullptr: not known
+  // Of all nodes; a node that restarted has its last name until it announces itself.
+  const NodeNames& names() const { return names_; }
 
   // Looks for this node's own names first, in any case; then name@hash8; then names, aliases, and both in any case. If
   // there is no model at a reachable node and no `choices`, the name is unknown, or known only at nodes that are away
@@ -105,6 +108,7 @@ class Catalog {
   std::vector<const Meaning*> hashed_meanings_of(std::string_view name) const;
 
   std::vector<KnownNode> nodes_;
+  NodeNames names_;
   std::vector<MeshModel> models_;
   std::multimap<std::string, Meaning> meanings_;  // by the name in small letters
   std::map<ContentKey, std::size_t> by_content_;  // index in models_

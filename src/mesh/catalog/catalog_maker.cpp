@@ -18,6 +18,12 @@ std::uint64_t total_memory(const KnownNode& node) {
   return sum;
 }
 
+std::string name_of(const KnownNode& node) {
+  for (const auto& state : {node.node_state, node.before})
+    if (state && !state->name.empty()) return state->name;
+  return {};
+}
+
 }  // namespace
 
 CatalogMaker::CatalogMaker(std::vector<KnownNode> nodes) {
@@ -26,6 +32,7 @@ CatalogMaker::CatalogMaker(std::vector<KnownNode> nodes) {
   const auto rest = std::ranges::unique(nodes, {}, &KnownNode::id);
   nodes.erase(rest.begin(), rest.end());
   catalog_->nodes_ = std::move(nodes);
+  for (const auto& node : catalog_->nodes_) catalog_->names_.set(node.id, name_of(node));
 }
 
 std::shared_ptr<const Catalog> CatalogMaker::make() {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "mesh/catalog/words.h"
+#include "base/human_bytes.h"
 #include "mesh/identity/bytes.h"
 
 namespace corral::mesh {
@@ -91,14 +91,14 @@ bool better(const Scored& a, const Scored& b) {
 
 class Judge {
  public:
-  Judge(const MeshModel& model, const ChoiceQuery& query) : model_(model), query_(query) {}
+  Judge(const NodeNames& names, const MeshModel& model, const ChoiceQuery& query)
+      : names_(names), model_(model), query_(query) {}
 
   Scored look(const KnownNode& node) const {
     Scored scored;
     auto& candidate = scored.candidate;
     candidate.node = node.id;
-    candidate.node_name =
-        node.node_state && !node.node_state->name.empty() ? node.node_state->name : short_text(node.id);
+    candidate.node_name = names_.shown(node.id);
     scored.round_trip = node.round_trip.value_or(Millis(0));
     scored.lot = draw(model_.content, node.id);
     const auto copy = std::ranges::find(model_.copies, &node, &ModelCopy::node);
@@ -173,17 +173,20 @@ class Judge {
     const auto need = memory_need(model);
     if (room.most == 0) return refuse(candidate, Obstacle::lends_nothing, "it lends no memory", need, 0);
     if (need > room.most)
-      return refuse(candidate, Obstacle::no_memory,
-                    fmt::format("the model needs {}, the node has at most {} for it", in_gb(need), in_gb(room.most)),
-                    need, room.most);
+      return refuse(
+          candidate, Obstacle::no_memory,
+          fmt::format("the model needs {}, the node has at most {} for it", human_bytes(need), human_bytes(room.most)),
+          need, room.most);
     if (need > room.idle)
-      return refuse(candidate, Obstacle::memory_taken,
-                    fmt::format("the model needs {}, only {} can be freed now", in_gb(need), in_gb(room.idle)), need,
-                    room.idle);
+      return refuse(
+          candidate, Obstacle::memory_taken,
+          fmt::format("the model needs {}, only {} can be freed now", human_bytes(need), human_bytes(room.idle)), need,
+          room.idle);
     if (need > room.now) return accept(candidate, Rank::evicts, "it would load the model and evict an idle one");
     accept(candidate, Rank::fits, "it would load the model");
   }
 
+  const NodeNames& names_;
   const MeshModel& model_;
   const ChoiceQuery& query_;
 };
@@ -203,7 +206,7 @@ Choice choose(const Catalog& catalog, const MeshModel& model, const ChoiceQuery&
     choice.shortage->retry_after = std::chrono::seconds(row_of(Obstacle::no_file).retry_s);
     return choice;
   }
-  const Judge judge(model, query);
+  const Judge judge(catalog.names(), model, query);
   std::vector<Scored> scored;
   for (const auto& node : catalog.nodes()) {
     if (node.reach != Reach::own || query.own_too) scored.push_back(judge.look(node));

@@ -40,7 +40,7 @@ std::string_view name_of(Obstacle obstacle);
 // One node, for `why`.
 struct Candidate {
   NodeId node;
-  std::string node_name;
+  std::string node_name;  // for display
   Rank rank = Rank::none;
   Obstacle obstacle = Obstacle::none;
   std::uint64_t need = 0, have = 0;  // bytes of memory

@@ -122,7 +122,7 @@ TEST_F(ChoiceTest, SaysWhatIsShortByHowMuchAndWhereLeast) {
   EXPECT_EQ(choice.shortage->node, id(3));
   EXPECT_EQ(choice.shortage->need, 4 * kGB);
   EXPECT_EQ(choice.shortage->have, 3 * kGB);
-  EXPECT_THAT(choice.shortage->text, HasSubstr("n3: the model needs 4.0 GB, the node has at most 3.0 GB for it"));
+  EXPECT_THAT(choice.shortage->text, HasSubstr("n3: the model needs 3.7 GiB, the node has at most 2.8 GiB for it"));
   EXPECT_GT(choice.shortage->retry_after.count(), 0);
   nodes[4].node_state.memory.front() = {"cpu", false, 16 * kGB, 0, 1 * kGB, 16 * kGB};
   EXPECT_EQ(choose_now().shortage->obstacle, Obstacle::memory_taken);

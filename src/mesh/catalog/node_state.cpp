@@ -357,11 +357,6 @@ std::uint64_t roughly(std::uint64_t value) {
   const int digits = std::bit_width(value);
   return digits <= 2 ? value : value >> (digits - 2) << (digits - 2);
 }
-// In whole minutes from one minute on: never less than a minute for a model that was idle for a minute.
-std::uint64_t idle_roughly(std::uint64_t ms) {
-  constexpr std::uint64_t kMinute = 60'000;
-  return ms < kMinute ? roughly(down_to(ms, 1000)) : roughly(ms / kMinute) * kMinute;
-}
 double roughly(double value) { return static_cast<double>(roughly(static_cast<std::uint64_t>(value * 64))) / 64; }
 // Five significant binary digits, rounded to the nearest: for numbers that other nodes compute with.
 double nearly(double value) {
@@ -413,10 +408,8 @@ NodeState rounded(NodeState node_state) {
   for (auto& model : node_state.models) model.tokens_per_second = nearly(model.tokens_per_second);
   for (auto& served : node_state.serving) {
     served.tokens_per_second = roughly(served.tokens_per_second);
-    served.idle_ms = idle_roughly(served.idle_ms);
     served.bytes = down_to(served.bytes, kMiB);
   }
-  for (auto& demand : node_state.demand) demand.per_hour = roughly(demand.per_hour);
   for (auto& link : node_state.links) {
     link.round_trip_us = roughly(link.round_trip_us);
     link.bytes_per_second = roughly(link.bytes_per_second);
@@ -426,10 +419,7 @@ NodeState rounded(NodeState node_state) {
     copy.done = down_to(copy.done, std::max<std::uint64_t>(copy.total / kSteps, 1));
     copy.bytes_per_second = roughly(copy.bytes_per_second);
   }
-  for (auto& group : node_state.groups) {
-    group.idle_ms = idle_roughly(group.idle_ms);
-    group.tokens_per_second = nearly(group.tokens_per_second);
-  }
+  for (auto& group : node_state.groups) group.tokens_per_second = nearly(group.tokens_per_second);
   return node_state;
 }
 

@@ -189,8 +189,9 @@ struct NodeStateLimits {
 };
 inline constexpr NodeStateLimits kNodeStateLimits;
 
-// Rounds numbers that change all the time (free memory, speeds, idle times), so that they rarely cause an announcement.
-// Free memory is rounded down, to 32 MiB.
+// Rounds measurements that change all the time (free memory, speeds), so that they rarely cause an announcement. Free
+// memory is rounded down, to 32 MiB. Idle times and demand stay as they are: their author gives them in steps
+// (fleet::idle_steps, fleet::DemandMeter), and each step means something to other nodes.
 NodeState rounded(NodeState node_state);
 
 // Pages of a node state: each at most kLargestNodeStatePage bytes, at most kMaxPages of them. Fields that change

@@ -63,6 +63,7 @@ class Fetch {
       if (is_of_the_disk(done.error())) co_return std::unexpected(done.error());
       last_ = done.error();
       if (source) note_failure(*source, done.error());
+      tell_source(std::nullopt);
       const bool moved = ranges_ != before;
       failures = moved ? 1 : failures + 1;
       pause = moved ? rules_.pause : std::min(2 * pause, rules_.longest_pause);
@@ -106,7 +107,7 @@ class Fetch {
     if (!model_) {
       if (auto made = co_await open_partial(std::move(**list)); !made) co_return made;
     }
-    from_ = source;
+    tell_source(source);
     auto getting = get_ranges(*stream, reader, source);
     auto got = co_await async::race(std::move(getting), until_stalled(reader));
     if (got) co_return std::move(*got);
@@ -156,7 +157,6 @@ class Fetch {
     auto opened = co_await async::run_or_leave(files_, timers_, std::move(work));
     if (!opened.model) co_return std::unexpected(*opened.error);
     model_ = std::move(opened.model);
-    tell(true);
     co_return Result<>();
   }
 
@@ -247,6 +247,14 @@ class Fetch {
     order_.on_progress({done, model_->manifest().bytes(), rate_, from_});
   }
 
+  // The node that sends from now on; nothing: no bytes come until the next try. Each measures a new rate.
+  void tell_source(std::optional<NodeId> source) {
+    from_ = source;
+    rate_ = 0;
+    told_.reset();
+    if (model_) tell(true);
+  }
+
   // Results of a thread must be copyable.
   struct Shared {
     explicit Shared(Result<std::unique_ptr<PartialModel>> opened) {
@@ -274,7 +282,7 @@ class Fetch {
   // The current write. It changes the model on its thread: call end() before reading the model's ranges.
   std::unique_ptr<async::SpawnedTask<Result<>>> writing_;
   bool waits_for_disk_ = false;
-  NodeId from_;
+  std::optional<NodeId> from_;
   std::size_t ranges_ = 0;  // written by this run
   std::map<NodeId, int> tries_, damaged_;
   std::set<NodeId> refused_;

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ namespace corral::mesh {
 struct CopyProgress {
   std::uint64_t done = 0, total = 0;  // bytes
   double bytes_per_second = 0;        // recent average
-  NodeId from;                        // the present source
+  std::optional<NodeId> from;         // the present source; none while no node sends
 };
 
 struct CopyOrder {
@@ -30,7 +31,8 @@ struct CopyOrder {
   std::function<async::Task<Result<std::unique_ptr<Stream>>>(NodeId)> open;
   // Checks the files before they get their names, and may reject them.
   std::function<async::Task<Result<>>(std::vector<std::filesystem::path>)> inspect;
-  std::function<void(const CopyProgress&)> on_progress = {};  // on the loop, twice a second at most
+  // On the loop, twice a second at most, and when a source begins or fails.
+  std::function<void(const CopyProgress&)> on_progress = {};
 };
 
 struct CopyRules {

@@ -272,6 +272,37 @@ TEST_P(CopyTest, ABrokenConnectionCostsARange) {
   EXPECT_EQ(streams, 2);
 }
 
+// It showed the last rate of the node that had left, for as long as no other node had the model.
+TEST_P(CopyTest, WhileNoNodeSendsNoRateIsReported) {
+  auto wanted = order();
+  bool somebody = true;
+  Stream* first = nullptr;
+  wanted.sources = [this, &somebody] { return somebody ? std::vector{b.id()} : std::vector<NodeId>(); };
+  wanted.open = [this, &first](NodeId node) -> async::Task<Result<std::unique_ptr<Stream>>> {
+    auto stream = co_await net_a->dial(at_b, {node}, Purpose::copy);
+    if (stream) first = stream->get();
+    co_return stream;
+  };
+  std::vector<CopyProgress> told;
+  on_progress = [&] {
+    told.push_back(progress);
+    // Each range takes a second. After the first one the source leaves.
+    if (told.size() == 1) timers.advance(Millis(1000));
+    if (progress.done == 0 || !std::exchange(somebody, false)) return;
+    first->close();
+  };
+  start(std::move(wanted));
+  ASSERT_TRUE(wait_for_end(Millis(2000)));
+  ASSERT_FALSE(*result);
+  EXPECT_EQ(result->error().code, errc::unreachable);
+  ASSERT_GE(told.size(), 3u);
+  EXPECT_EQ(told[0].from, b.id());
+  EXPECT_GT(told[1].bytes_per_second, 0);
+  EXPECT_EQ(told.back().bytes_per_second, 0);
+  EXPECT_EQ(told.back().from, std::nullopt);
+  EXPECT_EQ(told.back().done, told[1].done);
+}
+
 TEST_P(CopyTest, AFlippedByteIsFound) {
   auto changed = long_text;
   changed[kRangeBytes + 5] = static_cast<char>(changed[kRangeBytes + 5] ^ 1);

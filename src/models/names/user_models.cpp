@@ -1,6 +1,7 @@
 #include "models/names/user_models.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -51,6 +52,20 @@ void add_labels(ModelInfo& info, const UserModel& user) {
   }
 }
 
+void declare(ModelInfo& info, const Declared& declared) {
+  info.declared = declared;
+  if (declared.context > 0) info.traits.context_length = declared.context;
+  info.traits.tools = declared.tools.value_or(info.traits.tools);
+  info.traits.vision = declared.vision.value_or(info.traits.vision);
+  const std::pair<std::optional<bool>, std::string_view> labels[] = {{declared.tools, "tool-calling"},
+                                                                     {declared.vision, "vision"}};
+  for (const auto& [said, label] : labels) {
+    if (!said) continue;
+    std::erase(info.labels, label);
+    if (*said) info.labels.emplace_back(label);
+  }
+}
+
 // A model of another recipe: only the facts of its entry are known.
 ModelInfo foreign(const UserModel& user) {
   const Recipe& recipe = *find_recipe(user.recipe);
@@ -94,10 +109,10 @@ class Merger {
   void add(const UserModel& entry) {
     ModelInfo info;
     const bool own = entry.recipe == kOwnRecipe;
-    // Other recipes may use GGUF files too, and other names of models.
-    const bool gguf = own || (takes_gguf(entry.recipe) && !entry.checkpoint.empty());
-    const auto original = gguf ? find(entry) : std::unexpected(Error(make_error_code(errc::model_not_found), ""));
-    if (own || original) {
+    // Programs may use files of found models too, or have other names for their models.
+    const bool by_name = own || !entry.checkpoint.empty();
+    const auto original = by_name ? find(entry) : std::unexpected(Error(make_error_code(errc::model_not_found), ""));
+    if (own || (original && is_its_file(entry, **original))) {
       if (!original) {
         problems_.push_back({ModelName(entry.name), entry.checkpoint, original.error()});
         return;
@@ -116,7 +131,13 @@ class Merger {
     info.name = ModelName(entry.name);
     for (const auto& alias : entry.aliases) info.aliases.emplace_back(alias);
     add_labels(info, entry);
+    declare(info, entry.declared);
     models_.push_back(std::move(info));
+  }
+
+  // Whether the program of the entry would read the file of this model.
+  static bool is_its_file(const UserModel& entry, const ModelInfo& found) {
+    return takes_gguf(entry.recipe) || entry.reads_file || found.recipe == entry.recipe;
   }
 
   Result<Catalog::Model> find(const UserModel& entry) const {
@@ -184,17 +205,29 @@ UserModels read_user_models(const fs::path& file) {
 
 namespace {
 
-std::vector<UserModel>& configured_models() {
-  static std::vector<UserModel> models;
-  return models;
+struct Configured {
+  std::mutex mutex;  // held to copy or replace the list
+  std::vector<UserModel> models;
+};
+Configured& configured() {
+  static Configured known;
+  return known;
+}
+
+std::vector<UserModel> configured_models() {
+  const std::lock_guard lock(configured().mutex);
+  return configured().models;
 }
 
 }  // namespace
 
-void set_configured(std::vector<UserModel> models) { configured_models() = std::move(models); }
+void set_configured(std::vector<UserModel> models) {
+  const std::lock_guard lock(configured().mutex);
+  configured().models = std::move(models);
+}
 
 UserModels with_configured(UserModels user) {
-  const auto& more = configured_models();
+  const auto more = configured_models();
   std::vector<UserModel> all;
   for (const auto& model : more) {
     auto reason = wrong(model);

@@ -34,6 +34,9 @@ struct UserModel {
   bool fetched = false;
   // Written down in the configuration (backends/external/known_backends.h): it needs no checkpoint.
   bool configured = false;
+  // Its program reads a file: the checkpoint may be the name of a found model.
+  bool reads_file = false;
+  Declared declared = {};
 
   friend bool operator==(const UserModel&, const UserModel&) = default;
 };
@@ -44,7 +47,7 @@ struct UserModels {
 };
 
 // Sets models from the configuration (backends/external/known_backends.h), which precede those of the file in every
-// scan. Call once at the start, before the first scan.
+// later scan. On any thread.
 void set_configured(std::vector<UserModel> models);
 // `user` with them in front.
 UserModels with_configured(UserModels user);

@@ -130,5 +130,31 @@ TEST_F(UserModelsTest, WhatIsWrongIsAProblemOfThatName) {
   EXPECT_THAT(names(*scanned()), ElementsAre("chat"));
 }
 
+TEST_F(UserModelsTest, AProgramThatReadsAFileTakesTheNameOfAModel) {
+  set_configured({{.name = "by-name", .checkpoint = "chat", .recipe = "vllm", .labels = {}, .reads_file = true},
+                  {.name = "other-name", .checkpoint = "chat", .recipe = "vllm", .labels = {}, .configured = true}});
+  const auto catalog = scanned();
+  set_configured({});
+  EXPECT_THAT(names(*catalog), ElementsAre("by-name", "chat", "other-name"));
+  const auto by_name = *catalog->find("by-name");
+  EXPECT_THAT(by_name->paths, ElementsAre(dir_ / "models/chat.gguf"));
+  EXPECT_EQ(by_name->recipe, "vllm");
+  EXPECT_THAT((*catalog->find("other-name"))->paths, IsEmpty());
+  EXPECT_EQ((*catalog->find("other-name"))->checkpoint, "chat");
+}
+
+TEST_F(UserModelsTest, AModelHasTheAbilitiesThatItsEntryDeclares) {
+  const Declared declared{.context = 4096, .tools = true, .vision = true};
+  set_configured(
+      {{.name = "x", .checkpoint = "y", .recipe = "vllm", .labels = {}, .configured = true, .declared = declared}});
+  const auto catalog = scanned();
+  set_configured({});
+  const auto model = *catalog->find("x");
+  EXPECT_EQ(model->traits.context_length, 4096u);
+  EXPECT_TRUE(model->traits.tools);
+  EXPECT_TRUE(takes_pictures(*model));
+  EXPECT_THAT(model->labels, ElementsAre("tool-calling", "vision"));
+}
+
 }  // namespace
 }  // namespace corral::models

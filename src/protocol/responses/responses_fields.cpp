@@ -14,6 +14,23 @@ constexpr Field label(std::string_view name) {
   return {.name = name, .kinds = kString, .max_bytes = 512, .about = "no effect", .instead = "make it shorter"};
 }
 
+constexpr Field kInput = {
+    .name = "input",
+    .kinds = kString | kArray,
+    .max_size = kMaxMessages,
+    .elements = kObject,
+    .inside = check_items,
+    .about =
+        "the message of the user, or the items of the conversation; items of tools that run at OpenAI are ignored. "
+        "Required without `conversation` and `previous_response_id`",
+    .instead = "omit old ones or join them"};
+constexpr Field kInstructions = {
+    .name = "instructions", .kinds = kString, .about = "a system message before the conversation"};
+constexpr Field kPrevious = {.name = "previous_response_id",
+                             .kinds = kString,
+                             .min_size = 1,
+                             .max_bytes = kLongestId,
+                             .about = "a stored response: its conversation comes before `input`"};
 constexpr Field kMetadata = {.name = "metadata",
                              .kinds = kObject,
                              .inside = check_response_metadata,
@@ -33,15 +50,8 @@ const FieldTable& responses_fields() {
   static constexpr auto kFields = std::to_array<Field>({
       kModelField,
       kContextField,
-      {.name = "input",
-       .kinds = kString | kArray,
-       .max_size = kMaxMessages,
-       .elements = kObject,
-       .inside = check_items,
-       .about = "the message of the user, or the items of the conversation; items of tools that run at OpenAI are "
-                "ignored. Required without `conversation` and `previous_response_id`",
-       .instead = "omit old ones or join them"},
-      {.name = "instructions", .kinds = kString, .about = "a system message before the conversation"},
+      kInput,
+      kInstructions,
       kStreamField,
       {.name = "max_output_tokens",
        .kinds = kInteger,
@@ -50,6 +60,8 @@ const FieldTable& responses_fields() {
        .about = "maximum number of generated tokens, including reasoning"},
       kTemperatureField,
       kTopPField,
+      kFrequencyPenaltyField,
+      kPresencePenaltyField,
       {.name = "tools",
        .kinds = kArray,
        .max_size = kMaxTools,
@@ -94,11 +106,7 @@ const FieldTable& responses_fields() {
       {.name = "store",
        .kinds = kBoolean,
        .about = "store the response, so that it can be read and continued; default: true if storage is available"},
-      {.name = "previous_response_id",
-       .kinds = kString,
-       .min_size = 1,
-       .max_bytes = kLongestId,
-       .about = "a stored response: its conversation comes before `input`"},
+      kPrevious,
       {.name = "conversation",
        .kinds = kString | kObject,
        .min_size = 1,
@@ -115,6 +123,28 @@ const FieldTable& responses_fields() {
        .about = "not supported: there are no saved prompts"},
   });
   static const FieldTable table(kFields, check_response);
+  return table;
+}
+
+const FieldTable& compaction_fields() {
+  static constexpr auto kFields = std::to_array<Field>({
+      [] {
+        auto field = kModelField;
+        field.required = true;
+        field.about = "the model, which writes the summary";
+        return field;
+      }(),
+      kContextField,
+      [] {
+        auto field = kInput;
+        field.about = "the items of the conversation. Required without `previous_response_id`";
+        return field;
+      }(),
+      kInstructions,
+      kPrevious,
+      label("prompt_cache_key"),
+  });
+  static const FieldTable table(kFields, check_compaction);
   return table;
 }
 
@@ -160,9 +190,23 @@ Item item_of(json::View item) {
       {"custom_tool_call_output", Item::custom_output},
       {"reasoning", Item::reasoning},
       {"item_reference", Item::reference},
+      {"compaction", Item::compaction},
   };
   const auto* const row = std::ranges::find(kRows, type, &Row::type);
   return row == std::end(kRows) ? Item::foreign : row->item;
+}
+
+namespace {
+
+constexpr std::string_view kCompacted = "corral:summary:";
+
+}  // namespace
+
+std::string compacted(std::string_view summary) { return std::string(kCompacted).append(summary); }
+
+std::optional<std::string_view> summary_in(std::string_view compacted) {
+  if (!compacted.starts_with(kCompacted)) return std::nullopt;
+  return compacted.substr(kCompacted.size());
 }
 
 Tool tool_of(json::View tool) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "protocol/fields.h"
@@ -13,6 +15,7 @@ namespace corral::protocol {
 inline constexpr std::size_t kLongestId = 512;  // bytes, of stored objects
 
 const FieldTable& responses_fields();            // POST responses
+const FieldTable& compaction_fields();           // POST responses/compact
 const FieldTable& conversation_fields();         // POST conversations
 const FieldTable& conversation_change_fields();  // POST conversations/{id}
 const FieldTable& conversation_items_fields();   // POST conversations/{id}/items
@@ -26,10 +29,16 @@ enum class Item : std::uint8_t {
   custom_output,
   reasoning,
   reference,
+  compaction,
   foreign,
 };
 // A message may lack its type.
 Item item_of(json::View item);
+
+// The text of a compaction item's `encrypted_content`, and the summary in such a text; nothing: it isn't one of
+// corral's.
+std::string compacted(std::string_view summary);
+std::optional<std::string_view> summary_in(std::string_view compacted);
 
 // The kind of a tool. `foreign`: it runs at OpenAI, or needs another kind of client; it is left out.
 enum class Tool : std::uint8_t { function, custom, name_space, foreign };

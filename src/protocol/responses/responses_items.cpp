@@ -157,6 +157,20 @@ Result<> check_reference(View item, const Path& path) {
   return table.check(item, path);
 }
 
+Result<> check_compacted(View item, const Path& path) {
+  static constexpr Field kFields[] = {{.name = "encrypted_content", .kinds = kString, .required = true}};
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(item, path); !fine) return fine;
+  const auto content = item.find("encrypted_content");
+  if (summary_in(content.as_string())) return {};
+  auto where = Path{&path, "encrypted_content"}.text();
+  return fail(errc::bad_value,
+              fmt::format("'{}' is {}, which is not from this API: only 'POST responses/compact' of corral makes texts "
+                          "that it can read. Send the messages themselves",
+                          where, content.excerpt()),
+              where);
+}
+
 Result<> check_item(View item, const Path& path) {
   static constexpr Field kType{.name = "type", .kinds = kString};
   if (const auto type = item.find("type"); !type.is_null()) {
@@ -176,6 +190,8 @@ Result<> check_item(View item, const Path& path) {
       return check_reasoning(item, path);
     case Item::reference:
       return check_reference(item, path);
+    case Item::compaction:
+      return check_compacted(item, path);
     case Item::foreign:
       break;
   }

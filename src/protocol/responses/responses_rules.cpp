@@ -244,4 +244,12 @@ Result<> check_response(View body) {
               "tool_choice.name");
 }
 
+Result<> check_compaction(View body) {
+  if (!body.find("input").is_null() || !body.find("previous_response_id").is_null()) return {};
+  return fail(errc::missing_field,
+              "'input' is required: a string or an array of objects, unless 'previous_response_id' names an earlier "
+              "response",
+              "input");
+}
+
 }  // namespace corral::protocol

@@ -20,5 +20,6 @@ Result<> check_conversation(json::View conversation, const Path& path);
 Result<> decline_prompt(json::View value, const Path& path);
 // Between fields of a body.
 Result<> check_response(json::View body);
+Result<> check_compaction(json::View body);
 
 }  // namespace corral::protocol

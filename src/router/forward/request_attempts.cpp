@@ -98,7 +98,7 @@ LeaseRequest RequestAttempts::lease_request() const {
   LeaseRequest wanted{.context = request_.context,
                       .requester = request_.requester,
                       .streaming = {request_.stream, request_.ping_interval},
-                      .nodes = {request_.conversation, avoid_}};
+                      .nodes = {request_.conversation, avoid_, ended_}};
   if (!request_.upload && !request_.body.empty() && request_.body.size() <= kLargestChecked) {
     wanted.asked = std::make_shared<const AskedRequest>(
         AskedRequest{request_.ask, request_.body, std::string(head_.headers.get(protocol::kClientTag))});
@@ -127,7 +127,7 @@ async::Task<std::optional<RequestAttempts::Death>> RequestAttempts::died(Error c
   auto gone = lease_.wait_for_exit();
   auto end = co_await async::with_timeout(parts_.timers, kDeathNotice, std::move(gone));
   if (!end) co_return std::nullopt;
-  if (const auto node = lease_.node(); node != NodeRef()) avoid_.push_back(node);
+  if (const auto node = lease_.node(); node != NodeRef()) ended_.push_back(node);
   passed_by_.reset();  // an earlier refusal of another node isn't the cause
   if (suspicion_.unread_by(*end).value_or(cause.code == http::errc::connect_failed))
     co_return Death{.ending = std::move(*end), .may_ask_again = sendable, .unread = true};

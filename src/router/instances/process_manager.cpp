@@ -30,6 +30,13 @@ void tell_failure(const std::exception_ptr& failure, const char* what, const std
   log::error("router", "{} of {} failed: {}", what, name, words_of(failure));
 }
 
+// For requests that still run: those of peers whose time limit is over, or of a group's engine (GroupLoads::end).
+std::string cause_of_stop(residency::StopReason reason, const std::string& group) {
+  if (!group.empty()) return group;
+  if (reason == residency::StopReason::unload) return "it was unloaded";
+  return "its node needs the memory, and the time limit for peer requests is over";
+}
+
 async::Task<bool> until_set(async::Event& event) {
   co_await event.wait();
   co_return true;
@@ -100,10 +107,9 @@ void ProcessManager::on(const residency::StopInstance& action) {
   if (!running) return;
   log::info("router", "unloading {} ({})", running->spec->name.value(), residency::name_of(action.reason));
   counters_.of(*running->spec).stops[static_cast<std::size_t>(action.reason)] += 1;
-  // Requests that still run are of peers whose time limit is over, or of a group's engine that ends (EndInstance).
   const auto instance = driver_.core().state().instances.find(action.instance);
   const bool works = instance != driver_.core().state().instances.end() && instance->second->leases > 0;
-  if (works) running->end = "its node needs the memory, and the time limit for peer requests is over";
+  if (works) running->end = cause_of_stop(action.reason, running->stop_cause);
   end(running, "stop", works ? Millis(0) : options_.stop_grace);
 }
 
@@ -194,7 +200,9 @@ void ProcessManager::died(const std::shared_ptr<RunningInstance>& running) {
   log::warning("router", "{} ended: {}", running->spec->name.value(), running->end);
   const auto instance = driver_.core().state().instances.find(running->id);
   const auto& others_ended_it = LoadSpec::of(running->spec).others_ended_it;
-  const bool by_others = others_ended_it && others_ended_it();
+  auto others = others_ended_it ? others_ended_it() : std::string();
+  const bool by_others = !others.empty();
+  if (by_others) running->end = std::move(others);
   const auto* const work = running->last_work.get();
   if (!by_others && instance != driver_.core().state().instances.end())
     running->ended_under = work != nullptr ? work->requests.size() : instance->second->leases;

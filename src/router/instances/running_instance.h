@@ -36,6 +36,7 @@ struct RunningInstance final : Upstream, std::enable_shared_from_this<RunningIns
   bool loading = true;
   bool stopping = false;         // its stop or abort was ordered: its end is no crash
   std::atomic<int> streams = 0;  // leases whose answers stream
+  std::string stop_cause;        // why its group stops it; empty: it doesn't, or gave no cause
   std::string end;               // how the process ended, once it has
   std::size_t ended_under = 0;   // requests at an unexpected end that one of them may have caused
   std::shared_ptr<const backends::LastWork> last_work = {};

@@ -27,7 +27,7 @@ struct LoadSpec : residency::ModelSpec {
   // Of a group's load.
   std::shared_ptr<backends::Backend> own_backend = {};  // `backend`, which only this load uses
   std::optional<ShareOf> share_of = {};
-  std::function<bool()> others_ended_it = {};
+  std::function<std::string()> others_ended_it = {};
   std::function<void()> recalled = {};
 
   static const LoadSpec& of(const residency::SpecPtr& spec) { return static_cast<const LoadSpec&>(*spec); }

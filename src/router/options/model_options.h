@@ -24,6 +24,9 @@ class ModelOptions {
   ModelOptions(std::vector<backends::Backend*> backends, backends::OptionStore saved)
       : backends_(std::move(backends)), saved_(std::move(saved)) {}
 
+  // A further recipe. `backend` must outlive this object.
+  void add(backends::Backend& backend) { backends_.push_back(&backend); }
+
   // Sets the defaults for options that neither the load nor the saved options set. `without_args`: the same without the
   // server's own llamacpp_args. `load_timeout` 0: from the model's size.
   void configure(backends::LoadOptions defaults, std::optional<backends::LoadOptions> without_args,
@@ -52,7 +55,7 @@ class ModelOptions {
   backends::OptionStore::All all_saved() const { return saved_.all(); }
 
  private:
-  const std::vector<backends::Backend*> backends_;
+  std::vector<backends::Backend*> backends_;
   backends::OptionStore saved_;
   backends::LoadOptions defaults_;
   std::optional<backends::LoadOptions> without_args_;

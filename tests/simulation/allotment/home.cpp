@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "fleet/announce/own_node_state.h"
 #include "fleet/base/errors.h"
 
 namespace corral::fleet::allotment_simulation {
@@ -144,7 +145,7 @@ mesh::NodeState Home::say() const {
     served.name = town.models_[model].name;
     served.state = state;
     served.lent = true;
-    served.idle_ms = static_cast<std::uint64_t>(idle.count());
+    served.idle_ms = idle_steps(idle, kIdleUnload);
     served.bytes = town.models_[model].bytes;
   };
   for (const auto& [model, one] : lent) serve(model, mesh::ServingState::ready, now() - one.used);

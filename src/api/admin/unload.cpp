@@ -1,0 +1,27 @@
+#include "api/admin/unload.h"
+
+namespace corral::api {
+
+async::Task<Result<ModelName>> unload_named(ApiContext& context, std::string name) {
+  // A client may use any name of a model. A model that is no longer on disk is found by the name of its load.
+  if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
+  const ModelName model(std::move(name));
+  const auto unloaded = co_await context.router.unload(model);
+  if (!unloaded) co_return std::unexpected(unloaded.error());
+  if (context.node != nullptr) {
+    std::vector<ModelName> models{model};
+    co_await context.node->unloaded_here(std::move(models));
+  }
+  co_return model;
+}
+
+async::Task<Result<router::UnloadReport>> unload_all(ApiContext& context) {
+  auto unloaded = co_await context.router.unload_all();
+  if (!unloaded || context.node == nullptr) co_return unloaded;
+  auto models = unloaded->unloaded;
+  models.insert(models.end(), unloaded->draining.begin(), unloaded->draining.end());
+  co_await context.node->unloaded_here(std::move(models));
+  co_return unloaded;
+}
+
+}  // namespace corral::api

@@ -1,0 +1,15 @@
+// Unloads models on this node, and reports that to the mesh.
+#pragma once
+
+#include <string>
+
+#include "api/context.h"
+
+namespace corral::api {
+
+// The name of the unloaded model; `name` may be any of its names. Errors: those of ModelRouter::unload().
+async::Task<Result<ModelName>> unload_named(ApiContext& context, std::string name);
+// Errors: those of ModelRouter::unload_all().
+async::Task<Result<router::UnloadReport>> unload_all(ApiContext& context);
+
+}  // namespace corral::api

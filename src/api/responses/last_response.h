@@ -1,0 +1,39 @@
+// The latest response of a WebSocket that isn't stored. Later messages of the same connection can continue it; it ends
+// with the connection, or with a message that continues it and fails. On the connection's loop.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "http/handler.h"
+
+namespace corral::api {
+
+class LastResponse final : public http::Session {
+ public:
+  bool is(std::string_view id) const { return !id.empty() && id == id_; }
+  // Its whole conversation, oldest first: lists of items, or answers. The current message continues it.
+  const std::vector<std::string>& take_up() {
+    continued_ = true;
+    return texts_;
+  }
+  void remember(std::string id, std::vector<std::string> texts) {
+    id_ = std::move(id);
+    texts_ = std::move(texts);
+  }
+
+  // Around each message.
+  void begin() { continued_ = false; }
+  void failed() {
+    if (continued_) remember({}, {});
+  }
+
+ private:
+  std::string id_;  // empty: there is none
+  std::vector<std::string> texts_;
+  bool continued_ = false;
+};
+
+}  // namespace corral::api

@@ -1,0 +1,64 @@
+#include "app/backend_settings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace corral::app {
+namespace {
+
+std::vector<std::string> texts_of(const backends::KnownBackends& known) {
+  std::vector<std::string> texts;
+  for (const auto* list : {&known.problems, &known.warnings})
+    for (const auto& problem : *list) texts.push_back(problem.message);
+  return texts;
+}
+
+void log_new(const std::vector<std::string>& now, const std::vector<std::string>& before) {
+  for (const auto& text : now)
+    if (std::ranges::find(before, text) == before.end()) log::warning("app", "{}", text);
+}
+
+// Keeps what files said before they became unreadable.
+void keep_unreadable(backends::KnownBackends& now, const backends::KnownBackends& before) {
+  for (const auto& descriptor : before.descriptors) {
+    if (!now.unreadable.contains(descriptor->file)) continue;
+    const auto same =
+        std::ranges::find(now.descriptors, descriptor->recipe, [](const auto& one) { return one->recipe; });
+    if (same == now.descriptors.end()) {
+      now.descriptors.push_back(descriptor);
+    } else {
+      *same = descriptor;
+    }
+  }
+  if (!now.unreadable.contains(before.models_file)) return;
+  now.models = before.models;
+  now.preload = before.preload;
+}
+
+}  // namespace
+
+BackendSettings::BackendSettings(std::filesystem::path folder)
+    : folder_(std::move(folder)),
+      known_(std::make_shared<const backends::KnownBackends>(backends::read_backends(folder_))) {
+  log_new(texts_of(*known_), {});
+}
+
+std::shared_ptr<const backends::KnownBackends> BackendSettings::known() const {
+  const std::lock_guard lock(mutex_);
+  return known_;
+}
+
+std::vector<std::string> BackendSettings::problems() const { return texts_of(*known()); }
+
+void BackendSettings::reread() {
+  auto fresh = backends::read_backends(folder_);
+  const auto before = known();
+  keep_unreadable(fresh, *before);
+  log_new(texts_of(fresh), texts_of(*before));
+  const std::lock_guard lock(mutex_);
+  known_ = std::make_shared<const backends::KnownBackends>(std::move(fresh));
+}
+
+}  // namespace corral::app
