@@ -12,18 +12,19 @@ namespace corral::api {
 namespace {
 
 using json::View;
-using protocol::errc;
 
 Result<> check_message(View message) {
   constexpr std::string_view kWanted = "a message has the fields of POST responses, and \"type\": \"response.create\"";
-  if (!message.is_object()) return fail(errc::bad_value, fmt::format("the message is not an object: {}", kWanted));
+  if (!message.is_object())
+    return fail(protocol::errc::bad_value, fmt::format("the message is not an object: {}", kWanted));
   const auto type = message.find("type");
-  if (type.is_null()) return fail(errc::missing_field, fmt::format("'type' is required: {}", kWanted), "type");
+  if (type.is_null())
+    return fail(protocol::errc::missing_field, fmt::format("'type' is required: {}", kWanted), "type");
   if (type.as_string() != "response.create")
-    return fail(errc::unsupported_value, fmt::format("'type' is {}: {}", type.excerpt(), kWanted), "type");
+    return fail(protocol::errc::unsupported_value, fmt::format("'type' is {}: {}", type.excerpt(), kWanted), "type");
   if (!message.find("background").as_bool()) return {};
-  return fail(errc::unsupported_value, "'background' is not available in a WebSocket: send the request with POST",
-              "background");
+  return fail(protocol::errc::unsupported_value,
+              "'background' is not available in a WebSocket: send the request with POST", "background");
 }
 
 // The transport decides these.

@@ -35,7 +35,7 @@ class FakeSocket final : public http::WebSocket {
   async::Channel<std::string> messages_;
 };
 
-constexpr std::int64_t kAges = 500ll * 365 * 24 * 3'600 * 1'000;
+constexpr std::int64_t kForAges = 500ll * 365 * 24 * 3'600 * 1'000;
 
 class ResponseSocketTest : public ApiTest {
  protected:
@@ -119,7 +119,7 @@ class ResponseSocketTest : public ApiTest {
   }
   backends::FakeServer& engine() { return backend.server("tiny-llama"); }
 
-  store::Store store{clock, {.file = dir.path() / "kept.sqlite", .limits = {.response_age = kAges}}};
+  store::Store store{clock, {.file = dir.path() / "kept.sqlite", .limits = {.response_age = kForAges}}};
   std::unique_ptr<FakeSocket> socket;
   std::unique_ptr<async::SpawnedTask<bool>> serving;
 };

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kKey = "model";
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out;
   json::append_quoted(out, text);
   return out;
@@ -42,7 +42,7 @@ class NamedBody final : public http::BodySource {
 
 }  // namespace
 
-NameReplacer::NameReplacer(bool events, std::string_view name) : events_(events), name_(quoted(name)) {}
+NameReplacer::NameReplacer(bool events, std::string_view name) : events_(events), name_(json_string(name)) {}
 
 std::string NameReplacer::pass(std::string_view bytes) {
   if (done_) return std::string(bytes);

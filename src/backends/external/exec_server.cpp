@@ -6,6 +6,7 @@
 
 #include "async/task_group.h"
 #include "backends/external/errors.h"
+#include "backends/external/external_target.h"
 #include "json/peek.h"
 #include "protocol/errors.h"
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kFile = "models.toml";
 
 // A text, as TOML and JSON write it. TOML allows no DEL.
-std::string quoted(std::string_view text) {
+std::string toml_text(std::string_view text) {
   std::string json, out;
   json::append_quoted(json, text);
   for (const char c : json) {
@@ -30,7 +30,7 @@ std::string quoted(std::string_view text) {
 // Appends a value. False, and nothing: it is null, which TOML doesn't have.
 bool append(std::string& out, const json::Value& value) {
   if (value.is_null()) return false;
-  if (const auto* text = value.if_string()) return out += quoted({text->data(), text->size()}), true;
+  if (const auto* text = value.if_string()) return out += toml_text({text->data(), text->size()}), true;
   if (const auto* flag = value.if_bool()) return out += *flag ? "true" : "false", true;
   if (const auto* number = value.if_int64()) return out += std::to_string(*number), true;
   if (const auto* number = value.if_double()) {
@@ -47,7 +47,7 @@ bool append(std::string& out, const json::Value& value) {
   if (is_array)
     for (const auto& element : value.get_array()) add("", element);
   if (const auto* object = value.if_object())
-    for (const auto& [key, member] : *object) add(quoted({key.data(), key.size()}) + " = ", member);
+    for (const auto& [key, member] : *object) add(toml_text({key.data(), key.size()}) + " = ", member);
   out += is_array ? fmt::format("[{}]", inner) : fmt::format("{{ {} }}", inner);
   return true;
 }
@@ -66,7 +66,7 @@ class Importer {
  private:
   void line(std::string_view key, const json::Value& value) {
     std::string text;
-    if (append(text, value)) into_.toml += fmt::format("{} = {}\n", quoted(key), text);
+    if (append(text, value)) into_.toml += fmt::format("{} = {}\n", toml_text(key), text);
   }
   void warn(std::string text) { into_.warnings.push_back(std::move(text)); }
 
@@ -86,7 +86,7 @@ class Importer {
 
   void one(const std::string& name, const json::Value& model) {
     if (!model.is_object()) return warn(fmt::format("models.{} is left out: it is not a map", name));
-    into_.toml += fmt::format("\n[models.{}]\n", quoted(name));
+    into_.toml += fmt::format("\n[models.{}]\n", toml_text(name));
     for (const auto& [key, value] : model.get_object()) {
       const std::string_view word(key.data(), key.size());
       if (const auto why = without_effect(word, KeyPlace::model); !why.empty()) {

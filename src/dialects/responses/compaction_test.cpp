@@ -30,7 +30,7 @@ Canonical compaction(const std::string& more, const Before& before = {.id = "req
   asked->received = WallTime(std::chrono::seconds(1'700'000'000));
   return std::move(*asked);
 }
-std::string told(const Canonical& asked, const std::string& summary) {
+std::string answer_of(const Canonical& asked, const std::string& summary) {
   const auto answer = protocol::read_answer(
       fmt::format(R"({{"choices":[{{"index":0,"message":{{"content":"{}"}},"finish_reason":"stop"}}],)"
                   R"("usage":{{"prompt_tokens":4,"completion_tokens":2}}}})",
@@ -38,7 +38,7 @@ std::string told(const Canonical& asked, const std::string& summary) {
   EXPECT_TRUE(answer);
   return tell_compaction(asked)->whole(*answer);
 }
-std::string messages(const std::string& input) {
+std::string messages_of(const std::string& input) {
   const auto asked = read_response(R"({"model":"m","input":)" + input + "}");
   EXPECT_TRUE(asked) << asked.error().message;
   return asked ? json::serialize(json::parse(asked->body)->at("messages")) : "";
@@ -59,7 +59,7 @@ TEST(Compaction, AsksForASummaryAtTheEndOfTheConversation) {
 }
 
 TEST(Compaction, KeepsWhatTheUserSaid) {
-  EXPECT_EQ(told(compaction(R"("input":)" + std::string(kConversation)), "She is \\\"Ann\\\"."),
+  EXPECT_EQ(answer_of(compaction(R"("input":)" + std::string(kConversation)), "She is \\\"Ann\\\"."),
             R"({"id":"resp_7","object":"response.compaction","created_at":1700000000,"output":[)"
             R"({"id":"msg_7_i0","type":"message","role":"system","content":[{"type":"input_text","text":"Be kind."}],)"
             R"("status":"completed"},)"
@@ -68,7 +68,7 @@ TEST(Compaction, KeepsWhatTheUserSaid) {
             R"({"id":"cmp_7_0","type":"compaction","encrypted_content":"corral:summary:She is \"Ann\"."}],)"
             R"("usage":{"input_tokens":4,"input_tokens_details":{"cache_write_tokens":0,"cached_tokens":0},)"
             R"("output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":6}})");
-  EXPECT_THAT(told(compaction(R"("input":"Hi")"), "s"), HasSubstr(R"("text":"Hi")"));
+  EXPECT_THAT(answer_of(compaction(R"("input":"Hi")"), "s"), HasSubstr(R"("text":"Hi")"));
 }
 
 TEST(Compaction, OfAStoredConversation) {
@@ -82,24 +82,26 @@ TEST(Compaction, OfAStoredConversation) {
   EXPECT_THAT(asked.body,
               HasSubstr(R"([{"role":"user","content":"Q"},{"role":"assistant","content":"A"},{"role":"user")"));
   EXPECT_EQ(asked.storage->previous, "resp_1");
-  EXPECT_THAT(told(asked, "s"), HasSubstr(R"("output":[{"id":"msg_1_i0","type":"message","role":"user","content":"Q"},)"
-                                          R"({"id":"cmp_7_0","type":"compaction",)"));
+  EXPECT_THAT(answer_of(asked, "s"),
+              HasSubstr(R"("output":[{"id":"msg_1_i0","type":"message","role":"user","content":"Q"},)"
+                        R"({"id":"cmp_7_0","type":"compaction",)"));
 }
 
 TEST(Compaction, ItsResultIsInputOfLaterRequests) {
-  const auto done = json::parse(told(compaction(R"("input":)" + std::string(kConversation)), "She is Ann."));
+  const auto done = json::parse(answer_of(compaction(R"("input":)" + std::string(kConversation)), "She is Ann."));
   ASSERT_TRUE(done);
   auto input = json::serialize(done->at("output"));
   input.back() = ',';
   input += R"({"role":"user","content":"And?"}])";
-  EXPECT_EQ(messages(input), R"([{"role":"system","content":"Be kind."},{"role":"user","content":"Name?\n)"
-                             R"(Summary of the conversation so far:\nShe is Ann.\nAnd?"}])");
+  EXPECT_EQ(messages_of(input), R"([{"role":"system","content":"Be kind."},{"role":"user","content":"Name?\n)"
+                                R"(Summary of the conversation so far:\nShe is Ann.\nAnd?"}])");
   // Also of the next compaction, which replaces the item.
-  const auto again = told(compaction(R"("input":)" + input), "Still Ann.");
+  const auto again = answer_of(compaction(R"("input":)" + input), "Still Ann.");
   EXPECT_THAT(again, HasSubstr("Still Ann."));
   EXPECT_THAT(again, testing::Not(HasSubstr("She is Ann.")));
-  EXPECT_EQ(messages(R"([{"type":"compaction","encrypted_content":"corral:summary:"},{"role":"user","content":"x"}])"),
-            R"([{"role":"user","content":"x"}])");
+  EXPECT_EQ(
+      messages_of(R"([{"type":"compaction","encrypted_content":"corral:summary:"},{"role":"user","content":"x"}])"),
+      R"([{"role":"user","content":"x"}])");
 }
 
 TEST(Compaction, ErrorsNameTheField) {

@@ -1,3 +1,4 @@
+// Long because every step reads and changes the state of one class.
 #include "fleet/allotment/allotter.h"
 
 #include <algorithm>

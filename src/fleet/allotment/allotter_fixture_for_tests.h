@@ -442,4 +442,23 @@ inline std::optional<SharedMemory> TestNode::shared() const {
   return std::nullopt;
 }
 
+class AllotterTest : public testing::Test {
+ protected:
+  TestNode& node(unsigned number, std::vector<std::string> on_disk = {}) {
+    return world.add(number, std::move(on_disk));
+  }
+  void pass(Millis time) { world.pass(time); }
+  std::size_t serving(const std::string& model) const {
+    std::size_t count = 0;
+    for (const auto& [number, node] : world.nodes) count += node->lent.contains(model) ? 1 : 0;
+    return count;
+  }
+  void begin(Millis time = 10s) {
+    world.start();
+    pass(time);
+  }
+
+  AllotWorld world;
+};
+
 }  // namespace corral::fleet

@@ -4,12 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "mesh/catalog/words.h"
+#include "base/human_bytes.h"
 
 namespace corral::fleet {
 namespace {
-
-using mesh::in_gb;
 
 bool has(const std::vector<mesh::ContentKey>& list, const mesh::ContentKey& model) {
   return std::ranges::find(list, model) != list.end();
@@ -24,12 +22,12 @@ std::string why_none(const mesh::AllocationNode& node, const mesh::AllocationMod
         node.name, model.name, model.name);
   if (!may_come_to(node, model))
     return model.may_copy ? fmt::format("the file of {} needs {}, {} has {} of free disk", model.name,
-                                        in_gb(model.bytes), node.name, in_gb(node.disk_free))
+                                        human_bytes(model.bytes), node.name, human_bytes(node.disk_free))
                           : fmt::format("no node that can be reached offers copies of {}", model.name);
   const auto need = need_at(node, model), most = most_room(node, model.gpu);
   if (need > most)
-    return fmt::format("{} needs {}, {} lends {}: {} short", model.name, in_gb(need), node.name, in_gb(most),
-                       in_gb(need - most));
+    return fmt::format("{} needs {}, {} lends {}: {} short", model.name, human_bytes(need), node.name,
+                       human_bytes(most), human_bytes(need - most));
   return fmt::format("{} gets {} as soon as its memory is free", node.name, model.name);
 }
 

@@ -20,7 +20,7 @@ using ErrorCode = boost::system::error_code;
 
 // Messages up to this size aren't counted against the common limit.
 constexpr std::uint64_t kSmallMessage = 64 * 1024;
-constexpr std::uint64_t kBudgetStep = 64 * 1024;
+constexpr std::uint64_t kCountedStep = 64 * 1024;
 constexpr std::chrono::seconds kHandshake{10};
 
 // The wire as a stream of the library: first the bytes that were read with the head, then those of the socket.
@@ -225,7 +225,7 @@ void ServedWebSocket::drop() {
 bool ServedWebSocket::hold(std::uint64_t bytes) {
   held_ += bytes;
   if (bodies_ == nullptr) return false;
-  const auto counted = held_ <= kSmallMessage ? 0 : (held_ + kBudgetStep - 1) / kBudgetStep * kBudgetStep;
+  const auto counted = held_ <= kSmallMessage ? 0 : (held_ + kCountedStep - 1) / kCountedStep * kCountedStep;
   if (counted > budgeted_ && !bodies_->take(counted - budgeted_)) return false;
   if (counted > budgeted_) budgeted_ = counted;
   return true;
@@ -234,7 +234,7 @@ bool ServedWebSocket::hold(std::uint64_t bytes) {
 void ServedWebSocket::let_go(std::uint64_t bytes) {
   held_ -= std::min(held_, bytes);
   if (bodies_ == nullptr) return;
-  const auto counted = held_ <= kSmallMessage ? 0 : (held_ + kBudgetStep - 1) / kBudgetStep * kBudgetStep;
+  const auto counted = held_ <= kSmallMessage ? 0 : (held_ + kCountedStep - 1) / kCountedStep * kCountedStep;
   if (counted < budgeted_) bodies_->give_back(budgeted_ - counted);
   budgeted_ = std::min(budgeted_, counted);
 }
