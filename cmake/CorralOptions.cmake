@@ -34,7 +34,9 @@ endif()
 target_compile_definitions(corral_flags INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION BOOST_BEAST_USE_STD_STRING_VIEW)
 target_include_directories(corral_flags INTERFACE "${PROJECT_SOURCE_DIR}/src")
-target_link_options(corral_flags INTERFACE -fuse-ld=mold)
+# Not mold: its version 1.10 begins the read-only part in a page that isn't mapped when .tbss falls between two pages, and the
+# dynamic linker refuses such a program. Which programs it hits changes with their code.
+target_link_options(corral_flags INTERFACE -fuse-ld=lld)
 if(CORRAL_SANITIZE)
   target_compile_options(corral_flags INTERFACE -fsanitize=${CORRAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(corral_flags INTERFACE -fsanitize=${CORRAL_SANITIZE})
