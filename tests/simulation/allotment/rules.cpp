@@ -166,6 +166,7 @@ std::string Town::disagreement() const {
 
 void Town::come_to_rest() {
   heal_all();
+  rests_ = true;
   pass(Millis(60'000));
   for (int tries = 0; !outcome_.violation; ++tries) {
     const auto before = changes();

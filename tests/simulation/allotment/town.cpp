@@ -164,7 +164,7 @@ void Town::moved() {
   hear();
   tell_others();
   if (now_ % kUsed == Millis(0)) use();
-  if (town_.unnoticed && now_ % kUnnoticed == Millis(0)) {
+  if (town_.unnoticed && rests_ && now_ % kUnnoticed == Millis(0)) {
     for (auto& node : nodes_) node.engine.reset();
   }
   poll();

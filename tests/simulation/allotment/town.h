@@ -29,7 +29,7 @@ struct TownSetting {
   bool fickle = false;     // hosts give groups up that somebody uses
   bool boastful = false;   // nodes say that they have files that they haven't got
   bool sticky = false;     // what is given back stays
-  bool unnoticed = false;  // engines end and nobody hears of it
+  bool unnoticed = false;  // engines end without faults and nobody hears of it
   bool fidgety = false;    // hosts share layers out anew again and again
 };
 
@@ -111,6 +111,7 @@ class Town final : public groups::World {
   std::vector<std::unique_ptr<Home>> homes_;
   std::map<std::pair<unsigned, unsigned>, std::deque<Mail>> mail_;  // from, to
   Millis stirred_{0};
+  bool rests_ = false;  // all faults are over
   std::uint64_t loads_ = 0, unloads_ = 0, copies_ = 0, plans_ = 0, ends_ = 0, looks_ = 0;
   // Steps of a life but time, moments at which a node sees others come or go, and letters that are lost.
   std::uint64_t causes_ = 0;
