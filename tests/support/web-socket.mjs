@@ -11,6 +11,10 @@ export function frame(opcode, payload) {
   let head;
   if (bytes.length < 126) {
     head = Buffer.from([0x80 | opcode, 0x80 | bytes.length]);
+  } else if (bytes.length < 65_536) {
+    head = Buffer.alloc(4);
+    head.set([0x80 | opcode, 0xfe]);
+    head.writeUInt16BE(bytes.length, 2);
   } else {
     head = Buffer.alloc(10);
     head.set([0x80 | opcode, 0xff]);

@@ -31,13 +31,13 @@ TEST_F(AssignForecastTest, ANodeWithoutTheFileSaysHowItGetsIt) {
   other.takes_copies = true;
   EXPECT_EQ(why(2), "n2 gets m: a user ordered it; it copies the file first");
   other.disk_free = 1'000'000'000;
-  EXPECT_EQ(why(2), "the file of m needs 4.0 GB, n2 has 1.0 GB of free disk");
+  EXPECT_EQ(why(2), "the file of m needs 3.7 GiB, n2 has 954 MiB of free disk");
 }
 
 TEST_F(AssignForecastTest, ANodeThatIsTooSmallSaysWhatIsShort) {
   disk(add(1, mesh::Reach::own), "m", "x");
   disk(add(2, mesh::Reach::linked, 3), "m", "x");
-  EXPECT_THAT(why(2), testing::AllOf(testing::StartsWith("m needs "), testing::HasSubstr(", n2 lends 3.0 GB: ")));
+  EXPECT_THAT(why(2), testing::AllOf(testing::StartsWith("m needs "), testing::HasSubstr(", n2 lends 2.8 GiB: ")));
 }
 
 }  // namespace

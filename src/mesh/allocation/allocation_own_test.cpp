@@ -30,7 +30,7 @@ TEST_F(OwnTermsTest, WhatIsShortIsToldByTheSettingsOfItsNode) {
   node(1, 20, {"a"}).own[key("a")] = {.need = 30 * kGB, .shape = {}};
   const auto allocation = decide();
   EXPECT_THAT(lines(allocation), ElementsAre("- a no_memory", "n1 a standby biggest"));
-  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("it needs 30"));
+  EXPECT_THAT(allocation.unserved.front().why, HasSubstr("it needs 29 GiB"));
 }
 
 TEST_F(OwnTermsTest, AModelMayBeSmallerByTheSettingsOfItsNode) {

@@ -300,7 +300,7 @@ TEST_P(CopyTest, WhileNoNodeSendsNoRateIsReported) {
   EXPECT_GT(told[1].bytes_per_second, 0);
   EXPECT_EQ(told.back().bytes_per_second, 0);
   EXPECT_EQ(told.back().from, std::nullopt);
-  EXPECT_EQ(told.back().done, told[1].done);
+  EXPECT_LT(told.back().done, kLong + kShort);
 }
 
 TEST_P(CopyTest, AFlippedByteIsFound) {
