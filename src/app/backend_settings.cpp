@@ -20,23 +20,6 @@ void log_new(const std::vector<std::string>& now, const std::vector<std::string>
     if (std::ranges::find(before, text) == before.end()) log::warning("app", "{}", text);
 }
 
-// Keeps what files said before they became unreadable.
-void keep_unreadable(backends::KnownBackends& now, const backends::KnownBackends& before) {
-  for (const auto& descriptor : before.descriptors) {
-    if (!now.unreadable.contains(descriptor->file)) continue;
-    const auto same =
-        std::ranges::find(now.descriptors, descriptor->recipe, [](const auto& one) { return one->recipe; });
-    if (same == now.descriptors.end()) {
-      now.descriptors.push_back(descriptor);
-    } else {
-      *same = descriptor;
-    }
-  }
-  if (!now.unreadable.contains(before.models_file)) return;
-  now.models = before.models;
-  now.preload = before.preload;
-}
-
 }  // namespace
 
 BackendSettings::BackendSettings(std::filesystem::path folder)
@@ -53,9 +36,9 @@ std::shared_ptr<const backends::KnownBackends> BackendSettings::known() const {
 std::vector<std::string> BackendSettings::problems() const { return texts_of(*known()); }
 
 void BackendSettings::reread() {
-  auto fresh = backends::read_backends(folder_);
+  const std::lock_guard one_at_a_time(rereading_);
   const auto before = known();
-  keep_unreadable(fresh, *before);
+  auto fresh = backends::read_backends(folder_, before.get());
   log_new(texts_of(fresh), texts_of(*before));
   const std::lock_guard lock(mutex_);
   known_ = std::make_shared<const backends::KnownBackends>(std::move(fresh));

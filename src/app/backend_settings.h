@@ -21,13 +21,15 @@ class BackendSettings {
   std::shared_ptr<const backends::KnownBackends> known() const;
   // Errors of the files, and keys without effect. On any thread.
   std::vector<std::string> problems() const;
-  // Reads the files again, and logs problems that weren't there before. Blocking, on any thread.
+  // Reads the files again, and logs problems that weren't there before; one call after the other. Blocking, on any
+  // thread.
   void reread();
 
   const std::filesystem::path& folder() const { return folder_; }
 
  private:
   const std::filesystem::path folder_;
+  std::mutex rereading_;      // the last call that reads is the last one that stores
   mutable std::mutex mutex_;  // held to copy or replace the pointer
   std::shared_ptr<const backends::KnownBackends> known_;
 };

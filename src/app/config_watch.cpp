@@ -49,6 +49,10 @@ std::set<std::filesystem::path> folders_of(const std::filesystem::path& file) {
 ConfigWatch::ConfigWatch(async::Executor executor, const std::filesystem::path& file)
     : ConfigWatch(executor, file, What::file) {}
 
+ConfigWatch ConfigWatch::of_optional(async::Executor executor, const std::filesystem::path& file) {
+  return ConfigWatch(executor, file, What::optional_file);
+}
+
 ConfigWatch ConfigWatch::of_folder(async::Executor executor, const std::filesystem::path& folder) {
   return ConfigWatch(executor, folder, What::folder);
 }
@@ -68,7 +72,7 @@ ConfigWatch::ConfigWatch(async::Executor executor, const std::filesystem::path& 
 }
 
 std::set<std::filesystem::path> ConfigWatch::folders() const {
-  return what_ == What::file ? folders_of(file_) : std::set{file_};
+  return what_ == What::folder ? std::set{file_} : folders_of(file_);
 }
 
 int ConfigWatch::watch_folder(const std::filesystem::path& folder) {
@@ -104,8 +108,9 @@ bool ConfigWatch::names_the_file(std::span<const char> events) const {
     std::memcpy(&event, events.data(), sizeof event);
     // The name is padded with zeros.
     const std::string_view named = event.len > 0 ? events.data() + sizeof event : "";
-    const bool changed = (event.mask & kChanges) != 0 && named == name;
-    if (what_ == What::file ? changed : named.ends_with(".toml")) return true;
+    const auto wanted = what_ == What::file ? kChanges : kChanges | kLosses;
+    const bool changed = (event.mask & wanted) != 0 && named == name;
+    if (what_ == What::folder ? named.ends_with(".toml") : changed) return true;
     events = events.subspan(sizeof event + event.len);
   }
   return false;
@@ -122,7 +127,7 @@ async::Task<bool> ConfigWatch::changed() {
     const Stamp now = stamp_of(file_);
     const bool news = names_the_file({events.data(), size}) || now != stamp_;
     stamp_ = now;
-    if (news && (what_ == What::folder || now != Stamp())) co_return true;
+    if (news && (what_ != What::file || now != Stamp())) co_return true;
   }
   co_return false;
 }

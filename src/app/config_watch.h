@@ -1,6 +1,7 @@
 // Reports when a file may have been written: a program closed it after writing, or moved another file to its place. It
-// watches the file's folder, since editors replace files. A deletion isn't reported, since many programs delete before
-// they write. If the path contains symbolic links, the folders of all links and of the final file are watched, too.
+// watches the file's folder, since editors replace files. A deletion is reported for files that may be missing
+// only, since many programs delete before they write. If the path contains symbolic links, the folders of all links and
+// of the final file are watched, too.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,8 @@ class ConfigWatch {
  public:
   // Logs folders that can't be watched.
   ConfigWatch(async::Executor executor, const std::filesystem::path& file);
+  // Reports its deletion, too.
+  static ConfigWatch of_optional(async::Executor executor, const std::filesystem::path& file);
   // Reports changes of all files of a folder that end in `.toml`, their deletion too. The folder may not exist yet.
   static ConfigWatch of_folder(async::Executor executor, const std::filesystem::path& folder);
 
@@ -32,7 +35,7 @@ class ConfigWatch {
     std::int64_t seconds = 0, nanoseconds = 0;
     friend bool operator==(const Stamp&, const Stamp&) = default;
   };
-  enum class What : std::uint8_t { file, folder };
+  enum class What : std::uint8_t { file, optional_file, folder };
   ConfigWatch(async::Executor executor, const std::filesystem::path& path, What what);
   static Stamp stamp_of(const std::filesystem::path& file);
   // If the folder doesn't exist, watches its nearest existing parent, where it may appear. Called again after each

@@ -179,9 +179,12 @@ class Application {
         server_(loops_, errors_, server_options(settings, &body_threads_)),
         watch_(loops_.home().executor(), live.file()),
         keys_watch_(loops_.home().executor(), settings.keys_file()),
-        models_watch_(loops_.home().executor(), backends.folder() / "models.toml"),
-        descriptors_watch_(ConfigWatch::of_folder(loops_.home().executor(), backends.folder() / "backends.d")),
         tasks_(loops_.home().executor()) {
+    if (const auto& folder = backends.folder(); !folder.empty()) {
+      const auto home = loops_.home().executor();
+      models_watch_.emplace(ConfigWatch::of_optional(home, folder / "models.toml"));
+      descriptors_watch_.emplace(ConfigWatch::of_folder(home, folder / "backends.d"));
+    }
     context_.voices = &voices_;
     context_.backend_problems = [this] { return backends_.problems(); };
     context_.sounds = &sounds_;
@@ -272,10 +275,8 @@ class Application {
     }
     tasks_.spawn("configuration file", follow_file());
     tasks_.spawn("file of keys", follow_keys());
-    if (!backends_.folder().empty()) {
-      tasks_.spawn("models of backends", follow_backends(models_watch_));
-      tasks_.spawn("descriptors of backends", follow_backends(descriptors_watch_));
-    }
+    if (models_watch_) tasks_.spawn("models of backends", follow_backends(*models_watch_));
+    if (descriptors_watch_) tasks_.spawn("descriptors of backends", follow_backends(*descriptors_watch_));
     tasks_.spawn("uses of keys", keep_key_uses());
     tasks_.spawn("hang-ups", follow_hang_ups());
     tasks_.spawn("files of loaded models", file_watch_.run());
@@ -313,9 +314,10 @@ class Application {
   async::Task<void> apply_backends() {
     auto work = [this] {
       backends_.reread();
-      return backends_.known();
+      return true;
     };
-    const auto known = co_await file_threads_.run(std::move(work));
+    co_await file_threads_.run(std::move(work));
+    const auto known = backends_.known();  // a later call may have read it again meanwhile
     add_recipes(recipes_of(*known));
     models::set_configured(models_of(*known));
     for (const auto& external : externals_) {
@@ -340,14 +342,15 @@ class Application {
     const auto pins = co_await router_.pins();
     std::vector<ModelName> names(pins.begin(), pins.end());
     const auto known = backends_.known();
+    const auto catalog = registry_.catalog();
     for (const auto& name : known->preload) {
-      if (registry_.catalog()->contains(name)) {
+      if (const auto model = catalog->find(name)) {
         names.emplace_back(name);
       } else {
-        log::warning("app", "hooks.on_startup.preload: {}", registry_.catalog()->find(name).error().message);
+        log::warning("app", "hooks.on_startup.preload: {}", model.error().message);
       }
     }
-    auto loading = preload(router_, models_named(*registry_.catalog(), names));
+    auto loading = preload(router_, models_named(*catalog, names));
     co_await std::move(loading);
   }
 
@@ -638,7 +641,7 @@ class Application {
   http::Server server_;
   ConfigWatch watch_;
   ConfigWatch keys_watch_;
-  ConfigWatch models_watch_, descriptors_watch_;
+  std::optional<ConfigWatch> models_watch_, descriptors_watch_;
   async::TaskGroup tasks_;
 };
 

@@ -19,7 +19,7 @@ class WebSocket {
   virtual ~WebSocket() = default;
   // The next message. Messages that arrive earlier wait, at most kMaxWaiting. Errors: peer_closed at the end.
   virtual async::Task<Result<std::string>> read() = 0;
-  // Sends one message; returns when the connection has taken it. Errors: peer_closed, timed_out.
+  // Sends one message; returns when the connection has taken it. Errors: peer_closed.
   virtual async::Task<Result<>> write(std::string_view text) = 0;
 
   static constexpr std::size_t kMaxWaiting = 8;

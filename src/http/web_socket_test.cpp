@@ -112,6 +112,21 @@ TEST_F(WebSocketTest, IsAnsweredWithTheKeyOfTheStandard) {
   });
 }
 
+TEST_F(WebSocketTest, ARequestWithABodyThatWasNotReadIsRefused) {
+  answer_with(echo);
+  serve();
+  run([&]() -> Task<void> {
+    auto socket = co_await connected();
+    auto request = std::string(kHandshake);
+    request.insert(request.size() - 2, "Expect: 100-continue\r\nContent-Length: 5\r\n");
+    co_await send(socket, request);
+    std::string answer;
+    auto buffer = asio::dynamic_buffer(answer);
+    co_await asio::async_read_until(socket, buffer, "no body", async::use_task);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 "));
+  });
+}
+
 TEST_F(WebSocketTest, MessagesWithTheHandshakeAndInFragmentsAreWhole) {
   answer_with(echo);
   serve();

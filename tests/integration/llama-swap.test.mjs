@@ -54,6 +54,11 @@ external("changed files are read again, and broken ones change nothing", async (
   const { status, body } = await ask(server, "second", "hi");
   assert.equal(status, 200, JSON.stringify(body));
   assert.equal(body.path, "/chat");
+  externals.descriptor("later", 'recipe = "later"\ncommand = [\n');
+  await until(async () => (await server.get("/v1/health")).body.backend_problems.length === 1);
+  assert.deepEqual(await names(), ["first", "second"], "a descriptor with a mistake costs no model");
+  externals.descriptor("later", 'recipe = "later"\ncommand = ["mine", "--port", "{port}"]\npaths = { "chat/completions" = "/chat" }\n');
+  await until(async () => (await server.get("/v1/health")).body.backend_problems.length === 0);
   externals.models("[models.first\n");
   await until(async () => (await server.get("/v1/health")).body.backend_problems.length === 1);
   assert.deepEqual(await names(), ["first", "second"]);
@@ -62,6 +67,8 @@ external("changed files are read again, and broken ones change nothing", async (
   assert.deepEqual(await names(), ["third"]);
   assert.deepEqual((await server.get("/v1/health")).body.backend_problems, []);
   assert.equal((await ask(server, "third", "hi")).status, 200);
+  externals.models(null);
+  await until(async () => (await names()).length === 0);
 });
 
 external("a request behind /upstream passes as it is", async (externals) => {
@@ -76,7 +83,11 @@ external("a request behind /upstream passes as it is", async (externals) => {
   const [running] = (await server.get("/running")).body.running;
   assert.deepEqual([running.model, running.state, running.description], ["org/m", "ready", "It plays."]);
   assert.match(running.cmd, /mine --port \d+$/);
+  assert.equal((await server.post("/upstream/org/m/ui/?x=1", {})).body.path, "/ui/?x=1");
   assert.equal((await server.get("/upstream/nobody/v1/models")).status, 404);
+  assert.equal((await server.get(`/upstream/${"/".repeat(9_000)}`)).status, 404);
+  assert.equal((await server.fetch("/unload", { method: "HEAD" })).status, 200);
+  assert.equal((await server.get("/running")).body.running.length, 1, "HEAD unloads nothing");
   assert.equal((await server.fetch("/api/models/unload/org/m", { method: "POST" })).status, 200);
   await until(async () => (await server.get("/running")).body.running.length === 0);
   const unloaded = await server.fetch("/unload");

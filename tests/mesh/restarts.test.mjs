@@ -8,7 +8,8 @@ import { missing } from "../support/netns.mjs";
 
 const places = { a: ["scripted-hello"], b: ["tiny-llama"], c: ["tiny-qwen3"] };
 const nodesAt = async (server) => (await server.get("/v1/mesh/nodes")).body.nodes;
-const named = async (server, name) => (await nodesAt(server)).filter((node) => node.name === name);
+// Nodes of one name have the beginnings of their identifiers in their names.
+const named = async (server, name) => (await nodesAt(server)).filter((node) => node.name.split("@")[0] === name);
 const idOf = (server) => eventually(`${server.name} is in its mesh`, async () => (await server.get("/v1/mesh")).body.node.id);
 const seen = (server, ...names) => eventually(`${server.name} sees ${names}`, () => server.sees(...names));
 

@@ -38,8 +38,10 @@ export class Externals {
   got(name) {
     return readFileSync(this.path(`${name}.got`), "latin1");
   }
+  // null: no file.
   models(toml) {
-    writeFileSync(this.path("models.toml"), toml);
+    if (toml === null) rmSync(this.path("models.toml"));
+    else writeFileSync(this.path("models.toml"), toml);
   }
   descriptor(name, toml) {
     writeFileSync(join(this.folder, "backends.d", `${name}.toml`), toml);

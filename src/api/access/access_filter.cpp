@@ -40,6 +40,9 @@ enum class Page {
   stranger,
 };
 
+// Paths of llama-swap whose GET changes something.
+bool acts(std::string_view path) { return path == "/unload" || path.starts_with("/upstream/"); }
+
 Page page_of(const http::Request& request, const AccessOptions& options) {
   const auto& headers = request.head.headers;
   if (headers.has("Origin")) {
@@ -48,11 +51,14 @@ Page page_of(const http::Request& request, const AccessOptions& options) {
     return config::is_same_origin(origin, headers.get("Host")) ? Page::own : Page::stranger;
   }
   const auto site = headers.get("Sec-Fetch-Site");
+  // Browsers don't say which page asks if the address isn't a trustworthy one, as those of private networks.
+  const bool browser = headers.get("User-Agent").starts_with("Mozilla/");
+  if (site.empty() && browser && request.head.path() == "/unload") return Page::stranger;
   if (site.empty() || site == "none") return Page::none;
   if (site == "same-origin") return Page::own;
-  // The page that has a link can't read its target, and GET changes nothing.
-  const bool link = request.head.method == "GET" && headers.get("Sec-Fetch-Mode") == "navigate" &&
-                    headers.get("Sec-Fetch-Dest") == "document";
+  // The page that has a link can't read its target, and GET changes nothing but at a few paths.
+  const bool link = request.head.method == "GET" && !acts(request.head.path()) &&
+                    headers.get("Sec-Fetch-Mode") == "navigate" && headers.get("Sec-Fetch-Dest") == "document";
   return link ? Page::none : Page::stranger;
 }
 

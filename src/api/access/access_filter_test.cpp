@@ -235,6 +235,20 @@ TEST_F(AccessTest, WithoutAnOriginOtherSitesMayOnlyLinkHere) {
   }
 }
 
+// Every page could have unloaded all models.
+TEST_F(AccessTest, OtherSitesMayNotLinkToPathsThatChangeSomething) {
+  const Fields link = {
+      {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}};
+  const Fields typed = {{"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Mode", "navigate"}, {"User-Agent", "Mozilla/5.0"}};
+  for (const auto* path : {"/unload", "/upstream/m/"}) {
+    EXPECT_EQ(ask(link, "GET", {}, path), 403u) << path;
+    EXPECT_EQ(ask(typed, "GET", {}, path), 200u) << path;
+    EXPECT_EQ(ask({}, "GET", {}, path), 200u) << path;
+  }
+  EXPECT_EQ(ask({{"User-Agent", "Mozilla/5.0"}}, "GET", {}, "/unload"), 403u) << "an address without https";
+  EXPECT_EQ(ask({{"User-Agent", "Mozilla/5.0"}}, "GET", {}, "/running"), 200u);
+}
+
 TEST_F(AccessTest, BodiesFromBrowsersMustBeSaidToBeJson) {
   const Fields own = {{"Host", "localhost:8000"}, {"Origin", "http://localhost:8000"}};
   const auto with = [&](Fields fields, std::string_view type) {

@@ -18,7 +18,11 @@ namespace corral::api {
 namespace {
 
 constexpr std::size_t kLogBytes = 10'240;
+constexpr std::string_view kOwnRecipe = "llamacpp";
 constexpr std::string_view kUpstream = "/upstream/";
+// Of the name of a model in such a path, as it is sent. Longer ones belong to no model.
+constexpr std::size_t kLongestName = 1024;
+constexpr int kMaxSlashes = 16;
 constexpr const char* kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
 http::Response text_answer(std::string text) {
@@ -61,6 +65,9 @@ async::Task<http::Response> unload_every(ApiContext& context, bool as_text) {
   co_return as_text ? text_answer("OK") : http::Response::json(200, R"({"msg":"ok"})");
 }
 
+// HEAD comes to the handlers of GET, and changes nothing.
+async::Task<http::Response> not_unloaded() { co_return text_answer("OK"); }
+
 async::Task<http::Response> unload_one(ApiContext& context, std::string name) {
   auto unloading = unload_named(context, std::move(name));
   const auto unloaded = co_await std::move(unloading);
@@ -85,20 +92,26 @@ struct Upstream {
 // The longest beginning of the path that is the name of a model. Names may have slashes.
 Result<Upstream> upstream_of(const models::Catalog& catalog, std::string_view path) {
   path.remove_prefix(std::min(path.size(), kUpstream.size()));
-  auto model = catalog.find(http::percent_decode(path));
-  auto end = path.size();
-  while (!model && end > 0 && path.rfind('/', end - 1) != path.npos) {
-    end = path.rfind('/', end - 1);
-    model = catalog.find(http::percent_decode(path.substr(0, end)));
+  auto end = std::min(path.find('/'), path.size());
+  std::size_t at = 0;
+  for (int slashes = 0; slashes <= kMaxSlashes && at <= path.size(); ++slashes, ++at) {
+    at = std::min(path.find('/', at), path.size());
+    if (at > kLongestName) break;
+    if (catalog.contains(http::percent_decode(path.substr(0, at)))) end = at;
   }
+  const auto model = catalog.find(http::percent_decode(path.substr(0, std::min(end, kLongestName))));
   if (!model) return std::unexpected(model.error());
   return Upstream{*model, end == path.size() ? "/" : std::string(path.substr(end))};
 }
 
-// The caller needs the right of the same path of corral's own API; for all other paths of a program that of admins.
-std::uint32_t right_for(std::string_view method, std::string_view path) {
+// The caller needs the right of the same path of corral's own API if that is open or for inference, and otherwise that
+// of admins: a program doesn't know callers, and answers all of them alike. Corral's own engine is for admins: requests
+// that don't take the usual way to it have no limits for their caller.
+std::uint32_t right_for(const backends::ModelPtr& model, std::string_view method, std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   const auto* const row = find_rights(method, path);
-  return row == nullptr ? static_cast<std::uint32_t>(kAdmin) : row->needs;
+  const bool open = row != nullptr && (row->needs == 0 || row->needs == kInference);
+  return open && model->recipe != kOwnRecipe ? row->needs : static_cast<std::uint32_t>(kAdmin);
 }
 
 // Coroutine parameters are values: the caller may be cancelled.
@@ -114,9 +127,11 @@ async::Task<Result<http::Response>> exchange(ApiContext& context, backends::Mode
 
 async::Task<http::Response> upstream(ApiContext& context, http::Request request) {
   const auto catalog = co_await context.models.catalog();
-  const auto found = upstream_of(*catalog, request.head.path());
+  // Not path(), which has no slash at its end.
+  const std::string_view target = request.head.target;
+  const auto found = upstream_of(*catalog, target.substr(0, target.find('?')));
   if (!found) co_return dialects::error_response(found.error());
-  const auto needs = right_for(request.head.method, found->path);
+  const auto needs = right_for(found->model, request.head.method, found->path);
   if (needs != 0 && (request.caller.rights & needs) == 0) {
     request.caller.lacks = needs;
     co_return refuse_caller(request);
@@ -153,8 +168,9 @@ void add_llama_swap(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back({"GET", "/running", [&context](http::Request, http::PathParams) { return running(context); }});
   routes.push_back({"GET", "/logs", [](http::Request, http::PathParams) { return logs(); }});
   for (const char* method : {"GET", "POST"}) {
-    routes.push_back(
-        {method, "/unload", [&context](http::Request, http::PathParams) { return unload_every(context, true); }});
+    routes.push_back({method, "/unload", [&context](http::Request request, http::PathParams) {
+                        return request.head.method == "HEAD" ? not_unloaded() : unload_every(context, true);
+                      }});
   }
   routes.push_back({"POST", "/api/models/unload",
                     [&context](http::Request, http::PathParams) { return unload_every(context, false); }});

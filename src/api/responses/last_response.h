@@ -13,15 +13,21 @@ namespace corral::api {
 
 class LastResponse final : public http::Session {
  public:
+  static constexpr std::size_t kMaxBytes = 1u << 20;
+
   bool is(std::string_view id) const { return !id.empty() && id == id_; }
   // Its whole conversation, oldest first: lists of items, or answers. The current message continues it.
   const std::vector<std::string>& take_up() {
     continued_ = true;
     return texts_;
   }
+  // Conversations above kMaxBytes aren't remembered: a connection may be open for days.
   void remember(std::string id, std::vector<std::string> texts) {
-    id_ = std::move(id);
-    texts_ = std::move(texts);
+    std::size_t bytes = 0;
+    for (const auto& text : texts) bytes += text.size();
+    const bool fits = bytes <= kMaxBytes;
+    id_ = fits ? std::move(id) : std::string();
+    texts_ = fits ? std::move(texts) : std::vector<std::string>();
   }
 
   // Around each message.

@@ -78,7 +78,7 @@ class ResponseSocketTest : public ApiTest {
   template <typename Done>
   void run_until(Done done) {
     loop.context().restart();
-    while (!done()) loop.context().run_one();
+    while (!done()) ASSERT_GT(loop.context().run_one(), 0u) << "nothing is left to do";
     settle();
   }
   // The events of a message that the engine never gets, or gets answered with this text.

@@ -74,7 +74,7 @@ std::span<const DescriptorPtr> builtin_descriptors() {
   return known;
 }
 
-KnownBackends read_backends(const fs::path& folder) {
+KnownBackends read_backends(const fs::path& folder, const KnownBackends* before) {
   KnownBackends known;
   const auto builtin = builtin_descriptors();
   known.descriptors.assign(builtin.begin(), builtin.end());
@@ -93,8 +93,10 @@ KnownBackends read_backends(const fs::path& folder) {
                fmt::format("{}: recipe: 'llamacpp' is corral's own engine; use another name", file.native()), "recipe");
     }
     if (!descriptor) {
-      known.unreadable.insert(file);
       known.problems.push_back(descriptor.error());
+      if (before == nullptr) continue;
+      for (const auto& old : before->descriptors)
+        if (old->file == file) add(known, *old);
       continue;
     }
     descriptor->file = file;
@@ -106,8 +108,11 @@ KnownBackends read_backends(const fs::path& folder) {
     if (table) {
       read_models(*table, models.native(), known);
     } else {
-      known.unreadable.insert(models);
       known.problems.push_back(table.error());
+      if (before != nullptr) {
+        known.models = before->models;
+        known.preload = before->preload;
+      }
     }
   }
   return known;

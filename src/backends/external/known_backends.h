@@ -18,7 +18,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -54,11 +53,10 @@ struct ModelEntry {
 struct KnownBackends {
   std::vector<DescriptorPtr> descriptors;  // by recipe
   std::vector<ModelEntry> models;
-  std::vector<std::string> preload;            // names of models that are loaded at the start
-  std::vector<Error> problems;                 // files and entries that are ignored
-  std::vector<Error> warnings;                 // keys that have no effect
-  std::set<std::filesystem::path> unreadable;  // files with an error, of which nothing was read
-  std::filesystem::path models_file;           // models.toml; it may not exist
+  std::vector<std::string> preload;   // names of models that are loaded at the start
+  std::vector<Error> problems;        // files and entries that are ignored
+  std::vector<Error> warnings;        // keys that have no effect
+  std::filesystem::path models_file;  // models.toml; it may not exist
 
   DescriptorPtr find(std::string_view recipe) const;
 };
@@ -66,8 +64,9 @@ struct KnownBackends {
 // The descriptors in src/backends/descriptors.
 std::span<const DescriptorPtr> builtin_descriptors();
 
-// `folder`: of the configuration file; empty: only the built-in ones.
-KnownBackends read_backends(const std::filesystem::path& folder);
+// `folder`: of the configuration file; empty: only the built-in ones. `before`: what was read the last time; files that
+// can't be read now keep what they said then. Null: there is nothing before.
+KnownBackends read_backends(const std::filesystem::path& folder, const KnownBackends* before = nullptr);
 
 // For tests, and for descriptors from other sources. Errors: bad_descriptor.
 Result<Descriptor> parse_descriptor(std::string_view text, const std::string& name);

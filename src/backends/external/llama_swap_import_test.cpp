@@ -45,6 +45,9 @@ TEST(Yaml, DepthAndAliasesAreLimited) {
   }
   EXPECT_THAT(yaml(bomb), HasSubstr("it has more than 100000 values"));
   EXPECT_EQ(yaml(std::string((1 << 20) + 1, ' ')), "x.yaml: it is larger than 1 MiB");
+  std::string texts = "a: &x \"" + std::string(500'000, 'a') + "\"\nb:\n";
+  for (int copy = 0; copy < 40; ++copy) texts += "- *x\n";
+  EXPECT_THAT(yaml(texts), HasSubstr("the texts of its aliases have more than 16 MiB"));
 }
 
 TEST(LlamaSwapImport, WritesModelsThatAreRead) {

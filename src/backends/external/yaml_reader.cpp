@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kLargestText = 1 << 20;
 constexpr std::size_t kMaxDepth = 64;
 constexpr std::size_t kMaxValues = 100'000;
+constexpr std::size_t kMaxCopied = 16 << 20;  // bytes of texts
 constexpr std::string_view kMerge = "<<";
 
 class Event {
@@ -95,6 +96,8 @@ class Reader {
   Result<> count(const json::Value& value, const yaml_mark_t& at) {
     values_ += 1;
     if (values_ > kMaxValues) return wrong(at, fmt::format("it has more than {} values", kMaxValues));
+    if (const auto* text = value.if_string()) copied_ += text->size();
+    if (copied_ > kMaxCopied) return wrong(at, "the texts of its aliases have more than 16 MiB");
     if (const auto* array = value.if_array())
       for (const auto& element : *array)
         if (auto fine = count(element, at); !fine) return fine;
@@ -190,7 +193,7 @@ class Reader {
   const std::string& name_;
   yaml_parser_t parser_{};
   std::map<std::string, json::Value> anchors_;
-  std::size_t values_ = 0;
+  std::size_t values_ = 0, copied_ = 0;
 };
 
 }  // namespace

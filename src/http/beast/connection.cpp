@@ -267,6 +267,7 @@ async::Task<bool> Connection::serve_one() {
     co_await std::move(serving);
     co_return false;
   }
+  if (response.upgrade) response = Response::text(400, "text/plain", "a request for a WebSocket has no body\n");
   const bool reusable = keep_alive && body_read && !closing_;
   const bool written = co_await write_response(std::move(response), head_only, reusable);
   busy_ = false;

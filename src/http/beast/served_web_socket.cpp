@@ -176,6 +176,7 @@ async::Task<std::optional<std::string>> ServedWebSocket::receive() {
 }
 
 async::Task<void> ServedWebSocket::end(std::uint16_t code, std::string_view why) {
+  if (std::exchange(closing_, true)) co_return;
   const websocket::close_reason reason(static_cast<websocket::close_code>(code), {why.data(), why.size()});
   co_await stream_->socket.async_close(reason, async::as_value);
 }

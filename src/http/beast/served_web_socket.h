@@ -71,6 +71,7 @@ class ServedWebSocket final : public WebSocket, public std::enable_shared_from_t
   std::uint64_t handled_ = 0;   // bytes of the message that the handler got last
   bool reading_ = false;        // the handler waits for a message
   bool ended_ = false;          // nothing more will be received
+  bool closing_ = false;        // the close was sent, or waits for its turn
   bool finishing_ = false;
   async::TaskGroup tasks_;
 };
