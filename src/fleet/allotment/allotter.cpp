@@ -284,7 +284,7 @@ void Allotter::Impl::act_on(const mesh::Catalog& catalog, const mesh::Unload& li
     }
     // The host has no line for this share: a recall makes it drain its engine.
     const bool elsewhere = line.cause == mesh::UnloadCause::wanted_elsewhere;
-    if ((elsewhere || (own->told && own->told->model != line.model)) && now() >= take_back_.value_or(now())) {
+    if ((elsewhere || (own->told && own->told->model != line.model)) && (!take_back_ || now() >= *take_back_)) {
       log::info("mesh", "{}", line.why);
       take_back_ = now() + kTakeBack;
       parts_.groups->take_back();
@@ -405,7 +405,7 @@ void Allotter::Impl::use_again(const mesh::Catalog& catalog) {
   if (!used) return;
   waits_ = true;  // no event reports that time has passed
   const auto often = options_.idle_unload / 2;
-  if (now() - *used < often || now() < used_again_.value_or(now())) return;
+  if (now() - *used < often || (used_again_ && now() < *used_again_)) return;
   used_again_ = now() + kWaiting;
   const auto name = named(catalog, *order->model->content);
   if (!name.empty()) parts_.actions.load(ModelName(name), [](const Result<>&) {});
