@@ -21,7 +21,7 @@ LLMS = ("scripted-hello", "scripted-unicode", "scripted-tool-call", "tiny-llama"
 QUESTIONS = ("Say hello.", "What is a corral?", "Count to ten, slowly.", "Name a horse.", "Why?", "Is it raining?", "Tell me a story.",
              "Who goes there?", "Sing.", "How many cows are here?", "Where is the gate?", "Good morning.")
 ASKED = 3  # of them, of each model
-SPARES = 1  # processes that wait for a model
+IDLE = 2  # processes without a model: one that waits for the next, and the guardian of programs
 TOKENS = 24
 # At each token of an answer the best one is ahead of the next by so much: what is computed beside others is rounded
 # otherwise, and a model made of random numbers is often of two minds.
@@ -294,7 +294,7 @@ class Holdings:
         # Sockets of connections that were closed a moment ago, the spare child that is being made: it settles.
         before = None
         for _ in range(100):
-            if before == (self.children, self.descriptors) and self.children == SPARES:
+            if before == (self.children, self.descriptors) and self.children == IDLE:
                 break
             before = (self.children, self.descriptors)
             time.sleep(0.1)
@@ -340,13 +340,13 @@ def main():
         log = world.server.process.log.read_text(errors="replace")
     report.note(f"done: {dict(world.counts)}")
     report.note(f"before: {first}\nafter:  {last}")
-    if last.descriptors > first.descriptors + 2 or last.children > SPARES:
+    if last.descriptors > first.descriptors + 2 or last.children > IDLE:
         world.failures.append("descriptors or processes were left behind")
     # Some pages are kept for reuse: what counts is that it doesn't grow with the time.
     if last.memory > first.memory + 32:
         world.failures.append("memory was left behind")
     if world.failures:
-        report.note(f"{len(world.failures)} failures; seed {args.seed}\n{log[-4000:]}")
+        report.note(f"{len(world.failures)} failures; seed {args.seed}\n" + "\n".join(world.failures[:20]) + f"\n{log[-4000:]}")
         raise SystemExit(1)
     report.note("nothing wrong, nothing missing, nothing left behind")
 
