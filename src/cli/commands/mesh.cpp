@@ -192,7 +192,6 @@ Result<int> revoke(const Wanted& wanted, CommandContext& context) {
 
 // Without a source no bytes come.
 std::string pace_text(const MeshCopy& copy) {
-  if (copy.from.empty() && copy.total == 0) return "starting";
   if (copy.from.empty()) return "waits for a node that offers it";
   return fmt::format("{}/s from {}", human_bytes(copy.bytes_per_second), copy.from);
 }

@@ -45,9 +45,9 @@ class SplitBook {
   std::optional<SplitNews> find(const models::ModelInfo& model) const;
 
   // A place in the queue of requests that wait for a group; nullptr: the limit is reached, of all requests or of that
-  // peer. The limit of a peer leaves some of its requests here (PeerRequestLimits) for other models.
+  // peer. The limit of a peer leaves places for its other requests.
   static constexpr std::size_t kMaxWaiting = 256;
-  static constexpr std::size_t kMaxOfPeer = 28;
+  static constexpr std::size_t kMaxOfPeer = 16;
   std::shared_ptr<void> wait(const router::NodeRef& peer);
   std::size_t waiting() const;
 

@@ -68,18 +68,6 @@ TEST_F(AllotmentNewsTest, WhatIsShortIsToldOfWhatNeedsSeveralOnly) {
   EXPECT_FALSE(all[0].why.empty());
 }
 
-// It was refused as too large for one node, for as long as the only node with its file declined it.
-TEST_F(AllotmentNewsTest, AModelWhoseHostDeclinesItForAWhileIsLackingNow) {
-  disk(worker(1, 20), "big", "x", 30);
-  worker(2, 20);
-  worker(3, 20);
-  nodes[1].node_state.declined = {{sha256({std::string_view("x")}), false}};
-  const auto all = news();
-  ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].state, State::lacking);
-  EXPECT_FALSE(all[0].why.empty());
-}
-
 TEST_F(AllotmentNewsTest, MembersWaitForARequest) {
   disk(worker(1, 20), "big", "x", 30);
   worker(2, 20);

@@ -46,18 +46,12 @@ std::optional<StartRecord> parse_start(std::string_view text) {
 
 std::optional<StartRecord> read_start(const std::filesystem::path& folder) {
   const auto text = read_state_file(folder / kStartFile);
-  if (!text) log::warning("mesh", "can't read the role with which this node joined: {}", text.error().message);
-  if (!text || !*text) return std::nullopt;
-  auto record = parse_start(**text);
-  if (!record) {
-    log::warning("mesh", "{} is damaged: if this node joined as a worker, set mesh_role = \"worker\"",
-                 (folder / kStartFile).native());
-  }
-  return record;
+  if (!text) log::warning("mesh", "the role of this node is unknown: {}", text.error().message);
+  return text && *text ? parse_start(**text) : std::nullopt;
 }
 
 void keep_start(const std::filesystem::path& folder, const StartRecord& record) {
-  if (const auto kept = write_state_file(folder / kStartFile, to_text(record), Durability::power_loss); !kept)
+  if (const auto kept = write_state_file(folder / kStartFile, to_text(record)); !kept)
     log::error("mesh", "can't save the role of this node, a restart without --join changes it: {}",
                kept.error().message);
 }

@@ -134,7 +134,7 @@ Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
       if (allotter_->is_assigned(*ask.content))
         return fail(errc::assigned,
                     fmt::format("it is assigned to {} and keeps it: free it first with `corral mesh assign {} auto`",
-                                ask.name, name_of(own_.id())),
+                                ask.name, options_.name),
                     "model");
       allotter_->unload({&*ask.content, 1});
       return {};

@@ -75,7 +75,6 @@ Task<void> Node::Impl::leave_now(std::shared_ptr<async::Event> done) {
     co_await gone->stop();
   }
   forget_membership(options_);
-  record_.reset();
   options_ = given_;
   self_.reset();
   problem_.clear();
@@ -102,13 +101,16 @@ void Node::Impl::restore() {
   enter(std::move(*membership), {});
 }
 
-NodeOptions Node::Impl::resumed() const { return record_ && !given_.joins ? with_record(given_, *record_) : given_; }
+NodeOptions Node::Impl::resumed() const {
+  if (given_.joins || !has_membership(given_)) return given_;
+  const auto record = read_start(given_.folder);
+  return record ? with_record(given_, *record) : given_;
+}
 
-void Node::Impl::keep_start_if_joined() {
+void Node::Impl::keep_start_if_joined() const {
   if (!given_.joins || !has_membership(given_)) return;
-  auto record = record_of(given_);
-  if (record_ != record) keep_start(given_.folder, record);
-  record_ = std::move(record);
+  const auto record = record_of(given_);
+  if (read_start(given_.folder) != record) keep_start(given_.folder, record);
 }
 
 void Node::Impl::change(NodeOptions options) {
