@@ -97,7 +97,7 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::Mode
     const bool coming =
         news && news->state == SplitNews::State::coming && !has_refused(*news, request) && timers_.now() < until;
     if (coming && !place) {
-      place = splits_.wait(request.requester.peer);
+      place = splits_.wait();
       // Members lend memory by demand, so a waiting request counts as demand.
       if (place) asked = demand_.wait(model->name);
     }
