@@ -1,5 +1,7 @@
 #include "fleet/membership/start_record.h"
 
+#include <fmt/format.h>
+
 #include "base/log.h"
 #include "base/state_file.h"
 #include "json/value.h"
@@ -44,14 +46,24 @@ std::optional<StartRecord> parse_start(std::string_view text) {
   return record;
 }
 
+std::string unreadable_start(const std::filesystem::path& folder) {
+  return fmt::format(
+      "{} is damaged: the role and the models that this node joined with are unknown; set mesh_role and mesh_models",
+      (folder / kStartFile).native());
+}
+
 std::optional<StartRecord> read_start(const std::filesystem::path& folder) {
   const auto text = read_state_file(folder / kStartFile);
-  if (!text) log::warning("mesh", "the role of this node is unknown: {}", text.error().message);
-  return text && *text ? parse_start(**text) : std::nullopt;
+  if (!text) log::warning("mesh", "can't read with which role this node joined: {}", text.error().message);
+  if (!text || !*text) return std::nullopt;
+  auto record = parse_start(**text);
+  if (!record)
+    log::warning("mesh", "{}", unreadable_start(folder));
+  return record;
 }
 
 void keep_start(const std::filesystem::path& folder, const StartRecord& record) {
-  if (const auto kept = write_state_file(folder / kStartFile, to_text(record)); !kept)
+  if (const auto kept = write_state_file(folder / kStartFile, to_text(record), Durability::power_loss); !kept)
     log::error("mesh", "can't save the role of this node, a restart without --join changes it: {}",
                kept.error().message);
 }

@@ -29,7 +29,10 @@ std::string to_text(const StartRecord& record);
 // nullopt: it is no record.
 std::optional<StartRecord> parse_start(std::string_view text);
 
-// nullopt: there is none. An unreadable file is logged.
+// The warning about a file that is no record.
+std::string unreadable_start(const std::filesystem::path& folder);
+
+// nullopt: there is none, or it is unreadable, which is logged.
 std::optional<StartRecord> read_start(const std::filesystem::path& folder);
 // A failure is logged: the node works all the same until its next start.
 void keep_start(const std::filesystem::path& folder, const StartRecord& record);

@@ -28,7 +28,8 @@ constexpr Millis kPlan{10'000};
 constexpr Millis kLook{250};
 constexpr std::chrono::seconds kAgain{5};
 
-// The known host of its group has refused the request.
+// The known host of its group has refused the request. A node that only doesn't have the model now was its host: the
+// next one is known soon.
 bool has_refused(const SplitNews& news, const router::LeaseRequest& request) {
   if (!news.host) return false;
   const auto& avoid = request.nodes.avoid;

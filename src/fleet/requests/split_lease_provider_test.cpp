@@ -314,6 +314,24 @@ TEST_F(SplitLeaseProviderTest, WhenItsHostIsLostARequestWaitsForTheNextHost) {
   text(answer);
 }
 
+// It was taken for a refusal, and the next host was not waited for.
+TEST_F(SplitLeaseProviderTest, AHostThatHasJustLostItsGroupHasRefusedNothing) {
+  auto& c = add("c");
+  a->group_held.insert("m");  // and its book no longer has it
+  b->tell_of_host("m", *a);
+  auto answer = forward(*b, far("m"));
+  pass(500ms);
+  EXPECT_FALSE(answer.done());
+  c.have("m");
+  route(*b, "m", {&c});
+  pass(500ms);
+  c.request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
 TEST_F(SplitLeaseProviderTest, WhatItsHostRefusesIsToldAtOnce) {
   a->split("m", State::stuck, "b lends less than the 4.1 GB that its share takes");
   b->tell_of_host("m", *a);
