@@ -1,7 +1,5 @@
 #include "fleet/membership/start_record.h"
 
-#include <fmt/format.h>
-
 #include "base/log.h"
 #include "base/state_file.h"
 #include "json/value.h"
@@ -10,7 +8,9 @@
 namespace corral::fleet {
 
 StartRecord record_of(const NodeOptions& options) {
-  StartRecord record{.worker = options.role == mesh::Role::worker, .assigned = options.told_at_start};
+  StartRecord record{.worker = options.role == mesh::Role::worker};
+  if (!options.wants_of_start) return record;
+  record.assigned = options.told_at_start;
   for (const auto& wanted : options.wants) record.models.push_back(wanted.name);
   return record;
 }
@@ -46,19 +46,16 @@ std::optional<StartRecord> parse_start(std::string_view text) {
   return record;
 }
 
-std::string unreadable_start(const std::filesystem::path& folder) {
-  return fmt::format(
-      "{} is damaged: the role and the models that this node joined with are unknown; set mesh_role and mesh_models",
-      (folder / kStartFile).native());
-}
-
 std::optional<StartRecord> read_start(const std::filesystem::path& folder) {
   const auto text = read_state_file(folder / kStartFile);
   if (!text) log::warning("mesh", "can't read with which role this node joined: {}", text.error().message);
   if (!text || !*text) return std::nullopt;
   auto record = parse_start(**text);
   if (!record)
-    log::warning("mesh", "{}", unreadable_start(folder));
+    log::warning("mesh",
+                 "{} is damaged: the role and the models that this node joined with are unknown; set mesh_role and "
+                 "mesh_models",
+                 (folder / kStartFile).native());
   return record;
 }
 

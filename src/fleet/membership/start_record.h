@@ -1,5 +1,6 @@
 // What `corral serve --join` made of this node: a worker, and for which models. Kept in the mesh's folder, so that a
-// restart without these flags resumes the same node. Belongs to one loop; the file is small.
+// restart without these flags resumes the same node. The functions block for one small file: only at a start, and when
+this node enters a mesh.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +21,7 @@ struct StartRecord {
   friend bool operator==(const StartRecord&, const StartRecord&) = default;
 };
 
-// Of a node that was started with --join.
+// Of a node that was started with --join. Models of a file of settings aren't in it: the next start reads them there.
 StartRecord record_of(const NodeOptions& options);
 // The options of a start without --join, with the record wherever they leave something open. Pure.
 NodeOptions with_record(NodeOptions options, const StartRecord& record);
@@ -28,9 +29,6 @@ NodeOptions with_record(NodeOptions options, const StartRecord& record);
 std::string to_text(const StartRecord& record);
 // nullopt: it is no record.
 std::optional<StartRecord> parse_start(std::string_view text);
-
-// The warning about a file that is no record.
-std::string unreadable_start(const std::filesystem::path& folder);
 
 // nullopt: there is none, or it is unreadable, which is logged.
 std::optional<StartRecord> read_start(const std::filesystem::path& folder);
