@@ -62,9 +62,7 @@ class Node::Impl {
 
   async::Task<Result<std::string>> assign(std::string node, AllotCommand command, std::string model);
   async::Task<Result<Unloading>> unload(std::string model);
-  async::Task<Result<>> may_unload(ModelName model) {
-    co_return runtime_ ? runtime_->may_unload(model) : Result<>();
-  }
+  async::Task<Result<>> may_unload(ModelName model) { co_return runtime_ ? runtime_->may_unload(model) : Result<>(); }
   async::Task<void> unloaded_here(std::vector<ModelName> models) {
     if (runtime_) runtime_->unloaded_here(models);
     co_return;

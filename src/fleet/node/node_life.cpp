@@ -101,9 +101,7 @@ void Node::Impl::restore() {
   enter(std::move(*membership), {});
 }
 
-NodeOptions Node::Impl::resumed() const {
-  return record_ && !given_.joins ? with_record(given_, *record_) : given_;
-}
+NodeOptions Node::Impl::resumed() const { return record_ && !given_.joins ? with_record(given_, *record_) : given_; }
 
 void Node::Impl::keep_start_if_joined() {
   if (!given_.joins || !runtime_) return;
