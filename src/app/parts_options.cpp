@@ -255,6 +255,8 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   options.advertise = fleet::parse_addresses(settings.mesh_advertise);
   options.peers = fleet::parse_peers(settings.mesh_peers);
   options.wants = fleet::parse_wants(settings.mesh_models);
+  const auto origin = settings.origins.find("mesh_models");
+  options.wants_of_start = origin != settings.origins.end() && origin->second.source >= config::Source::environment;
   options.may_found = settings.join_token.empty();
   options.gossip_port = static_cast<std::uint16_t>(settings.mesh_gossip_port);
   options.name = fleet::node_name(settings.mesh_name);

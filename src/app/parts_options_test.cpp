@@ -67,6 +67,11 @@ TEST(PartsOptions, AStartWithAJoinTokenDecidesTheRole) {
   EXPECT_TRUE(node_options(settings).joins);
   EXPECT_EQ(node_options(settings).role, mesh::Role::worker);
   EXPECT_EQ(node_options(settings).told_at_start, "m");
+  for (const auto source :
+       {config::Source::file, config::Source::set, config::Source::environment, config::Source::flag}) {
+    settings.origins["mesh_models"].source = source;
+    EXPECT_EQ(node_options(settings).wants_of_start, source >= config::Source::environment);
+  }
   settings.mesh_role = "member";
   EXPECT_FALSE(node_options(settings).role_is_open);
   EXPECT_EQ(node_options(settings).role, mesh::Role::member);

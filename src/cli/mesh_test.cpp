@@ -123,7 +123,7 @@ TEST_F(MeshCommandTest, ACopyWithoutASourceSaysThatItWaits) {
              R"("total_bytes":4096,"bytes_per_second":2048,"from":"b"}]})");
   EXPECT_EQ(run({"mesh", "copies"}), 0);
   EXPECT_EQ(out(),
-            "m  copying  1.0 KiB of 4.0 KiB, waits for a node that offers it\n"
+            "m  copying  1.0 KiB of 4.0 KiB, waits for a node that sends it\n"
             "n  copying  1.0 KiB of 4.0 KiB, 2.0 KiB/s from b\n");
 }
 

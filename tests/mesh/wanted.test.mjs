@@ -35,7 +35,9 @@ test("a split that was unloaded, by an order or for idleness, comes back with th
       for (let count = 0; count < 18; ++count) assert.equal(await said(mesh.all()[count % 3], one), texts[one]);
       const used = Date.now();
       await gone();
-      console.log(`unloaded ${Date.now() - used} ms after its last request`);
+      const idle = Date.now() - used;
+      console.log(`unloaded ${idle} ms after its last request`);
+      assert.ok(idle < 30_000, `by its own limit of 15 s, and not after ${idle} ms`);
       assert.equal(await said(c, one), texts[one]);
       const { code, err } = await a.cli("unload", one);
       assert.equal(code, 0, err);

@@ -6,6 +6,10 @@ async::Task<Result<ModelName>> unload_named(ApiContext& context, std::string nam
   // A client may use any name of a model. A model that is no longer on disk is found by the name of its load.
   if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
   const ModelName model(std::move(name));
+  if (context.node != nullptr) {
+    const auto may = co_await context.node->may_unload(model);
+    if (!may) co_return std::unexpected(may.error());
+  }
   const auto unloaded = co_await context.router.unload(model);
   if (!unloaded) co_return std::unexpected(unloaded.error());
   if (context.node != nullptr) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
+#include "api/admin/unload.h"
 #include "api/errors.h"
 #include "dialects/error_filter.h"
 #include "fleet/base/remote_models.h"
@@ -30,14 +31,11 @@ async::Task<http::Response> unload(ApiContext& context, const http::Caller& call
         "keep_alive");
     co_return dialects::error_response(error);
   }
-  const auto unloaded = co_await context.router.unload(model->name);
+  auto unloading = unload_named(context, model->name.value());
+  const auto unloaded = co_await std::move(unloading);
   // If the model isn't loaded, the client's goal is reached.
   if (!unloaded && unloaded.error().code != residency::errc::not_loaded)
     co_return dialects::error_response(unloaded.error());
-  if (unloaded && context.node != nullptr) {
-    std::vector<ModelName> models{model->name};
-    co_await context.node->unloaded_here(std::move(models));
-  }
   co_return done("unload");
 }
 

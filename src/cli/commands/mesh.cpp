@@ -190,9 +190,9 @@ Result<int> revoke(const Wanted& wanted, CommandContext& context) {
   return kExitOk;
 }
 
-// Without a source no bytes come.
+// Without a source no bytes come: no node offers it, or the one that does is still hashing its file.
 std::string pace_text(const MeshCopy& copy) {
-  if (copy.from.empty()) return "waits for a node that offers it";
+  if (copy.from.empty()) return "waits for a node that sends it";
   return fmt::format("{}/s from {}", human_bytes(copy.bytes_per_second), copy.from);
 }
 

@@ -48,7 +48,10 @@ std::string why_assigned_waits(mesh::AllocationInput situation, const mesh::Allo
       allocation.assignments, [&](const mesh::Assignment& one) { return one.node == node && one.model == model; });
   if (line != allocation.assignments.end()) {
     const bool at_once = line->fetch == mesh::Fetch::none && !line->waits && line->part != mesh::Part::standby;
-    return at_once ? std::string() : line->why;
+    if (at_once) return {};
+    // Its line repeats the order.
+    const bool only_waits = line->waits && line->fetch == mesh::Fetch::none && line->part != mesh::Part::standby;
+    return only_waits ? "it waits for memory that another model has now" : line->why;
   }
   if (needs_several(situation, *facts)) {
     const auto lack = std::ranges::find(allocation.unserved, model, &mesh::Unserved::model);

@@ -34,6 +34,17 @@ TEST_F(AssignForecastTest, ANodeWithoutTheFileSaysHowItGetsIt) {
   EXPECT_EQ(why(2), "the file of m needs 3.7 GiB, n2 has 954 MiB of free disk");
 }
 
+// It repeated the order.
+TEST_F(AssignForecastTest, ANodeWhoseMemoryAnotherModelHasWaitsForIt) {
+  auto& own = add(1, mesh::Reach::own);
+  disk(own, "m", "x");
+  disk(own, "other", "y", 6);
+  auto& held = serve(own, "other");
+  held.lent = true;
+  held.bytes = 6 * mesh::kGB;
+  EXPECT_EQ(why(1), "it waits for memory that another model has now");
+}
+
 TEST_F(AssignForecastTest, ANodeThatIsTooSmallSaysWhatIsShort) {
   disk(add(1, mesh::Reach::own), "m", "x");
   disk(add(2, mesh::Reach::linked, 3), "m", "x");

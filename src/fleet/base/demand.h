@@ -2,8 +2,8 @@
 //
 // The rate halves in kDemandHalfLife without requests, so that this morning's requests do not hold memory in the
 // evening. It is announced in powers of two, and the step changes only if the rate is well outside of it: an idle node
-// announces nothing. While requests wait for a model in vain, the announced value rises a little with their number and
-// time, at any rate. So one more request is visible, and a model that was released or unloaded comes back.
+// announces nothing. While requests wait for a model in vain, the announced value rises a little with time, at any
+// rate. So one more request is visible, and a model that was released or unloaded comes back.
 #pragma once
 
 #include <chrono>

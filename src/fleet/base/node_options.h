@@ -28,6 +28,7 @@ struct NodeOptions {
   std::vector<mesh::Address> advertise = {};  // empty: the machine's own addresses
   std::vector<StaticPeer> peers = {};
   std::vector<mesh::WantedModel> wants = {};  // models that the mesh is to have
+  bool wants_of_start = false;                // `wants` is from a flag or the environment, so no file has it
   bool may_found = true;                      // only with `peers`; false if a token names the mesh to join
   std::uint16_t gossip_port = 0;              // port of the discovery agent; 0: none
   std::string name = {};                      // for people

@@ -20,29 +20,16 @@ std::optional<SplitNews> SplitBook::find(const models::ModelInfo& model) const {
   return found == all_.end() ? std::nullopt : std::optional(*found);
 }
 
-std::shared_ptr<void> SplitBook::wait(const router::NodeRef& peer) {
+std::shared_ptr<void> SplitBook::wait() {
   const auto counted = waiting_;
-  const bool local = peer == router::NodeRef();
-  {
-    const std::scoped_lock lock(counted->mutex);
-    const bool full = counted->all >= kMaxWaiting || (!local && counted->peers[peer] >= kMaxOfPeer);
-    if (full) return nullptr;
-    ++counted->all;
-    if (!local) ++counted->peers[peer];
+  if (counted->fetch_add(1) >= kMaxWaiting) {
+    counted->fetch_sub(1);
+    return nullptr;
   }
   // The returned value may outlive the book.
-  return {counted.get(), [counted, peer, local](Waiting*) {
-            const std::scoped_lock lock(counted->mutex);
-            --counted->all;
-            if (local) return;
-            const auto of = counted->peers.find(peer);
-            if (--of->second == 0) counted->peers.erase(of);
-          }};
+  return {counted.get(), [counted](std::atomic<std::size_t>*) { counted->fetch_sub(1); }};
 }
 
-std::size_t SplitBook::waiting() const {
-  const std::scoped_lock lock(waiting_->mutex);
-  return waiting_->all;
-}
+std::size_t SplitBook::waiting() const { return *waiting_; }
 
 }  // namespace corral::fleet

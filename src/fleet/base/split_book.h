@@ -1,7 +1,7 @@
 // State of split models for requests: the mesh's loop publishes it, any thread reads it.
 #pragma once
 
-#include <map>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "mesh/catalog/catalog.h"
 #include "models/model_info.h"
-#include "router/base/identities.h"
 
 namespace corral::fleet {
 
@@ -44,22 +43,17 @@ class SplitBook {
   void tell(std::vector<SplitNews> all);
   std::optional<SplitNews> find(const models::ModelInfo& model) const;
 
-  // A place in the queue of requests that wait for a group; nullptr: the limit is reached, of all requests or of that
-  // peer. The limit of a peer leaves places for its other requests.
+  // A place in the queue of requests that wait for a group; nullptr: the limit is reached. Requests of a peer have no
+  // limit of their own here: it would refuse some of those that PeerRequestLimits lets in, and they would fail at once,
+  // while those beyond PeerRequestLimits wait at their entry node.
   static constexpr std::size_t kMaxWaiting = 256;
-  static constexpr std::size_t kMaxOfPeer = 16;
-  std::shared_ptr<void> wait(const router::NodeRef& peer);
+  std::shared_ptr<void> wait();
   std::size_t waiting() const;
 
  private:
-  struct Waiting {
-    std::mutex mutex;
-    std::size_t all = 0;
-    std::map<router::NodeRef, std::size_t> peers;
-  };
   mutable std::mutex mutex_;  // of the members below; held for list lookups only
   std::vector<SplitNews> all_;
-  const std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
+  const std::shared_ptr<std::atomic<std::size_t>> waiting_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 
 }  // namespace corral::fleet

@@ -56,7 +56,7 @@ std::string why_stopped(const mesh::GroupHost& host, const GroupMessages& words)
   if (host.refusal()) return of_refusal(*host.refusal(), words);
   for (const auto& node : words.plan.nodes())
     if (!words.linked(node)) return lost_part(words.name(node));
-  return "a node with a part of the model has ended";
+  return "a process with a part of the model has ended at another node";
 }
 
 }  // namespace corral::fleet

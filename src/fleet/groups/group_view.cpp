@@ -59,15 +59,13 @@ std::vector<SplitNews> news_of(const Allotment& allotment) {
   }
   using mesh::UnservedReason;
   for (const auto& lack : allotment.allocation.unserved) {
-    const bool never = lack.lack == UnservedReason::no_memory || lack.lack == UnservedReason::no_links ||
-                       lack.lack == UnservedReason::too_slow;
     // These models only wait for a request.
     const bool on_demand = lack.lack == UnservedReason::not_asked || lack.lack == UnservedReason::resting ||
                            lack.lack == UnservedReason::told;
-    if ((!never && !on_demand) || !needs_several(allotment.situation, lack.model)) continue;
+    if (!needs_several(allotment.situation, lack.model)) continue;
     SplitNews news;
     news.model = lack.model;
-    news.state = never ? SplitNews::State::lacking : SplitNews::State::coming;
+    news.state = on_demand ? SplitNews::State::coming : SplitNews::State::lacking;
     news.why = lack.why;
     news.need = lack.need;
     news.have = lack.have;

@@ -68,6 +68,19 @@ TEST_F(AllotmentNewsTest, WhatIsShortIsToldOfWhatNeedsSeveralOnly) {
   EXPECT_FALSE(all[0].why.empty());
 }
 
+// There was no news of it, so its node answered that it is too large.
+TEST_F(AllotmentNewsTest, AModelWhoseOnlyHostHasJustLostItIsLacking) {
+  auto& host = worker(1, 20);
+  disk(host, "big", "x", 30).may_copy = false;
+  worker(2, 20);
+  worker(3, 20);
+  host.node_state.declined = {{sha256({std::string_view("x")}), false}};
+  const auto all = news();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].state, State::lacking);
+  EXPECT_EQ(all[0].why, "big: no node that could host it has the file or can get it");
+}
+
 TEST_F(AllotmentNewsTest, MembersWaitForARequest) {
   disk(worker(1, 20), "big", "x", 30);
   worker(2, 20);

@@ -8,7 +8,9 @@
 namespace corral::fleet {
 
 StartRecord record_of(const NodeOptions& options) {
-  StartRecord record{.worker = options.role == mesh::Role::worker, .assigned = options.told_at_start};
+  StartRecord record{.worker = options.role == mesh::Role::worker};
+  if (!options.wants_of_start) return record;
+  record.assigned = options.told_at_start;
   for (const auto& wanted : options.wants) record.models.push_back(wanted.name);
   return record;
 }
@@ -46,12 +48,19 @@ std::optional<StartRecord> parse_start(std::string_view text) {
 
 std::optional<StartRecord> read_start(const std::filesystem::path& folder) {
   const auto text = read_state_file(folder / kStartFile);
-  if (!text) log::warning("mesh", "the role of this node is unknown: {}", text.error().message);
-  return text && *text ? parse_start(**text) : std::nullopt;
+  if (!text) log::warning("mesh", "can't read with which role this node joined: {}", text.error().message);
+  if (!text || !*text) return std::nullopt;
+  auto record = parse_start(**text);
+  if (!record)
+    log::warning("mesh",
+                 "{} is damaged: the role and the models that this node joined with are unknown; set mesh_role and "
+                 "mesh_models",
+                 (folder / kStartFile).native());
+  return record;
 }
 
 void keep_start(const std::filesystem::path& folder, const StartRecord& record) {
-  if (const auto kept = write_state_file(folder / kStartFile, to_text(record)); !kept)
+  if (const auto kept = write_state_file(folder / kStartFile, to_text(record), Durability::power_loss); !kept)
     log::error("mesh", "can't save the role of this node, a restart without --join changes it: {}",
                kept.error().message);
 }

@@ -1,7 +1,10 @@
 #include "fleet/membership/start_record.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 
+#include "base/log.h"
 #include "mesh/support_for_tests.h"
 
 namespace corral::fleet {
@@ -12,6 +15,7 @@ NodeOptions joined() {
   options.joins = true;
   options.role = mesh::Role::worker;
   options.wants = parse_wants("org/repo:Q4 other");
+  options.wants_of_start = true;
   options.told_at_start = "org/repo:Q4";
   return options;
 }
@@ -39,6 +43,26 @@ TEST(StartRecord, WhatTheUserSaysNowCounts) {
   EXPECT_EQ(resumed.role, mesh::Role::client);
   EXPECT_EQ(resumed.wants, now.wants);
   EXPECT_EQ(resumed.told_at_start, "");
+}
+
+// They came back after they were removed from the file.
+TEST(StartRecord, ModelsOfAFileOfSettingsAreNotKept) {
+  auto options = joined();
+  options.wants_of_start = false;
+  EXPECT_EQ(record_of(options), StartRecord{.worker = true});
+}
+
+TEST(StartRecord, ADamagedFileIsTold) {
+  const mesh::TestFolder folder;
+  const auto file = folder.path() / kStartFile;
+  std::ofstream(file) << "{";
+  log::set_level(log::Level::warning);
+  EXPECT_EQ(read_start(folder.path()), std::nullopt);
+  log::set_level(log::Level::info);
+  ASSERT_FALSE(log::recent().empty());
+  EXPECT_THAT(log::recent().back(),
+              testing::HasSubstr(file.native() + " is damaged: the role and the models that this node joined with are "
+                                                 "unknown; set mesh_role and mesh_models"));
 }
 
 TEST(StartRecord, TextsThatMakeNoSenseAreNone) {

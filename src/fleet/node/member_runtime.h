@@ -83,7 +83,8 @@ class MemberRuntime final : private mesh::PeerEvents {
   Result<std::shared_ptr<AllotReply>> assign(const mesh::NodeId& node, AllotCommand command, std::string_view model);
   // Orders an unload at this node and all others that hold the model for the mesh, or host it.
   Result<std::vector<std::shared_ptr<AllotReply>>> unload(std::string_view model);
-  // See Node::unloaded_here().
+  // See Node::may_unload() and Node::unloaded_here().
+  Result<> may_unload(const ModelName& model);
   void unloaded_here(const std::vector<ModelName>& models);
   // A split over these nodes: its host, or why it is impossible. begin_split() asks the host first. After it has
   // agreed, the groups of the model at `others` end.
@@ -149,6 +150,8 @@ class MemberRuntime final : private mesh::PeerEvents {
   std::optional<DiskModel> on_disk(const Sha256& content) const;
   NodeView describe_self();
   NodeView describe(const mesh::PeerView& peer);
+  // Errors: assigned.
+  Result<> may_take_away(const mesh::ContentKey& content, std::string_view name);
   // As shown to people, see mesh::NodeNames.
   std::string name_of(const mesh::NodeId& node);
 

@@ -131,11 +131,7 @@ Result<> MemberRuntime::carry_out(const AllotAsk& ask) {
       allotter_->release();
       return {};
     case AllotCommand::unload:
-      if (allotter_->is_assigned(*ask.content))
-        return fail(errc::assigned,
-                    fmt::format("it is assigned to {} and keeps it: free it first with `corral mesh assign {} auto`",
-                                ask.name, options_.name),
-                    "model");
+      if (auto may = may_take_away(*ask.content, ask.name); !may) return may;
       allotter_->unload({&*ask.content, 1});
       return {};
     case AllotCommand::split:
@@ -209,6 +205,22 @@ Result<std::vector<std::shared_ptr<MemberRuntime::AllotReply>>> MemberRuntime::u
     replies.back()->had = has;
   }
   return replies;
+}
+
+Result<> MemberRuntime::may_take_away(const mesh::ContentKey& content, std::string_view name) {
+  if (!allotter_ || !allotter_->is_assigned(content)) return {};
+  return fail(errc::assigned,
+              fmt::format("it is assigned to {} and keeps it: free it first with `corral mesh assign {} auto`", name,
+                          name_of(own_.id())),
+              "model");
+}
+
+Result<> MemberRuntime::may_unload(const ModelName& model) {
+  const auto catalog = gossip_.catalog();
+  const auto content = own_content(*catalog, model.value(), own_.id());
+  auto may = content ? may_take_away(*content, model.value()) : Result<>();
+  if (!may) may.error().message = fmt::format("{}: {}", name_of(own_.id()), may.error().message);
+  return may;
 }
 
 void MemberRuntime::unloaded_here(const std::vector<ModelName>& models) {

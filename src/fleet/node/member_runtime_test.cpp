@@ -133,6 +133,33 @@ TEST_F(OrdersOfMembers, WhatTheOwnerUnloadsIsToldAtOnceAndKeptWhenTheDiskCan) {
   EXPECT_EQ(said.unloads, contents);
 }
 
+// With the name that it was given, the command of the refusal was ambiguous, and an owner's unload didn't last.
+TEST_F(OrdersOfMembers, AnAssignedModelIsNotUnloadedByItsOwnerEither) {
+  come_together(2, [this](unsigned number, NodeOptions& options) {
+    auto& member = *members_[number];
+    member.allotment = {.actions = &actions_, .disk = &member.disk};
+    options.name = "vm";
+  });
+  auto& a = member('a');
+  have(a, "m", "weights");
+  EXPECT_TRUE(a.runtime->may_unload(ModelName("m")));
+  const auto assigned = a.runtime->assign(a.id(), AllotCommand::assign, "m");
+  ASSERT_TRUE(assigned && (*assigned)->result);
+  const auto shown = a.runtime->gossip().catalog()->names().shown(a.id());
+  EXPECT_NE(shown, "vm");
+  const auto refused = a.runtime->may_unload(ModelName("m"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::assigned);
+  EXPECT_EQ(refused.error().message,
+            shown + ": it is assigned to m and keeps it: free it first with `corral mesh assign " + shown + " auto`");
+  const auto everywhere = a.runtime->unload("m");
+  ASSERT_TRUE(everywhere && !everywhere->empty());
+  ASSERT_FALSE(everywhere->front()->result);
+  EXPECT_EQ(everywhere->front()->result.error().message, refused.error().message);
+  ASSERT_TRUE(a.runtime->assign(a.id(), AllotCommand::release, ""));
+  EXPECT_TRUE(a.runtime->may_unload(ModelName("m")));
+}
+
 class SplitsOfMembers : public PresenceFixture {
  protected:
   ~SplitsOfMembers() override { end(); }

@@ -130,6 +130,12 @@ Task<Result<Node::Split>> Node::split(std::string model, std::vector<std::string
 }
 Task<Result<>> Node::end_split(Split split) { return ask(&Impl::end_split, std::move(split)); }
 
+Task<Result<>> Node::may_unload(ModelName model) {
+  if (!runs()) co_return Result<>();
+  auto asking = impl_->may_unload(std::move(model));
+  co_return co_await async::run_on(impl_->loop.executor(), std::move(asking));
+}
+
 Task<void> Node::unloaded_here(std::vector<ModelName> models) {
   if (!runs()) co_return;
   auto telling = impl_->unloaded_here(std::move(models));

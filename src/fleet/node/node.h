@@ -123,13 +123,15 @@ class Node {
   // models::errc::model_not_found; at another node also not_admin_here, mesh::errc::unreachable and timed_out.
   async::Task<Result<std::string>> assign(std::string node, AllotCommand command, std::string model);
   // Unloads the model at all nodes that hold it for the mesh, until a request needs it. Nodes that it is assigned to
-  // keep it (refused: errc::assigned). Errors: no_mesh,
-  // ambiguous_model; models::errc::model_not_found.
+  // keep it (refused: errc::assigned). Errors: no_mesh, ambiguous_model; models::errc::model_not_found.
   struct Unloading {
     std::vector<std::string> told;  // names of nodes that had the model and unload it
     std::vector<Error> refused;     // each names its node
   };
   async::Task<Result<Unloading>> unload(std::string model);
+  // Whether an unload of this model here would last. Errors: assigned (this node is assigned to it, and would load it
+  // again).
+  async::Task<Result<>> may_unload(ModelName model);
   // The owner has unloaded these models here: the mesh doesn't load them until requests need them.
   async::Task<void> unloaded_here(std::vector<ModelName> models);
   // Splits a model over these nodes, one of which will host it; progress is in view(). Errors: as of assign(),

@@ -8,6 +8,7 @@
 #include "async/task_group.h"
 #include "fleet/base/errors.h"
 #include "fleet/membership/membership.h"
+#include "fleet/membership/start_record.h"
 #include "fleet/membership/static_bootstrap.h"
 #include "fleet/node/member_runtime.h"
 #include "fleet/node/node.h"
@@ -19,6 +20,7 @@ class Node::Impl {
   Impl(async::Timers& timers, NodeOptions options)
       : timers_(timers),
         given_(std::move(options)),
+        record_(has_membership(given_) ? read_start(given_.folder) : std::nullopt),
         options_(resumed()),
         tasks_(loop.executor()),
         leaving_(loop.executor()) {
@@ -60,6 +62,7 @@ class Node::Impl {
 
   async::Task<Result<std::string>> assign(std::string node, AllotCommand command, std::string model);
   async::Task<Result<Unloading>> unload(std::string model);
+  async::Task<Result<>> may_unload(ModelName model) { co_return runtime_ ? runtime_->may_unload(model) : Result<>(); }
   async::Task<void> unloaded_here(std::vector<ModelName> models) {
     if (runtime_) runtime_->unloaded_here(models);
     co_return;
@@ -136,7 +139,7 @@ class Node::Impl {
   }
   // The given options; of a member also what an earlier start with --join made of it.
   NodeOptions resumed() const;
-  void keep_start_if_joined() const;
+  void keep_start_if_joined();
   Result<> begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds);
   void enter(Membership membership, const std::vector<mesh::Address>& seeds);
   // Asks the nodes that the settings name until this node is a member, in whatever way. A user's command has priority
@@ -160,8 +163,9 @@ class Node::Impl {
   static constexpr Millis kFirstWords{10'000};  // as long as gossip waits for first announcements
 
   async::Timers& timers_;
-  NodeOptions given_;    // as the settings are
-  NodeOptions options_;  // resumed()
+  NodeOptions given_;                  // as the settings are
+  std::optional<StartRecord> record_;  // of this membership; read once, as the disk may hang
+  NodeOptions options_;                // resumed()
   MeshPhase phase_ = MeshPhase::none;
   std::string problem_;
   bool changing_ = false;

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "fleet/membership/start_record.h"
 #include "fleet/node/node_impl.h"
 #include "mesh/identity/errors.h"
 #include "mesh/net/tls/tls_network.h"
@@ -75,6 +74,7 @@ Task<void> Node::Impl::leave_now(std::shared_ptr<async::Event> done) {
     co_await gone->stop();
   }
   forget_membership(options_);
+  record_.reset();
   options_ = given_;
   self_.reset();
   problem_.clear();
@@ -101,16 +101,13 @@ void Node::Impl::restore() {
   enter(std::move(*membership), {});
 }
 
-NodeOptions Node::Impl::resumed() const {
-  if (given_.joins || !has_membership(given_)) return given_;
-  const auto record = read_start(given_.folder);
-  return record ? with_record(given_, *record) : given_;
-}
+NodeOptions Node::Impl::resumed() const { return record_ && !given_.joins ? with_record(given_, *record_) : given_; }
 
-void Node::Impl::keep_start_if_joined() const {
-  if (!given_.joins || !has_membership(given_)) return;
-  const auto record = record_of(given_);
-  if (read_start(given_.folder) != record) keep_start(given_.folder, record);
+void Node::Impl::keep_start_if_joined() {
+  if (!given_.joins || !runtime_) return;
+  auto record = record_of(given_);
+  if (record_ != record) keep_start(given_.folder, record);
+  record_ = std::move(record);
 }
 
 void Node::Impl::change(NodeOptions options) {
@@ -156,6 +153,10 @@ Millis Node::Impl::limit_of(mesh::JoinStep step, const mesh::JoinOptions& option
 Result<> Node::Impl::begin(mesh::SigningKey key, mesh::MemberSet members, const std::vector<mesh::Address>& seeds) {
   auto membership = begin_membership(options_, std::move(key), std::move(members));
   if (!membership) return std::unexpected(membership.error());
+  // Of a membership whose other files are lost.
+  record_.reset();
+  std::error_code ignored;
+  std::filesystem::remove(options_.folder / kStartFile, ignored);
   enter(std::move(*membership), seeds);
   return {};
 }

@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 
 #include "fleet/base/errors.h"
+#include "fleet/membership/start_record.h"
 #include "fleet/node/nodes_fixture_for_tests.h"
 #include "mesh/identity/errors.h"
 #include "mesh/identity/identity.h"
+#include "mesh/members/member_store.h"
 
 namespace corral::fleet {
 namespace {
@@ -89,7 +91,6 @@ TEST_F(NodeTest, ItIsTheSameNodeAfterARestart) {
   EXPECT_EQ(again.view()->epoch, before->epoch + 1);
 }
 
-// Who asks it right after its start isn't told that nobody has a model: it hasn't heard of anybody yet.
 // Started again without --join it was a plain member, and its wish was lost.
 TEST_F(NodeTest, AWorkerThatJoinedAtItsStartStaysOneUntilItLeaves) {
   auto& a = founder();
@@ -97,6 +98,7 @@ TEST_F(NodeTest, AWorkerThatJoinedAtItsStartStaysOneUntilItLeaves) {
   with.joins = with.role_is_open = true;
   with.role = mesh::Role::worker;
   with.wants = parse_wants("m");
+  with.wants_of_start = true;
   with.told_at_start = "m";
   auto& b = start(with);
   ASSERT_TRUE(wait(b.join(token_of(a), {})));
@@ -107,12 +109,33 @@ TEST_F(NodeTest, AWorkerThatJoinedAtItsStartStaysOneUntilItLeaves) {
   auto& again = start(plain);
   ASSERT_TRUE(until([&] { return again.view()->phase == MeshPhase::member; }));
   EXPECT_EQ(again.view()->role, mesh::Role::worker);
-  again.change(plain);  // settings change while it runs
+  // Settings change while it runs: nothing is read on the loop of the mesh then.
+  std::filesystem::remove(folder_ / "b" / kStartFile);
+  plain.name = "renamed";
+  again.change(plain);
+  ASSERT_TRUE(until([&] { return again.view()->name == "renamed"; }));
+  EXPECT_EQ(again.view()->role, mesh::Role::worker);
   ASSERT_TRUE(wait(again.leave()));
   EXPECT_EQ(again.view()->role, mesh::Role::member);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "b" / "start.json"));
 }
 
+// A start.json that outlived its membership made the next founder a worker.
+TEST_F(NodeTest, ANewMembershipHasNothingOfTheStartOfAnEarlierOne) {
+  auto& a = founder();
+  end(a);
+  std::filesystem::remove(folder_ / "a" / mesh::kMembersFile);
+  keep_start(folder_ / "a", {.worker = true});
+  auto& again = founder();
+  end(again);
+  auto plain = options("a");
+  plain.role_is_open = true;
+  auto& third = start(plain);
+  ASSERT_TRUE(until([&] { return third.view()->phase == MeshPhase::member; }));
+  EXPECT_EQ(third.view()->role, mesh::Role::member);
+}
+
+// Who asks it right after its start isn't told that nobody has a model: it hasn't heard of anybody yet.
 TEST_F(NodeTest, ANodeThatStartsInAMeshExpectsItsPeersToSpeak) {
   auto& a = founder();
   end(a);

@@ -293,6 +293,13 @@ class FleetTest : public testing::Test, public FleetModels {
       news.since = of.timers.now();
       splits.tell({std::move(news)});
     }
+    // As known here, the model's group is at `host`, or is going to be.
+    void tell_of_host(const std::string& model, const Node& host) {
+      SplitNews news;
+      news.name = model;
+      news.host = host.id();
+      splits.tell({std::move(news)});
+    }
     backends::FakeServer& server_of(const std::string& model) { return backend.server(model); }
     backends::FakeRequest& request(const std::string& model) { return backend.server(model).request(); }
     std::size_t leases() {

@@ -28,7 +28,8 @@ constexpr Millis kPlan{10'000};
 constexpr Millis kLook{250};
 constexpr std::chrono::seconds kAgain{5};
 
-// The known host of its group has refused the request.
+// The known host of its group has refused the request. A node that only doesn't have the model now was its host: the
+// next one is known soon.
 bool has_refused(const SplitNews& news, const router::LeaseRequest& request) {
   if (!news.host) return false;
   const auto& avoid = request.nodes.avoid;
@@ -97,7 +98,7 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::Mode
     const bool coming =
         news && news->state == SplitNews::State::coming && !has_refused(*news, request) && timers_.now() < until;
     if (coming && !place) {
-      place = splits_.wait(request.requester.peer);
+      place = splits_.wait();
       // Members lend memory by demand, so a waiting request counts as demand.
       if (place) asked = demand_.wait(model->name);
     }

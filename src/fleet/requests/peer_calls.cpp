@@ -54,6 +54,7 @@ async::Task<Result<std::shared_ptr<PeerCall>>> PeerCalls::begin_here(backends::M
                                                                      async::Executor executor) {
   std::map<mesh::NodeId, std::string> avoid;
   add(avoid, request.nodes.avoid, "it refused this request");
+  add(avoid, request.nodes.absent, "it does not have the model now");
   auto others = avoid;
   add(others, request.nodes.ended, "it failed with this request");
   auto chosen = selector_.choose({*model, request.nodes.conversation, others, busy_});

@@ -8,8 +8,10 @@
 #include "fleet/requests/peer_headers.h"
 #include "http/errors.h"
 #include "http/sse.h"
+#include "json/value.h"
 #include "mesh/identity/errors.h"
 #include "protocol/http_error.h"
+#include "residency/errors.h"
 #include "router/base/errors.h"
 
 namespace corral::fleet {
@@ -42,6 +44,18 @@ Error not_begun(Error why) {
   Error error(make_error_code(router::errc::not_begun), why.message);
   error.facts = std::move(why);
   return error;
+}
+
+// The error in a peer's body. The peer doesn't have the model now: not_here, unless no context of it is large enough.
+Error error_of(unsigned status, std::string_view body) {
+  constexpr unsigned kUnavailable = 503;
+  const auto absent = make_error_code(residency::errc::not_here);
+  auto why = protocol::parse_error_body(status == kNotHere ? kUnavailable : status, body);
+  const auto parsed = json::parse(body);
+  const auto* error = parsed ? json::find(*parsed, "error") : nullptr;
+  const bool told = error != nullptr && json::text_or(*error, "code", {}) == absent.message();
+  if (status == kNotHere || (told && why.param != "ctx_size")) why.code = absent;
+  return why;
 }
 
 // Handles a peer's report of a failed request.
@@ -130,7 +144,7 @@ class PeerBody final : public http::BodySource {
     Error why(make_error_code(errc::peer_gone), fmt::format("{} gave the request up", call_->to().node_name));
     http::SseParser parser([&why](std::string_view, std::string_view data) {
       constexpr unsigned kUnavailable = 503;
-      why = protocol::parse_error_body(kUnavailable, data);
+      why = error_of(kUnavailable, data);
     });
     parser.feed(events);
     excuse_ = excuse(*call_, failure.value_or(PeerFailure()), std::move(why));
@@ -157,7 +171,7 @@ async::Task<Result<http::Response>> understood(std::shared_ptr<PeerCall> call,
   if (failure) {
     auto text = co_await response.body.read_all(kLongestExcuse);
     if (!text) co_return std::unexpected(broke(*call, text.error()));
-    auto why = protocol::parse_error_body(response.head.status, *text);
+    auto why = error_of(response.head.status, *text);
     co_return std::unexpected(excuse(*call, *failure, std::move(why)));
   }
   response.head = plain(response.head);

@@ -58,7 +58,7 @@ async::Task<Result<router::Lease>> SplitLeaseProvider::acquire(backends::ModelPt
       if (stuck) co_return std::unexpected(refusal(name, *news, "its group doesn't start now"));
       if (now >= deadline) co_return std::unexpected(refusal(name, *news, "its group isn't ready yet"));
     }
-    if (!place) place = book_.wait(request.requester.peer);
+    if (!place) place = book_.wait();
     if (!place)
       co_return std::unexpected(refusal(name, news.value_or(SplitNews()), "too many requests wait for its group"));
     auto pause = timers_.sleep_for(kLook);

@@ -233,15 +233,17 @@ TEST_F(SplitLeaseProviderTest, RequestsOfOtherNodesWaitAtTheHost) {
   text(answer);
 }
 
-TEST_F(SplitLeaseProviderTest, OfANodeOnlySoManyWait) {
+// The host has a limit of requests of one node; more of them wait at their entry node. Some of them were refused at
+// once, while earlier and later ones waited.
+TEST_F(SplitLeaseProviderTest, AllRequestsOfANodeWaitHereOrThere) {
   a->split("m", State::making);
+  b->tell_of_host("m", *a);
   std::vector<Pending<http::Response>> all;
-  for (std::size_t i = 0; i < SplitBook::kMaxOfPeer + 4; ++i) all.push_back(forward(*b, far("m")));
+  for (std::size_t i = 0; i < PeerRequestLimits().max_requests + 4; ++i) all.push_back(forward(*b, far("m")));
   pass(1000ms);
-  EXPECT_EQ(a->splits.waiting(), SplitBook::kMaxOfPeer);
-  EXPECT_EQ(std::ranges::count_if(all, [](const auto& one) { return one.done(); }), 4);
-  for (auto& one : all)
-    if (one.done()) text(one);
+  EXPECT_EQ(a->splits.waiting(), PeerRequestLimits().max_requests);
+  EXPECT_EQ(b->splits.waiting(), 4u);
+  EXPECT_EQ(std::ranges::count_if(all, [](const auto& one) { return one.done(); }), 0);
   all.clear();
   pass(500ms);
 }
@@ -312,12 +314,27 @@ TEST_F(SplitLeaseProviderTest, WhenItsHostIsLostARequestWaitsForTheNextHost) {
   text(answer);
 }
 
+// It was taken for a refusal, and the next host was not waited for.
+TEST_F(SplitLeaseProviderTest, AHostThatHasJustLostItsGroupHasRefusedNothing) {
+  auto& c = add("c");
+  a->group_held.insert("m");  // and its book no longer has it
+  b->tell_of_host("m", *a);
+  auto answer = forward(*b, far("m"));
+  pass(500ms);
+  EXPECT_FALSE(answer.done());
+  c.have("m");
+  route(*b, "m", {&c});
+  pass(500ms);
+  c.request("m").answer(200, "{}");
+  settle();
+  ASSERT_TRUE(answer.done());
+  EXPECT_EQ(answer.get().head.status, 200u);
+  text(answer);
+}
+
 TEST_F(SplitLeaseProviderTest, WhatItsHostRefusesIsToldAtOnce) {
   a->split("m", State::stuck, "b lends less than the 4.1 GB that its share takes");
-  SplitNews news;
-  news.name = "m";
-  news.host = a->id();
-  b->splits.tell({std::move(news)});
+  b->tell_of_host("m", *a);
   pass(6000ms);
   auto answer = forward(*b, far("m"));
   ASSERT_TRUE(answer.done());

@@ -51,9 +51,10 @@ struct Streaming {
 
 // Node selection in a mesh. Read by fleet::PeerCalls.
 struct NodePreference {
-  std::uint64_t conversation = 0;   // the same number for all requests of a conversation; 0: unknown
-  std::vector<NodeRef> avoid = {};  // nodes that refused this request
-  std::vector<NodeRef> ended = {};  // nodes that lost it, or whose process ended: only if no other node can serve it
+  std::uint64_t conversation = 0;    // the same number for all requests of a conversation; 0: unknown
+  std::vector<NodeRef> avoid = {};   // nodes that refused this request
+  std::vector<NodeRef> absent = {};  // nodes that do not have the model now (residency::errc::not_here)
+  std::vector<NodeRef> ended = {};   // nodes that lost it, or whose process ended: only if no other node can serve it
 };
 
 struct LeaseRequest {

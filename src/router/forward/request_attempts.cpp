@@ -7,6 +7,7 @@
 #include "backends/external/errors.h"
 #include "http/errors.h"
 #include "protocol/client_tag.h"
+#include "residency/errors.h"
 #include "router/base/errors.h"
 
 namespace corral::router {
@@ -98,7 +99,7 @@ LeaseRequest RequestAttempts::lease_request() const {
   LeaseRequest wanted{.context = request_.context,
                       .requester = request_.requester,
                       .streaming = {request_.stream, request_.ping_interval},
-                      .nodes = {request_.conversation, avoid_, ended_}};
+                      .nodes = {request_.conversation, avoid_, absent_, ended_}};
   if (!request_.upload && !request_.body.empty() && request_.body.size() <= kLargestChecked) {
     wanted.asked = std::make_shared<const AskedRequest>(
         AskedRequest{request_.ask, request_.body, std::string(head_.headers.get(protocol::kClientTag))});
@@ -115,11 +116,12 @@ Result<http::Response> RequestAttempts::refused(const Error& error) const {
 }
 
 bool RequestAttempts::passes_by(const Error& error) {
-  if (error.code != errc::not_begun || avoid_.size() >= kMaxPassedBy) return false;
+  if (error.code != errc::not_begun || avoid_.size() + absent_.size() >= kMaxPassedBy) return false;
   const auto node = lease_.node();
   if (node == NodeRef()) return false;
-  avoid_.push_back(node);
-  if (const auto* why = error.fact<Error>()) passed_by_ = *why;
+  const auto* why = error.fact<Error>();
+  (why != nullptr && why->code == residency::errc::not_here ? absent_ : avoid_).push_back(node);
+  if (why != nullptr) passed_by_ = *why;
   return true;
 }
 

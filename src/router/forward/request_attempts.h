@@ -99,7 +99,7 @@ class RequestAttempts {
   std::unique_ptr<async::SpawnedTask<Result<Lease>>> acquisition_;  // while waiting
   Lease lease_;
   Repeats repeats_;
-  std::vector<NodeRef> avoid_, ended_;  // see NodePreference
+  std::vector<NodeRef> avoid_, absent_, ended_;  // see NodePreference
   // The error of the node that was skipped last; reset if a process ended under the request since.
   std::optional<Error> passed_by_;
   bool first_ = true;
