@@ -44,7 +44,7 @@ class SplitBook {
   std::optional<SplitNews> find(const models::ModelInfo& model) const;
 
   // A place in the queue of requests that wait for a group; nullptr: the limit is reached. Requests of a peer have no
-  // limit of their own here: it would refuse some of those that PeerRequestLimits lets in, and they would fail at once,
+  // limit of their own here: it would refuse some of those that PeerRequestLimits accepts, and they would fail at once,
   // while those beyond PeerRequestLimits wait at their entry node.
   static constexpr std::size_t kMaxWaiting = 256;
   std::shared_ptr<void> wait();
