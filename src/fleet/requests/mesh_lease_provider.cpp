@@ -26,6 +26,8 @@ bool is_no_room(const Error& error) {
 // allocation must be the same for a while (Allotter::kSettle).
 constexpr Millis kPlan{10'000};
 constexpr Millis kLook{250};
+// A node that did not have the model may have it again after this time: the next group may have the same host.
+constexpr Millis kAbsent{1'000};
 constexpr std::chrono::seconds kAgain{5};
 
 // The known host of its group has refused the request. A node that only doesn't have the model now was its host: the
@@ -88,7 +90,7 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::here_or_far(backends::Mode
 
 async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::ModelPtr model,
                                                                   router::LeaseRequest request) {
-  const auto until = timers_.now() + kPlan;
+  const auto begun = timers_.now(), until = begun + kPlan;
   std::shared_ptr<void> place, asked;
   while (true) {
     auto asking = far(model, request);
@@ -105,6 +107,7 @@ async::Task<Result<router::Lease>> MeshLeaseProvider::far_or_soon(backends::Mode
     if (!coming || !place) co_return std::unexpected(with_words(there.error(), news, *model));
     auto pause = timers_.sleep_for(kLook);
     co_await std::move(pause);
+    if (timers_.now() >= begun + kAbsent) request.nodes.absent.clear();
   }
 }
 
