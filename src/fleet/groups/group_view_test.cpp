@@ -74,7 +74,7 @@ TEST_F(AllotmentNewsTest, AModelWhoseOnlyHostHasJustLostItIsLacking) {
   disk(host, "big", "x", 30).may_copy = false;
   worker(2, 20);
   worker(3, 20);
-  host.node_state.declined = {{sha256({std::string_view("x")}), false}};
+  host.node_state.declined.push_back({sha256({std::string_view("x")}), false});
   const auto all = news();
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].state, State::lacking);
