@@ -201,6 +201,19 @@ TEST_F(PoolingPasses, WhoeverLeavesInTimeTakesNoPartInThem) {
   EXPECT_EQ(stats().batch_tokens, 20u);
 }
 
+// The counters of a pass came after its results: a scrape right behind an answer missed it.
+TEST_F(PoolingPasses, AResultIsInTheCountersBeforeItIsDelivered) {
+  WorkerStats seen;
+  auto handle = ask(some_tokens(10, 1));
+  handle.set_waker([&] { seen = worker_->stats(); });
+  worker_->start();
+  EXPECT_TRUE(handle.get());
+  worker_->stop();  // the waker has run
+  EXPECT_EQ(seen.steps, 1u);
+  EXPECT_EQ(seen.pooled_inputs, 1u);
+  EXPECT_EQ(seen.prompt_tokens, 10u);
+}
+
 TEST_F(PoolingPasses, OneThatFailsOnceHarmsNobody) {
   int passes = 0;
   const ComputeHook hook([&](auto) { return passes++ == 0 ? std::optional(GGML_STATUS_FAILED) : std::nullopt; });

@@ -40,10 +40,14 @@ void PoolingWorker::run() {
     commands.clear();
     if (!open) break;
     idle = !step();
-    const std::scoped_lock lock(stats_mutex_);
-    published_ = counters_;
+    publish();
   }
   waiting_.fail_all(Error(errc::worker_shutdown, "the model was unloaded"));
+}
+
+void PoolingWorker::publish() {
+  const std::scoped_lock lock(stats_mutex_);
+  published_ = counters_;
 }
 
 bool PoolingWorker::step() noexcept {
@@ -171,6 +175,7 @@ DecodeStatus PoolingWorker::decode(std::span<const Input> inputs) {
   counters_.step_sessions.observe(static_cast<double>(inputs.size()));
   counters_.max_batch = std::max(counters_.max_batch, batch_.size());
   counters_.pooled_inputs += inputs.size();
+  publish();  // first, so that a client that has its result finds it in the counters
   for (std::size_t i = 0; i < inputs.size(); ++i) deliver(inputs[i], static_cast<std::int32_t>(i));
   return status;
 }

@@ -51,6 +51,7 @@ class PoolingWorker {
   };
 
   void run();
+  void publish();
   bool step() noexcept;
   void recover(const char* what) noexcept;
   void take(std::vector<PoolingCommand>& commands);
