@@ -51,7 +51,7 @@ describe("one model", () => {
     assert.ok(Number(response.headers.get("process-start-time-unix")) > 1e9);
     const after = text.match(/^llamacpp:tokens_predicted_total (\d+)$/m);
     assert.equal(Number(after[1]) - Number(before[1]), answer.body.tokens_predicted);
-    for (const name of ["prompt_tokens_total", "n_decode_total", "requests_processing", "prompt_tokens_seconds"])
+    for (const name of ["prompt_tokens_total", "n_decode_total", "spec_decode_num_drafts_total", "requests_processing", "prompt_tokens_seconds"])
       assert.match(text, new RegExp(`^# TYPE llamacpp:${name} (counter|gauge)\nllamacpp:${name} \\d`, "m"));
     assert.match(text, /^corral_engine_prompt_tokens_total\{/m, "ours stand beside them");
   });
