@@ -79,6 +79,8 @@ engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
   options.path = load.path;
   options.purpose = purpose_of(load.type);
   if (load.options.ctx_size.value_or(-1) > 0) options.n_ctx = static_cast<std::uint32_t>(*load.options.ctx_size);
+  if (load.options.kv_unified == false)
+    options.n_ctx_session = static_cast<std::uint32_t>(backends::context_of_request(load.options));
   if (load.options.parallel.value_or(0) > 0) options.max_sequences = static_cast<std::uint32_t>(*load.options.parallel);
   if (load.options.workers.value_or(0) > 0) options.workers = static_cast<std::uint32_t>(*load.options.workers);
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));

@@ -30,8 +30,8 @@ describe("one model", () => {
     assert.equal(status, 400);
     assert.equal(body.error.type, "exceed_context_size_error");
     assert.equal(body.error.code, "context_length_exceeded");
-    assert.equal(body.error.n_ctx, 512);
-    assert.ok(body.error.n_prompt_tokens > 512);
+    assert.equal(body.error.n_ctx, 256, "-c divided by -np");
+    assert.ok(body.error.n_prompt_tokens > 256);
   });
 
   test("a chat that is to be verbose shows its prompt", async () => {
@@ -59,7 +59,7 @@ describe("one model", () => {
 
   test("slots are as many as there are places", async () => {
     const { body } = await get("/slots");
-    assert.deepEqual(body.map((slot) => [slot.id, slot.n_ctx, slot.is_processing]), [[0, 512, false], [1, 512, false]]);
+    assert.deepEqual(body.map((slot) => [slot.id, slot.n_ctx, slot.is_processing]), [[0, 256, false], [1, 256, false]]);
   });
 
   test("pages may ask with the key", async () => {

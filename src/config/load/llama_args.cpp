@@ -77,6 +77,8 @@ constexpr std::int64_t kMiB = 1 << 20;
 constexpr Flag kFlags[] = {
     {{"-c", "--ctx-size"}, whole<&L::ctx_size, -1>},
     {{"-np", "--parallel"}, whole<&L::parallel, kUnset>},
+    {{"-kvu", "--kv-unified"}, nullptr, [](L& options) { options.kv_unified = true; }},
+    {{"-no-kvu", "--no-kv-unified"}, nullptr, [](L& options) { options.kv_unified = false; }},
     {{"-t", "--threads"}, threads},
     {{"-ngl", "--gpu-layers", "--n-gpu-layers"}, whole<&L::gpu_layers, -1>},
     {{"-dev", "--device"}, devices},

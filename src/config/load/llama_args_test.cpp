@@ -30,6 +30,9 @@ TEST(LlamaArgs, KnownFlagsBecomeOptions) {
   EXPECT_EQ(options.speculative, 5);
   EXPECT_EQ(options.park_bytes, 64 << 20);
   EXPECT_EQ(options.draft_model, "draft.gguf");
+  EXPECT_EQ(options.kv_unified, std::nullopt);
+  EXPECT_EQ(parsed("-kvu").kv_unified, true);
+  EXPECT_EQ(parsed("--kv-unified --no-kv-unified").kv_unified, false);
   EXPECT_EQ(parsed(""), LoadOptions());
 }
 

@@ -52,6 +52,9 @@ const std::array kOptions = {
                .max = 256,
                .value_name = "N",
                .help = "Number of concurrent requests"},
+    LoadOption{.key = "kv_unified",
+               .field = &L::kv_unified,
+               .help = "Let each request use the whole context; off: at most ctx_size / parallel tokens"},
     LoadOption{.key = "workers",
                .field = &L::workers,
                .min = 0,
@@ -329,6 +332,14 @@ Result<std::vector<float>> parse_tensor_split(std::string_view text) {
   }
   if (!shares.empty() && (sum <= 0 || !std::isfinite(sum))) return wrong();
   return shares;
+}
+
+std::int64_t context_of_request(const LoadOptions& options) {
+  constexpr std::int64_t kMultiple = 256;  // of the engine and of llama.cpp, which rounds each part up
+  const std::int64_t all = std::max<std::int64_t>(options.ctx_size.value_or(0), 0);
+  const std::int64_t parts =
+      options.kv_unified.value_or(true) ? 1 : std::max<std::int64_t>(options.parallel.value_or(1), 1);
+  return parts == 1 ? all : (all / parts + kMultiple - 1) / kMultiple * kMultiple;
 }
 
 Result<> check_template(const std::string& text) {
