@@ -1,5 +1,6 @@
 #include "app/engine_process.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <csignal>
@@ -82,6 +83,9 @@ engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
   if (load.options.kv_unified == false)
     options.n_ctx_session = static_cast<std::uint32_t>(backends::context_of_request(load.options));
   if (load.options.parallel.value_or(0) > 0) options.max_sequences = static_cast<std::uint32_t>(*load.options.parallel);
+  // A text to embed must fit into one pass. Each running request needs a token of a pass.
+  if (load.options.batch_size && options.purpose == engine::ModelTask::automatic)
+    options.n_batch = std::max(static_cast<std::uint32_t>(*load.options.batch_size), options.max_sequences);
   if (load.options.workers.value_or(0) > 0) options.workers = static_cast<std::uint32_t>(*load.options.workers);
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));
   options.n_gpu_layers = static_cast<std::int32_t>(load.options.gpu_layers.value_or(-1));

@@ -16,7 +16,7 @@ describe("one model", () => {
   let server;
   before(async () => {
     const file = join(models, "tiny-llama.gguf");
-    const flags = ["-m", file, "-a", "mine,also", "-c", "512", "-np", "2", "--temp", "0", "-n", "4", "--jinja", "-ub", "64", "--no-webui"];
+    const flags = ["-m", file, "-a", "mine,also", "-c", "512", "-np", "2", "--temp", "0", "-n", "4", "--jinja", "-b", "64", "-ub", "64", "--no-webui"];
     server = await ready(await Server.start(...flags));
   });
   after(() => server.stop());
@@ -50,6 +50,15 @@ describe("one model", () => {
     assert.equal(plain.body.generation_settings.temperature, 0);
     assert.equal(own.body.tokens_predicted, 7);
     assert.equal(own.body.generation_settings.temperature, 1);
+  });
+
+  test("no pass has more tokens than -b", async () => {
+    const answer = await server.post("/completion", { prompt: "word ".repeat(45), cache_prompt: false });
+    assert.ok(answer.body.tokens_evaluated > 64, JSON.stringify(answer.body));
+    const metrics = await (await server.fetch("/metrics")).text();
+    const [, small] = metrics.match(/^corral_engine_step_tokens_bucket\{[^}]*le="64"\} (\d+)$/m);
+    const [, all] = metrics.match(/^corral_engine_step_tokens_count(?:\{[^}]*\})? (\d+)$/m);
+    assert.equal(small, all);
   });
 
   test("one line says what has no effect", () => {

@@ -32,6 +32,7 @@ struct LoadOptions {
   std::optional<std::int64_t> ctx_size;               // tokens of context; -1 or 0: from the model
   std::optional<std::int64_t> parallel;               // requests that run in parallel
   std::optional<bool> kv_unified = {};                // false: a request gets ctx_size / parallel tokens
+  std::optional<std::int64_t> batch_size = {};        // most tokens of one forward pass, if the model generates text
   std::optional<std::int64_t> threads;                // compute threads; 0: all cores
   std::optional<std::int64_t> gpu_layers;             // layers on the GPU; -1: all
   std::optional<std::string> llamacpp_backend;        // one of kComputeBackends; empty: auto

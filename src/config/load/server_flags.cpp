@@ -294,6 +294,7 @@ constexpr Row kRows[] = {
     {"--log-disable", "", Means::setting, "--log-level=none"},
     {"-lv --verbosity --log-verbosity", "N", Means::special, {}, "`--log-level`", verbosity},
 
+    {"-b --batch-size", "N", Means::args, "-b"},
     {"-ngl --gpu-layers --n-gpu-layers", "N", Means::args, "-ngl"},
     {"-dev --device", "NAME,...", Means::args, "-dev"},
     {"-sm --split-mode", "MODE", Means::args, "-sm"},
@@ -371,7 +372,7 @@ constexpr Row kRows[] = {
     {"--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --no-log-jsonl", "", Means::ignored,
      "the log has one format"},
     {"--no-slots", "", Means::ignored, "only admins see slots if the server requires keys"},
-    {"-b --batch-size -ub --ubatch-size -tb --threads-batch --prio --prio-batch --poll --poll-batch "
+    {"-ub --ubatch-size -tb --threads-batch --prio --prio-batch --poll --poll-batch "
      "--cpu-strict "
      "--cpu-strict-batch -C --cpu-mask -Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch --numa -dt "
      "--defrag-thold -fit --fit -fitt --fit-target -fitc --fit-ctx -ctxcp --ctx-checkpoints --swa-checkpoints -cms "

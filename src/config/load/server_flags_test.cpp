@@ -70,6 +70,7 @@ TEST(ServerFlags, PagesAsTheyMayThere) {
 TEST(ServerFlags, BecomeFlagsOfTheEngine) {
   EXPECT_THAT(translated({"-ngl", "7", "-fa", "on", "--no-mmap", "--lora", "/x y.gguf,/z.gguf"}).words,
               ElementsAre(R"(--llamacpp-args=-ngl "7" -fa "on" --no-mmap --lora "/x y.gguf,/z.gguf")"));
+  EXPECT_THAT(translated({"--batch-size", "64"}).words, ElementsAre(R"(--llamacpp-args=-b "64")"));
   EXPECT_THAT(translated({"--pooling", "last"}).words,
               ElementsAre("--model-type=embedding", R"(--llamacpp-args=--pooling "last")"));
   EXPECT_THAT(refused({"-ngl", "7", "--llamacpp-args", "-fa on"}), HasSubstr("'--llamacpp-args' conflicts with flags"));
