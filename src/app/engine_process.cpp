@@ -98,8 +98,10 @@ engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
       config::parse_tensor_split(load.options.tensor_split.value_or("")).value_or(std::vector<float>());
   options.main_gpu = static_cast<std::int32_t>(load.options.main_gpu.value_or(0));
   if (load.options.swa_full) options.swa_full = *load.options.swa_full ? engine::Toggle::on : engine::Toggle::off;
-  constexpr std::pair<std::string_view, engine::Pooling> kPoolings[] = {
-      {"mean", engine::Pooling::mean}, {"cls", engine::Pooling::cls}, {"last", engine::Pooling::last}};
+  constexpr std::pair<std::string_view, engine::Pooling> kPoolings[] = {{"none", engine::Pooling::none},
+                                                                        {"mean", engine::Pooling::mean},
+                                                                        {"cls", engine::Pooling::cls},
+                                                                        {"last", engine::Pooling::last}};
   for (const auto& [word, pooling] : kPoolings) {
     if (load.options.pooling == word) options.pooling = pooling;
   }

@@ -67,6 +67,19 @@ describe("one model", () => {
   });
 });
 
+test("without pooling each token has an embedding", async () => {
+  const server = await ready(await Server.start("-m", join(models, "tiny-embed.gguf"), "--pooling", "none"));
+  const { status, body } = await server.post("/embeddings", { input: "hello hello hello" });
+  assert.equal(status, 200, JSON.stringify(body));
+  const [{ embedding }] = body;
+  assert.ok(embedding.length >= 3, "one for each token");
+  assert.ok(embedding.every((vector) => vector.length === embedding[0].length && vector.length > 1));
+  const refused = await server.post("/v1/embeddings", { input: "hello" });
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.error.message, /pooling none/);
+  await server.stop();
+});
+
 test("a template of one's own", async () => {
   let template;
   const prepare = (state) => {

@@ -20,7 +20,7 @@ constexpr double kLongestIdle = 365.0 * 24 * 3600;
 
 constexpr std::string_view kToggle[] = {"auto", "on", "off"};
 constexpr std::string_view kSplitModes[] = {"auto", "none", "layer", "row"};
-constexpr std::string_view kPoolings[] = {"auto", "mean", "cls", "last"};
+constexpr std::string_view kPoolings[] = {"auto", "none", "mean", "cls", "last"};
 constexpr std::size_t kMaxTemplate = 1 << 20;
 // Formats that libllama knows by name; the engine implements them itself, without Jinja. chatml is Jinja.
 constexpr std::string_view kTemplateNames[] = {
@@ -152,8 +152,8 @@ const std::array kOptions = {
     LoadOption{.key = "pooling",
                .field = &L::pooling,
                .choices = kPoolings,
-               .value_name = "mean|cls|last",
-               .help = "Pooling method of embeddings, instead of the one in the file"},
+               .value_name = "none|mean|cls|last",
+               .help = "Pooling method of embeddings, instead of the one in the file; none: one per token"},
     LoadOption{.key = "park_bytes",
                .field = &L::park_bytes,
                .min = 0,

@@ -53,7 +53,7 @@ struct LoadOptions {
   std::optional<std::int64_t> workers = {};  // contexts on the same weights, each with its own cells; 0: automatic
 
   std::optional<std::string> chat_template = {};  // a Jinja template instead of the file's; empty: the file's
-  std::optional<std::string> pooling = {};        // how embeddings are computed from tokens: "mean", "cls", "last"
+  std::optional<std::string> pooling = {};  // how embeddings are computed from tokens: "mean", "cls", "last", "none"
 
   std::optional<std::int64_t> park_bytes = {};  // host memory for conversations that lost their KV cells
   std::optional<std::string> park_dir = {};     // folder in which they outlive the process; empty: none

@@ -169,7 +169,6 @@ Result<> pooling(Built& built, std::string_view value) {
     set(built, "--model-type", "reranking");
     return {};
   }
-  if (value == "none") return fail(errc::invalid_value, "'none' has no equivalent: a text has one embedding here");
   set(built, "--model-type", "embedding");
   return add_words(built, "--pooling", value);
 }
@@ -270,7 +269,7 @@ constexpr Row kRows[] = {
      "KIND",
      Means::special,
      {},
-     "mean, cls, last: an embedding model with this `pooling`; rank: `--rerank`",
+     "none, mean, cls, last: an embedding model with this `pooling`; rank: `--rerank`",
      pooling},
     {"--chat-template-file",
      "FILE",

@@ -73,6 +73,8 @@ TEST(ServerFlags, BecomeFlagsOfTheEngine) {
   EXPECT_THAT(translated({"--batch-size", "64"}).words, ElementsAre(R"(--llamacpp-args=-b "64")"));
   EXPECT_THAT(translated({"--pooling", "last"}).words,
               ElementsAre("--model-type=embedding", R"(--llamacpp-args=--pooling "last")"));
+  EXPECT_THAT(translated({"--pooling", "none"}).words,
+              ElementsAre("--model-type=embedding", R"(--llamacpp-args=--pooling "none")"));
   EXPECT_THAT(refused({"-ngl", "7", "--llamacpp-args", "-fa on"}), HasSubstr("'--llamacpp-args' conflicts with flags"));
 }
 
@@ -100,7 +102,6 @@ TEST(ServerFlags, WhatHasNoEffectIsNamed) {
 TEST(ServerFlags, WhatHasNoEqualIsRefusedWithTheReason) {
   EXPECT_THAT(refused({"--mmproj", "x.gguf"}), HasSubstr("'--mmproj': no equivalent here: images are not supported"));
   EXPECT_THAT(refused({"--tools", "all"}), HasSubstr("no built-in tools and no MCP servers"));
-  EXPECT_THAT(refused({"--pooling", "none"}), HasSubstr("has no equivalent"));
 }
 
 TEST(ServerFlags, UnknownOnesNameACloseOne) {

@@ -70,7 +70,7 @@ struct RemoteWorker {
 struct EngineLoadOptions {
   std::string path = {};                     // a GGUF file, or the first one of a split set
   ModelTask purpose = ModelTask::automatic;  // automatic: from the file's metadata
-  std::optional<Pooling> pooling = {};       // instead of the file's
+  std::optional<Pooling> pooling = {};       // instead of the file's; none: an embedding for each token
   // Contexts, each with a decode thread. All share the weights and all GPUs. None: one.
   std::optional<std::uint32_t> workers = {};
   // KV cells of an engine worker, shared by its sessions. 0: min(trained, first_ctx) at first; a generative model gets
