@@ -67,6 +67,12 @@ describe("one model", () => {
   });
 });
 
+test("with -kvu a request may use the whole context", async () => {
+  const server = await ready(await Server.start("-m", join(models, "tiny-llama.gguf"), "-c", "512", "-np", "2", "-kvu"));
+  assert.equal((await server.get("/props")).body.default_generation_settings.n_ctx, 512);
+  await server.stop();
+});
+
 test("without pooling each token has an embedding", async () => {
   const server = await ready(await Server.start("-m", join(models, "tiny-embed.gguf"), "--pooling", "none"));
   const { status, body } = await server.post("/embeddings", { input: "hello hello hello" });
