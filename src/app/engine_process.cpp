@@ -1,5 +1,6 @@
 #include "app/engine_process.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <csignal>
@@ -79,7 +80,12 @@ engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
   options.path = load.path;
   options.purpose = purpose_of(load.type);
   if (load.options.ctx_size.value_or(-1) > 0) options.n_ctx = static_cast<std::uint32_t>(*load.options.ctx_size);
+  if (load.options.kv_unified == false)
+    options.n_ctx_session = static_cast<std::uint32_t>(backends::context_of_request(load.options));
   if (load.options.parallel.value_or(0) > 0) options.max_sequences = static_cast<std::uint32_t>(*load.options.parallel);
+  // A text to embed must fit into one pass. Each running request needs a token of a pass.
+  if (load.options.batch_size && options.purpose == engine::ModelTask::automatic)
+    options.n_batch = std::max(static_cast<std::uint32_t>(*load.options.batch_size), options.max_sequences);
   if (load.options.workers.value_or(0) > 0) options.workers = static_cast<std::uint32_t>(*load.options.workers);
   options.n_threads = static_cast<std::int32_t>(load.options.threads.value_or(0));
   options.n_gpu_layers = static_cast<std::int32_t>(load.options.gpu_layers.value_or(-1));
@@ -92,8 +98,10 @@ engine::EngineLoadOptions engine_options(const backends::EngineLoad& load) {
       config::parse_tensor_split(load.options.tensor_split.value_or("")).value_or(std::vector<float>());
   options.main_gpu = static_cast<std::int32_t>(load.options.main_gpu.value_or(0));
   if (load.options.swa_full) options.swa_full = *load.options.swa_full ? engine::Toggle::on : engine::Toggle::off;
-  constexpr std::pair<std::string_view, engine::Pooling> kPoolings[] = {
-      {"mean", engine::Pooling::mean}, {"cls", engine::Pooling::cls}, {"last", engine::Pooling::last}};
+  constexpr std::pair<std::string_view, engine::Pooling> kPoolings[] = {{"none", engine::Pooling::none},
+                                                                        {"mean", engine::Pooling::mean},
+                                                                        {"cls", engine::Pooling::cls},
+                                                                        {"last", engine::Pooling::last}};
   for (const auto& [word, pooling] : kPoolings) {
     if (load.options.pooling == word) options.pooling = pooling;
   }

@@ -52,7 +52,9 @@ std::uint64_t predicted_context(const models::ModelInfo& model, const LoadOption
   const std::uint64_t trained = model.traits.context_length, cells = first_cells(model, options);
   if (options.ctx_size.value_or(-1) > 0) {
     // The engine rounds cells up.
-    const std::uint64_t made = (cells + kCellMultiple - 1) / kCellMultiple * kCellMultiple;
+    std::uint64_t made = (cells + kCellMultiple - 1) / kCellMultiple * kCellMultiple;
+    if (model.type == ModelType::llm && options.kv_unified == false)
+      made = std::min(made, static_cast<std::uint64_t>(context_of_request(options)));
     return trained == 0 ? made : std::min(made, trained);
   }
   if (model.type != ModelType::llm || free == 0) return cells;

@@ -29,6 +29,20 @@ TEST(PredictedContext, IsWhatWasAskedForAsTheEngineMakesIt) {
   EXPECT_EQ(predicted_context(agent_model(), with_context(1'000'000), {}, 0), 131'072u);
 }
 
+TEST(PredictedContext, IsDividedAmongRequestsIfThatIsAskedFor) {
+  auto options = with_context(1000);
+  options.parallel = 3;
+  options.kv_unified = false;
+  EXPECT_EQ(predicted_context(agent_model(), options, {}, 0), 512u);
+  options.ctx_size = 100;
+  EXPECT_EQ(predicted_context(agent_model(), options, {}, 0), 256u);
+  auto model = agent_model();
+  model.type = ModelType::embedding;
+  EXPECT_EQ(predicted_context(model, options, {}, 0), 256u);
+  options.ctx_size = 1000;
+  EXPECT_EQ(predicted_context(model, options, {}, 0), 1024u);
+}
+
 TEST(PredictedContext, IsAutomaticByTheMemoryBesideTheWeights) {
   EXPECT_EQ(predicted_context(agent_model(), with_context(-1), {}, 0), kFirstContext);
   EXPECT_EQ(predicted_context(agent_model(), with_context(-1), {}, 17 * kGiB), 49'152u);

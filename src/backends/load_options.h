@@ -5,6 +5,7 @@
 
 namespace corral::backends {
 
+using config::context_of_request;
 using config::fingerprint;
 using config::LoadOptions;
 using config::LoraFile;

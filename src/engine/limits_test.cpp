@@ -41,6 +41,25 @@ TEST(Limits, TooLongAPromptIsRefusedWithNeededAndLimit) {
   EXPECT_EQ(generate(*service, session, endless(10)).finish.reason, FinishReason::context_full);
 }
 
+TEST(Limits, ASessionMayHaveLessThanThePool) {
+  EngineLoadOptions options = load_options("tiny-llama");
+  options.n_ctx = 512;
+  options.n_ctx_session = 256;
+  const auto service = load(options);
+  EXPECT_EQ(service->facts().n_ctx, 256u);
+  EXPECT_EQ(service->stats().total().kv_cells, 512u) << "the sessions share them";
+  const SessionId session = *service->create_session();
+  const auto refused = service->append_input(session, some_tokens(256));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::context_full);
+  EXPECT_TRUE(service->append_input(session, some_tokens(255)));
+  const auto empty = InferenceEngine::load_without_weights(options);
+  ASSERT_TRUE(empty);
+  EXPECT_EQ((*empty)->facts().n_ctx, 256u);
+  options.path = load_options("tiny-embed").path;
+  EXPECT_EQ(load(options)->facts().n_ctx, 512u) << "texts to embed don't share cells";
+}
+
 TEST(Limits, TokensOutsideTheVocabularyAreRefused) {
   const auto service = load(load_options("tiny-llama"));
   const SessionId session = *service->create_session();

@@ -69,6 +69,9 @@ TEST(Speculative, ALoopTakesFewPassesAndTheAnswerSaysWhy) {
   EXPECT_GE(usage.drafted_tokens, usage.accepted_tokens);
   EXPECT_EQ(total.accepted_tokens, usage.accepted_tokens);
   EXPECT_EQ(total.drafted_tokens, usage.drafted_tokens);
+  EXPECT_GT(total.drafts, 0u);
+  EXPECT_LE(total.drafts, total.steps);
+  EXPECT_LT(total.drafts, total.drafted_tokens) << "some have several tokens";
   EXPECT_LT(total.steps, 200u);
 }
 

@@ -22,6 +22,11 @@ protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& 
           .draft_n_accepted = usage.accepted_tokens};
 }
 
+protocol::Timings timings_of(const engine::PromptProgress& progress) {
+  const std::uint32_t computed = progress.processed - std::min(progress.processed, progress.cached);
+  return {.cache_n = progress.cached, .prompt_n = computed, .prompt_ms = computed > 0 ? progress.ms : 0};
+}
+
 protocol::PromptProgress progress_of(const engine::PromptProgress& progress) {
   return {.total = progress.total, .cache = progress.cached, .processed = progress.processed, .time_ms = progress.ms};
 }

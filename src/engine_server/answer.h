@@ -33,6 +33,8 @@ struct RequestRecord {
 using RequestDone = std::function<void(const RequestRecord&)>;
 
 protocol::Timings timings_of(const engine::Usage& usage, const engine::Timings& timings);
+// Of a prompt so far.
+protocol::Timings timings_of(const engine::PromptProgress& progress);
 protocol::PromptProgress progress_of(const engine::PromptProgress& progress);
 // "stop" or "length"; an error for a generation that was cut off.
 Result<std::string_view> finish_reason_of(const engine::Finish& finish);

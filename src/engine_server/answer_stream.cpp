@@ -105,7 +105,9 @@ void AnswerStream::render(Part& part, engine::StreamChunk chunk) {
     if (!options_.return_progress) continue;
     start_message(part);
     const auto progress = progress_of(prompt);
-    part.native ? part.native->progress(out_, progress) : part.writer.progress(out_, progress);
+    const auto timings = timings_of(prompt);
+    part.native ? part.native->progress(out_, progress, timings)
+                : part.writer.progress(out_, progress, options_.each_timings ? &timings : nullptr);
   }
   std::optional<protocol::Timings> timings;
   if (chunk.progress) {

@@ -169,7 +169,7 @@ Result<> fill_options(const InferenceEngine& service, const protocol::Generation
   options.stop.insert(options.stop.end(), request.stop.begin(), request.stop.end());
   options.n_probs = request.logprobs ? std::max(1u, request.n_probs) : 0;
   options.progress = true;  // counts the tokens of requests whose clients leave
-  options.each_token = request.stream && (request.each_token || request.timings_per_token);
+  options.each_token = request.stream && (request.each_token || request.timings_per_token || request.logprobs);
   options.prompt_progress = request.stream && (request.return_progress || request.prompt_usage);
   options.max_predict = Millis(request.max_predict_ms);
   for (const auto& text : request.preserved_tokens) {

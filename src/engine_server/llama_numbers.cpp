@@ -58,6 +58,7 @@ void LlamaNumbers::write(protocol::MetricsText& out, const std::string& model, c
              {"llamacpp:tokens_predicted_seconds_total", "Time for generated tokens", all.predicted_ms / kSecond},
              {"llamacpp:n_decode_total", "Forward passes", passes},
              {"llamacpp:n_tokens_max", "Maximum number of tokens of a prompt and its output", longest},
+             {"llamacpp:spec_decode_num_drafts_total", "Drafts", static_cast<double>(now.drafts)},
              {"llamacpp:spec_decode_num_draft_tokens_total", "Draft tokens", static_cast<double>(now.drafted_tokens)},
              {"llamacpp:spec_decode_num_accepted_tokens_total", "Accepted draft tokens",
               static_cast<double>(now.accepted_tokens)}});

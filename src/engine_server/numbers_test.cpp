@@ -83,6 +83,7 @@ TEST(Numbers, LlamaServersNamesCountWhatRequestsCameTo) {
   const std::string first = server.ask("GET", "/metrics").body;
   EXPECT_THAT(first, HasSubstr("# TYPE llamacpp:tokens_predicted_total counter\nllamacpp:tokens_predicted_total" +
                                label + std::to_string(tokens) + "\n"));
+  EXPECT_THAT(first, HasSubstr("# TYPE llamacpp:spec_decode_num_drafts_total counter\n"));
   EXPECT_THAT(first, Not(HasSubstr("\nllamacpp:predicted_tokens_seconds" + label + "0\n")));
   const std::string second = server.ask("GET", "/metrics").body;
   EXPECT_THAT(second, HasSubstr("\nllamacpp:predicted_tokens_seconds" + label + "0\n")) << "nothing ended since";

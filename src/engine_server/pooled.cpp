@@ -71,6 +71,23 @@ Result<> check_pairs(const protocol::RerankRequest& asked) {
               "documents");
 }
 
+// Of a model that makes no embedding of a whole text.
+Result<> check_without_pooling(const protocol::EmbeddingRequest& request, bool native_shape) {
+  if (!native_shape) {
+    return fail(protocol::errc::unsupported_value,
+                "this model makes an embedding of each token (pooling none), but this endpoint returns one of each "
+                "text: use /embeddings, or load the model with another pooling",
+                "model");
+  }
+  if (request.dimensions) {
+    return fail(protocol::errc::unsupported_value,
+                "'dimensions' needs an embedding of the whole text, but this model makes one of each token (pooling "
+                "none): leave it out",
+                "dimensions");
+  }
+  return {};
+}
+
 struct PreparedEmbedding {
   protocol::EmbeddingRequest request;
   std::vector<std::vector<engine::Token>> inputs;
@@ -94,14 +111,19 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
                             *request->dimensions, native),
                 "dimensions");
   }
-  if (const auto most = kMaxValues / std::max<std::size_t>(1, native); request->inputs.size() > most) {
+  const bool pooling = service.facts().pooling != engine::Pooling::none;
+  if (auto fine = pooling ? Result<>() : check_without_pooling(*request, native_shape); !fine)
+    return std::unexpected(std::move(fine.error()));
+  const auto most_vectors = kMaxValues / std::max<std::size_t>(1, native);
+  if (request->inputs.size() > most_vectors) {
     return fail(protocol::errc::bad_value,
                 fmt::format("'input' has {} texts, at most {} are allowed for this model, whose embeddings have {} "
                             "numbers: send several requests",
-                            request->inputs.size(), most, native),
+                            request->inputs.size(), most_vectors, native),
                 "input");
   }
   PreparedEmbedding prepared{std::move(*request), {}};
+  std::size_t all_tokens = 0;
   for (const auto& input : prepared.request.inputs) {
     if (stop.wanted()) return stopped();
     const auto most = service.facts().n_batch;
@@ -121,7 +143,15 @@ Result<PreparedEmbedding> prepare_embedding(const PromptTokens& texts, const std
       return std::unexpected(protocol::context_exceeded(
           {.n_prompt_tokens = tokens->size(), .n_ctx = service.facts().n_batch}, std::move(why), "input"));
     }
+    all_tokens += tokens->size();
     prepared.inputs.push_back(std::move(*tokens));
+  }
+  if (!pooling && all_tokens > most_vectors) {
+    return fail(protocol::errc::bad_value,
+                fmt::format("'input' has {} tokens, at most {} are allowed for this model, which makes an embedding of "
+                            "{} numbers for each: send several requests",
+                            all_tokens, most_vectors, native),
+                "input");
   }
   return prepared;
 }
@@ -153,6 +183,7 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   const auto norm = prepared->request.norm;
   const auto dimensions = prepared->request.dimensions.value_or(service.facts().n_embd);
   const bool cut = dimensions < service.facts().n_embd;
+  const bool pooling = service.facts().pooling != engine::Pooling::none;
   auto handle =
       service.embed(std::move(prepared->inputs), {.normalize = norm == kEuclidean, .client = std::move(client)});
   if (!handle) co_return error_response(with_numbers(std::move(handle.error())));
@@ -161,9 +192,10 @@ async::Task<Response> EngineServer::Impl::embed_as(http::Request request, Embedd
   if (options.request_done) options.request_done(record_of(*result, timers.now() - arrived));
   for (auto& values : result->values) {
     if (cut) values.resize(dimensions);
-    if (norm >= 0 && (cut || norm != kEuclidean)) normalize(values, norm);
+    if (pooling && norm >= 0 && (cut || norm != kEuclidean)) normalize(values, norm);
   }
-  if (native) co_return Response::json(200, protocol::native_embeddings(result->values, prepared->request.base64));
+  if (native)
+    co_return Response::json(200, protocol::native_embeddings(result->values, dimensions, prepared->request.base64));
   co_return Response::json(200, protocol::embeddings(shown_name(prepared->request.model), result->values,
                                                      prepared->request.base64, result->tokens));
 }

@@ -90,6 +90,40 @@ TEST(Embeddings, WhatAClientHasUnderWayIsNotAnothers) {
   EXPECT_EQ(other.status, 200u) << other.body;
 }
 
+TEST(Embeddings, WithoutPoolingEachTokenHasOne) {
+  engine::EngineLoadOptions load;
+  load.path = test::model_path("tiny-embed");
+  load.purpose = engine::ModelTask::embed;
+  load.pooling = engine::Pooling::none;
+  load.n_threads = 1;
+  auto service = engine::InferenceEngine::load(load);
+  ASSERT_TRUE(service);
+  Fixture server(std::move(*service));
+  const auto tokens = server.service->tokenize("first text", true, true)->size();
+  const auto answer = server.post("/embedding", R"({"input":["first text","second"]})");
+  ASSERT_EQ(answer.status, 200u) << answer.body;
+  ASSERT_EQ(answer.json().as_array().size(), 2u);
+  const auto first = answer.json().at(0).at("embedding");
+  ASSERT_EQ(first.as_array().size(), tokens);
+  for (const auto& vector : first.as_array()) {
+    ASSERT_EQ(vector.as_array().size(), server.service->facts().n_embd);
+    double squares = 0;
+    for (const auto& value : vector.as_array()) squares += value.to_number<double>() * value.to_number<double>();
+    EXPECT_GT(std::abs(squares - 1), 1e-3) << "never normalised";
+  }
+  const auto refused = [&](const std::string& path, const std::string& body) {
+    const auto said = server.post(path, body);
+    EXPECT_EQ(said.status, 400u) << said.body;
+    return std::string(said.json().at("error").at("message").as_string());
+  };
+  EXPECT_EQ(refused("/v1/embeddings", R"({"input":"first text"})"),
+            "this model makes an embedding of each token (pooling none), but this endpoint returns one of each text: "
+            "use /embeddings, or load the model with another pooling");
+  EXPECT_EQ(refused("/embedding", R"({"input":"first text","dimensions":8})"),
+            "'dimensions' needs an embedding of the whole text, but this model makes one of each token (pooling none): "
+            "leave it out");
+}
+
 // As models are trained for it whose first numbers say most (Matryoshka embeddings).
 TEST(Embeddings, FewerDimensionsAreTheFirstOnesAtLengthOne) {
   Fixture server("tiny-embed");

@@ -151,9 +151,10 @@ struct Played {
   std::unique_ptr<AnswerStream> stream;
 
   Played(async::Executor executor, async::Timers& timers, RequestDone done = {},
-         MonoClock::duration ping_after = std::chrono::seconds(1)) {
+         MonoClock::duration ping_after = std::chrono::seconds(1), bool each_timings = false) {
     StreamOptions options;
     options.return_progress = true;
+    options.each_timings = each_timings;
     options.ping_after = ping_after;
     options.done = std::move(done);
     const protocol::AnswerHead head{.id = "x", .model = "m"};
@@ -342,6 +343,30 @@ TEST(Stream, ProgressOfThePromptIsAnEventOfItsOwnInFrontOfTheText) {
     EXPECT_THAT(events[1], testing::HasSubstr(R"("processed":30)"));
     EXPECT_THAT(events.back(), testing::HasSubstr(R"("text":"a")"));
     EXPECT_THAT(events.back(), testing::Not(testing::HasSubstr("prompt_progress")));
+    played.end(engine::FinishReason::stop);
+    co_return;
+  };
+  async::run_blocking(time.loop, use());
+}
+
+// They had none. The first one comes before anything is computed, so its time is none of the prompt's.
+TEST(Stream, EventsOfProgressHaveTimingsIfAllShallHaveThem) {
+  HandDriven time;
+  auto& timers = time.timers;
+  const auto use = [&]() -> async::Task<void> {
+    const auto executor = co_await async::asio::this_coro::executor;
+    Played played(executor, timers, {}, std::chrono::seconds(1), true);
+    engine::StreamChunk chunk;
+    chunk.prompt = {{.total = 30, .cached = 10, .processed = 10, .ms = 0.5},
+                    {.total = 30, .cached = 10, .processed = 30, .ms = 4}};
+    played.state->push(chunk);
+    const test::Answer sent{200, "", std::string(played.stream->take_ready())};
+    const auto events = sent.events();
+    EXPECT_EQ(events.size(), 2u);
+    EXPECT_THAT(events.front(), testing::HasSubstr(R"("processed":10,"time_ms":0},"timings":{"cache_n":10,)"
+                                                   R"("prompt_n":0,"prompt_ms":0,)"));
+    EXPECT_THAT(events.back(), testing::HasSubstr(R"("processed":30,"time_ms":4},"timings":{"cache_n":10,)"
+                                                  R"("prompt_n":20,"prompt_ms":4,)"));
     played.end(engine::FinishReason::stop);
     co_return;
   };

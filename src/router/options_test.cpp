@@ -232,6 +232,22 @@ TEST_F(OptionsTest, TheServersFlagsCountBesideAModelsOwnUnlessToldOtherwise) {
   EXPECT_EQ(threads(wanted), 3) << "nothing stands instead of them";
 }
 
+TEST_F(OptionsTest, ADividedContextOfTheServerIsNotThatOfAModel) {
+  RouterOptions configured;
+  configured.default_options.ctx_size = 512;
+  configured.default_options.parallel = 2;
+  configured.default_options.kv_unified = false;
+  start_with(configured, backends::OptionStore());
+  const auto unified = [this](const backends::LoadOptions& wanted) {
+    return options("a", {.patch = wanted, .dry_run = true})->effective.kv_unified;
+  };
+  EXPECT_EQ(unified({}), false);
+  EXPECT_EQ(unified(context_of(512)), std::nullopt);
+  auto wanted = context_of(512);
+  wanted.kv_unified = false;
+  EXPECT_EQ(unified(wanted), false);
+}
+
 TEST_F(OptionsTest, APinOfAModelThatIsNotLoadedCanBeTakenOff) {
   const auto file = std::filesystem::path(testing::TempDir()) / "corral_router_saved_pin.json";
   std::ofstream(file) << R"({"user.a": {"pinned": true}})";

@@ -30,8 +30,8 @@ describe("one model", () => {
     assert.equal(status, 400);
     assert.equal(body.error.type, "exceed_context_size_error");
     assert.equal(body.error.code, "context_length_exceeded");
-    assert.equal(body.error.n_ctx, 512);
-    assert.ok(body.error.n_prompt_tokens > 512);
+    assert.equal(body.error.n_ctx, 256, "-c divided by -np");
+    assert.ok(body.error.n_prompt_tokens > 256);
   });
 
   test("a chat that is to be verbose shows its prompt", async () => {
@@ -51,7 +51,7 @@ describe("one model", () => {
     assert.ok(Number(response.headers.get("process-start-time-unix")) > 1e9);
     const after = text.match(/^llamacpp:tokens_predicted_total (\d+)$/m);
     assert.equal(Number(after[1]) - Number(before[1]), answer.body.tokens_predicted);
-    for (const name of ["prompt_tokens_total", "n_decode_total", "requests_processing", "prompt_tokens_seconds"])
+    for (const name of ["prompt_tokens_total", "n_decode_total", "spec_decode_num_drafts_total", "requests_processing", "prompt_tokens_seconds"])
       assert.match(text, new RegExp(`^# TYPE llamacpp:${name} (counter|gauge)\nllamacpp:${name} \\d`, "m"));
     assert.match(text, /^corral_engine_prompt_tokens_total\{/m, "ours stand beside them");
   });
@@ -59,7 +59,7 @@ describe("one model", () => {
 
   test("slots are as many as there are places", async () => {
     const { body } = await get("/slots");
-    assert.deepEqual(body.map((slot) => [slot.id, slot.n_ctx, slot.is_processing]), [[0, 512, false], [1, 512, false]]);
+    assert.deepEqual(body.map((slot) => [slot.id, slot.n_ctx, slot.is_processing]), [[0, 256, false], [1, 256, false]]);
   });
 
   test("pages may ask with the key", async () => {

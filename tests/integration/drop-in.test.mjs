@@ -16,7 +16,7 @@ describe("one model", () => {
   let server;
   before(async () => {
     const file = join(models, "tiny-llama.gguf");
-    const flags = ["-m", file, "-a", "mine,also", "-c", "512", "-np", "2", "--temp", "0", "-n", "4", "--jinja", "-ub", "64", "--no-webui"];
+    const flags = ["-m", file, "-a", "mine,also", "-c", "512", "-np", "2", "--temp", "0", "-n", "4", "--jinja", "-b", "64", "-ub", "64", "--no-webui"];
     server = await ready(await Server.start(...flags));
   });
   after(() => server.stop());
@@ -29,7 +29,7 @@ describe("one model", () => {
     assert.equal(props.status, 200, JSON.stringify(props.body));
     assert.equal(props.body.model_path, join(models, "tiny-llama.gguf"));
     assert.equal(props.body.total_slots, 2);
-    assert.equal(props.body.default_generation_settings.n_ctx, 512);
+    assert.equal(props.body.default_generation_settings.n_ctx, 256, "-c divided by -np");
     assert.equal(props.body.is_sleeping, false);
     assert.match(props.body.build_info, /^b/);
   });
@@ -52,10 +52,38 @@ describe("one model", () => {
     assert.equal(own.body.generation_settings.temperature, 1);
   });
 
+  test("no pass has more tokens than -b", async () => {
+    const answer = await server.post("/completion", { prompt: "word ".repeat(45), cache_prompt: false });
+    assert.ok(answer.body.tokens_evaluated > 64, JSON.stringify(answer.body));
+    const metrics = await (await server.fetch("/metrics")).text();
+    const [, small] = metrics.match(/^corral_engine_step_tokens_bucket\{[^}]*le="64"\} (\d+)$/m);
+    const [, all] = metrics.match(/^corral_engine_step_tokens_count(?:\{[^}]*\})? (\d+)$/m);
+    assert.equal(small, all);
+  });
+
   test("one line says what has no effect", () => {
     const told = server.lines.filter((line) => line.includes("without effect here"));
     assert.deepEqual(told, ["corral: without effect here: --jinja, -ub, --no-webui"]);
   });
+});
+
+test("with -kvu a request may use the whole context", async () => {
+  const server = await ready(await Server.start("-m", join(models, "tiny-llama.gguf"), "-c", "512", "-np", "2", "-kvu"));
+  assert.equal((await server.get("/props")).body.default_generation_settings.n_ctx, 512);
+  await server.stop();
+});
+
+test("without pooling each token has an embedding", async () => {
+  const server = await ready(await Server.start("-m", join(models, "tiny-embed.gguf"), "--pooling", "none"));
+  const { status, body } = await server.post("/embeddings", { input: "hello hello hello" });
+  assert.equal(status, 200, JSON.stringify(body));
+  const [{ embedding }] = body;
+  assert.ok(embedding.length >= 3, "one for each token");
+  assert.ok(embedding.every((vector) => vector.length === embedding[0].length && vector.length > 1));
+  const refused = await server.post("/v1/embeddings", { input: "hello" });
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.error.message, /pooling none/);
+  await server.stop();
 });
 
 test("a template of one's own", async () => {

@@ -38,6 +38,15 @@ bool threads(std::string_view value, L& options) {
   return number.has_value();
 }
 
+// llama.cpp divides a larger batch into passes of -ub tokens, by default this number.
+bool batch_size(std::string_view value, L& options) {
+  constexpr std::int64_t kPass = 512;
+  const auto number = parse_int(value);
+  if (!number || *number < 1) return false;
+  options.batch_size = std::min(*number, kPass);
+  return true;
+}
+
 bool adapters(std::string_view value, L& options) {
   if (!options.lora) options.lora.emplace();
   for (std::size_t begin = 0; begin <= value.size();) {
@@ -77,6 +86,9 @@ constexpr std::int64_t kMiB = 1 << 20;
 constexpr Flag kFlags[] = {
     {{"-c", "--ctx-size"}, whole<&L::ctx_size, -1>},
     {{"-np", "--parallel"}, whole<&L::parallel, kUnset>},
+    {{"-kvu", "--kv-unified"}, nullptr, [](L& options) { options.kv_unified = true; }},
+    {{"-no-kvu", "--no-kv-unified"}, nullptr, [](L& options) { options.kv_unified = false; }},
+    {{"-b", "--batch-size"}, batch_size},
     {{"-t", "--threads"}, threads},
     {{"-ngl", "--gpu-layers", "--n-gpu-layers"}, whole<&L::gpu_layers, -1>},
     {{"-dev", "--device"}, devices},

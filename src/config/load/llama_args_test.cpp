@@ -30,6 +30,13 @@ TEST(LlamaArgs, KnownFlagsBecomeOptions) {
   EXPECT_EQ(options.speculative, 5);
   EXPECT_EQ(options.park_bytes, 64 << 20);
   EXPECT_EQ(options.draft_model, "draft.gguf");
+  EXPECT_EQ(options.kv_unified, std::nullopt);
+  EXPECT_EQ(parsed("-kvu").kv_unified, true);
+  EXPECT_EQ(parsed("--kv-unified --no-kv-unified").kv_unified, false);
+  EXPECT_EQ(parsed("--pooling none").pooling, "none");
+  EXPECT_EQ(parsed("-b 64").batch_size, 64);
+  EXPECT_EQ(parsed("--batch-size=2048").batch_size, 512) << "a pass of -ub tokens";
+  EXPECT_EQ(refused("-b 0"), "'llamacpp_args': invalid value '0' for '-b'");
   EXPECT_EQ(parsed(""), LoadOptions());
 }
 

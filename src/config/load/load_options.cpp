@@ -20,7 +20,7 @@ constexpr double kLongestIdle = 365.0 * 24 * 3600;
 
 constexpr std::string_view kToggle[] = {"auto", "on", "off"};
 constexpr std::string_view kSplitModes[] = {"auto", "none", "layer", "row"};
-constexpr std::string_view kPoolings[] = {"auto", "mean", "cls", "last"};
+constexpr std::string_view kPoolings[] = {"auto", "none", "mean", "cls", "last"};
 constexpr std::size_t kMaxTemplate = 1 << 20;
 // Formats that libllama knows by name; the engine implements them itself, without Jinja. chatml is Jinja.
 constexpr std::string_view kTemplateNames[] = {
@@ -52,6 +52,15 @@ const std::array kOptions = {
                .max = 256,
                .value_name = "N",
                .help = "Number of concurrent requests"},
+    LoadOption{.key = "kv_unified",
+               .field = &L::kv_unified,
+               .help = "Let each request use the whole context; off: at most ctx_size / parallel tokens"},
+    LoadOption{.key = "batch_size",
+               .field = &L::batch_size,
+               .min = 1,
+               .max = 16'384,
+               .value_name = "N",
+               .help = "Maximum number of tokens of one forward pass; embedding models choose their own"},
     LoadOption{.key = "workers",
                .field = &L::workers,
                .min = 0,
@@ -143,8 +152,8 @@ const std::array kOptions = {
     LoadOption{.key = "pooling",
                .field = &L::pooling,
                .choices = kPoolings,
-               .value_name = "mean|cls|last",
-               .help = "Pooling method of embeddings, instead of the one in the file"},
+               .value_name = "none|mean|cls|last",
+               .help = "Pooling method of embeddings, instead of the one in the file; none: one per token"},
     LoadOption{.key = "park_bytes",
                .field = &L::park_bytes,
                .min = 0,
@@ -329,6 +338,14 @@ Result<std::vector<float>> parse_tensor_split(std::string_view text) {
   }
   if (!shares.empty() && (sum <= 0 || !std::isfinite(sum))) return wrong();
   return shares;
+}
+
+std::int64_t context_of_request(const LoadOptions& options) {
+  constexpr std::int64_t kMultiple = 256;  // of the engine and of llama.cpp, which rounds each part up
+  const std::int64_t all = std::max<std::int64_t>(options.ctx_size.value_or(0), 0);
+  const std::int64_t parts =
+      options.kv_unified.value_or(true) ? 1 : std::max<std::int64_t>(options.parallel.value_or(1), 1);
+  return parts == 1 ? all : (all / parts + kMultiple - 1) / kMultiple * kMultiple;
 }
 
 Result<> check_template(const std::string& text) {

@@ -31,6 +31,8 @@ inline constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
 struct LoadOptions {
   std::optional<std::int64_t> ctx_size;               // tokens of context; -1 or 0: from the model
   std::optional<std::int64_t> parallel;               // requests that run in parallel
+  std::optional<bool> kv_unified = {};                // false: a request gets ctx_size / parallel tokens
+  std::optional<std::int64_t> batch_size = {};        // most tokens of one forward pass, if the model generates text
   std::optional<std::int64_t> threads;                // compute threads; 0: all cores
   std::optional<std::int64_t> gpu_layers;             // layers on the GPU; -1: all
   std::optional<std::string> llamacpp_backend;        // one of kComputeBackends; empty: auto
@@ -51,7 +53,7 @@ struct LoadOptions {
   std::optional<std::int64_t> workers = {};  // contexts on the same weights, each with its own cells; 0: automatic
 
   std::optional<std::string> chat_template = {};  // a Jinja template instead of the file's; empty: the file's
-  std::optional<std::string> pooling = {};        // how embeddings are computed from tokens: "mean", "cls", "last"
+  std::optional<std::string> pooling = {};  // how embeddings are computed from tokens: "mean", "cls", "last", "none"
 
   std::optional<std::int64_t> park_bytes = {};  // host memory for conversations that lost their KV cells
   std::optional<std::string> park_dir = {};     // folder in which they outlive the process; empty: none
@@ -113,6 +115,9 @@ Result<> check(const LoadOptions& options);
 LoadOptions merge(const LoadOptions& first, const LoadOptions& second);
 // Equal if a reload would change nothing.
 std::uint64_t fingerprint(const LoadOptions& options);
+
+// Most tokens of context of one request to a generative model, within the trained context. 0: automatic.
+std::int64_t context_of_request(const LoadOptions& options);
 
 // A Jinja template, the word "chatml", or nothing. Errors: invalid_value.
 Result<> check_template(const std::string& text);

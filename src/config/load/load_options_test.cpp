@@ -62,6 +62,23 @@ TEST(TensorSplit, SharesOfGpus) {
   EXPECT_EQ(check(options).error().param, "tensor_split");
 }
 
+TEST(ContextOfRequest, IsAPartOfTheContextIfThatIsNotUnified) {
+  LoadOptions options;
+  EXPECT_EQ(context_of_request(options), 0);
+  options.ctx_size = 1000;
+  options.parallel = 3;
+  EXPECT_EQ(context_of_request(options), 1000);
+  options.kv_unified = true;
+  EXPECT_EQ(context_of_request(options), 1000);
+  options.kv_unified = false;
+  EXPECT_EQ(context_of_request(options), 512) << "333, rounded up";
+  options.parallel = 1;
+  EXPECT_EQ(context_of_request(options), 1000);
+  options.ctx_size = -1;
+  options.parallel = 3;
+  EXPECT_EQ(context_of_request(options), 0);
+}
+
 TEST(LoadOptionTable, WhatTheProcessNeedNotKnowIsNotToldIt) {
   LoadOptions options;
   options.auto_evict = true;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -30,6 +31,8 @@ struct Built {
   std::string args = {};                             // for llamacpp_args
   std::map<std::string, std::string> requests = {};  // JSON by field
   std::vector<std::string> without_effect = {};
+  std::set<std::string, std::less<>> names = {};  // of all flags
+  bool unified = false;                           // the last of -kvu and -no-kvu
 };
 
 enum class Means {
@@ -120,6 +123,14 @@ Result<> parallel(Built& built, std::string_view value) {
   if (*number > 0) set(built, "--parallel", value);
   return {};
 }
+Result<> take_unified(Built& built, std::string_view) {
+  built.unified = true;
+  return {};
+}
+Result<> take_divided(Built& built, std::string_view) {
+  built.unified = false;
+  return {};
+}
 Result<> models_max(Built& built, std::string_view value) {
   const auto number = parse_int(value);
   if (!number || *number < 0) return no_value(value);
@@ -158,7 +169,6 @@ Result<> pooling(Built& built, std::string_view value) {
     set(built, "--model-type", "reranking");
     return {};
   }
-  if (value == "none") return fail(errc::invalid_value, "'none' has no equivalent: a text has one embedding here");
   set(built, "--model-type", "embedding");
   return add_words(built, "--pooling", value);
 }
@@ -236,7 +246,15 @@ constexpr Row kRows[] = {
      model},
     {"-a", "NAME,...", Means::setting, "--alias"},
     {"-c", "N", Means::setting, "--ctx-size"},
-    {"-np --parallel", "N", Means::special, {}, "`--parallel`; below 1: the default", parallel},
+    {"-np --parallel",
+     "N",
+     Means::special,
+     {},
+     "`--parallel`; below 1: the default; with `-c`: a request gets at most its part of the context, unless `-kvu` is "
+     "given",
+     parallel},
+    {"-kvu --kv-unified", "", Means::special, {}, "a request may use the whole context of `-c`", take_unified},
+    {"-no-kvu --no-kv-unified", "", Means::special, {}, "the opposite of `-kvu`; the default", take_divided},
     {"-t --threads", "N", Means::special, {}, "`--threads`; below 1: automatic", threads},
     {"--models-max", "N", Means::special, {}, "`--max-loaded-models`; 0: -1", models_max},
     {"--sleep-idle-seconds",
@@ -251,7 +269,7 @@ constexpr Row kRows[] = {
      "KIND",
      Means::special,
      {},
-     "mean, cls, last: an embedding model with this `pooling`; rank: `--rerank`",
+     "none, mean, cls, last: an embedding model with this `pooling`; rank: `--rerank`",
      pooling},
     {"--chat-template-file",
      "FILE",
@@ -275,6 +293,7 @@ constexpr Row kRows[] = {
     {"--log-disable", "", Means::setting, "--log-level=none"},
     {"-lv --verbosity --log-verbosity", "N", Means::special, {}, "`--log-level`", verbosity},
 
+    {"-b --batch-size", "N", Means::args, "-b"},
     {"-ngl --gpu-layers --n-gpu-layers", "N", Means::args, "-ngl"},
     {"-dev --device", "NAME,...", Means::args, "-dev"},
     {"-sm --split-mode", "MODE", Means::args, "-sm"},
@@ -343,16 +362,16 @@ constexpr Row kRows[] = {
 
     {"--jinja -cb --cont-batching --cache-prompt --metrics --slots --props --no-ui --no-webui --no-context-shift", "",
      Means::ignored, kAlways},
-    {"--warmup --no-warmup --perf --no-perf --kv-offload -kvo --repack -kvu --kv-unified --op-offload --no-host "
+    {"--warmup --no-warmup --perf --no-perf --kv-offload -kvo --repack --op-offload --no-host "
      "--no-repack -nr --no-op-offload --cache-idle-slots --no-cache-idle-slots --check-tensors -bs --backend-sampling "
-     "--no-kv-unified -no-kvu --escape -e --no-escape --no-mmproj --no-mmproj-auto --mmproj-auto "
+     "--escape -e --no-escape --no-mmproj --no-mmproj-auto --mmproj-auto "
      "--mmproj-offload --no-mmproj-offload --prefill-assistant --reasoning-preserve --no-agent -no-ag "
      "--models-autoload --spec-default --no-skip-chat-parsing",
      "", Means::ignored, kOwn},
     {"--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --no-log-jsonl", "", Means::ignored,
      "the log has one format"},
     {"--no-slots", "", Means::ignored, "only admins see slots if the server requires keys"},
-    {"-b --batch-size -ub --ubatch-size -tb --threads-batch --prio --prio-batch --poll --poll-batch "
+    {"-ub --ubatch-size -tb --threads-batch --prio --prio-batch --poll --poll-batch "
      "--cpu-strict "
      "--cpu-strict-batch -C --cpu-mask -Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch --numa -dt "
      "--defrag-thold -fit --fit -fitt --fit-target -fitc --fit-ctx -ctxcp --ctx-checkpoints --swa-checkpoints -cms "
@@ -519,6 +538,15 @@ std::string_view said(const std::vector<std::string>& words, std::string_view fl
   return value;
 }
 
+// As in llama-server, the -np requests divide the context of -c. --ctx-size and --parallel are names of corral, too:
+// they mean this only on a command line that names its model as there.
+bool divides_context(const Built& built, const std::vector<std::string>& words) {
+  const auto requests = parse_int(said(words, "--parallel"));
+  if (built.unified || requests.value_or(0) < 2 || said(words, "--ctx-size").empty()) return false;
+  const auto has = [&built](std::string_view name) { return built.names.contains(name); };
+  return has("-m") || (has("--model") && !said(words, "--model-file").empty()) || (has("-c") && has("-np"));
+}
+
 // Combines several flags at the end.
 Result<> finish(const Built& built, std::vector<std::string>& words) {
   const auto given = [&](std::string_view flag) {
@@ -537,7 +565,11 @@ Result<> finish(const Built& built, std::vector<std::string>& words) {
   // As in llama-server: with the key, requests may come from any page.
   if (!said(words, "--model-file").empty() && given("--api-key") && !given("--allowed-origins"))
     words.emplace_back("--allowed-origins=*");
-  if (auto fine = add("--llamacpp-args", built.args); !fine) return fine;
+  std::string args = built.args;
+  // One's own arguments decide about this themselves.
+  if (divides_context(built, words) && !given("--llamacpp-args"))
+    args += fmt::format("{}--no-kv-unified", args.empty() ? "" : " ");
+  if (auto fine = add("--llamacpp-args", args); !fine) return fine;
   std::string requests;
   for (const auto& [field, value] : built.requests)
     requests += fmt::format("{}{}:{}", requests.empty() ? "{" : ",", json_quoted(field), value);
@@ -599,6 +631,7 @@ Result<ServeArguments> translate_server_flags(const std::vector<std::string>& wo
     const std::string name = word.substr(0, equals);
     const bool alone = equals == std::string::npos;
     const Row* const row = find_row(name);
+    built.names.insert(name);
     if (!row) {
       const auto own = own_flags().find(name);
       const bool number = word.size() > 1 && word.find_first_not_of("-.0123456789") == std::string::npos;

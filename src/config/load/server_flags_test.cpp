@@ -29,11 +29,34 @@ std::string refused(const std::vector<std::string>& words) {
 TEST(ServerFlags, BecomeSettings) {
   EXPECT_THAT(translated({"-m", "a.gguf", "-a", "x", "-c", "512", "-np", "2", "-t", "-1", "--embedding"}).words,
               ElementsAre("--model-file=a.gguf", "--alias=x", "--ctx-size=512", "--parallel=2", "--threads=auto",
-                          "--model-type=embedding"));
+                          "--model-type=embedding", "--llamacpp-args=--no-kv-unified"));
   EXPECT_THAT(translated({"--model", "A.GGUF", "--model", "wanted", "-np", "-1"}).words,
               ElementsAre("--model-file=A.GGUF", "--model=wanted"));
   EXPECT_THAT(translated({"--sleep-idle-seconds", "5", "-lv", "1", "--models-max", "0"}).words,
               ElementsAre("--auto-evict", "--evict-idle-timeout=5s", "--log-level=error", "--max-loaded-models=-1"));
+}
+
+// A request had the whole context of -c.
+TEST(ServerFlags, RequestsDivideTheContextAsTheyDoThere) {
+  const auto divided = Contains("--llamacpp-args=--no-kv-unified");
+  EXPECT_THAT(translated({"-c", "512", "-np", "2"}).words, divided);
+  EXPECT_THAT(translated({"-m", "a.gguf", "--ctx-size", "512", "--parallel=2"}).words, divided);
+  EXPECT_THAT(translated({"--model", "a.gguf", "--parallel", "2", "--ctx-size=512"}).words, divided);
+  EXPECT_THAT(translated({"-c", "512", "-np", "2", "-kvu", "-no-kvu"}).words, divided);
+  EXPECT_THAT(translated({"-c", "512", "-np", "2", "--mlock"}).words,
+              Contains("--llamacpp-args=--mlock --no-kv-unified"));
+  for (const std::vector<std::string>& whole :
+       std::vector<std::vector<std::string>>{{"-m", "a.gguf", "-c", "512", "-np", "2", "-kvu"},
+                                             {"-m", "a.gguf", "-c", "512"},
+                                             {"-m", "a.gguf", "-np", "2", "-no-kvu"},
+                                             {"-m", "a.gguf", "-c", "512", "-np", "1"},
+                                             {"-m", "a.gguf", "-c", "512", "-np", "-1"},
+                                             {"--ctx-size", "512", "--parallel", "2"},
+                                             {"--model-file", "a.gguf", "--ctx-size", "512", "--parallel", "2"},
+                                             {"--model", "wanted", "--ctx-size", "512", "--parallel", "2"}})
+    EXPECT_THAT(translated(whole).words, Not(divided)) << ::testing::PrintToString(whole);
+  EXPECT_THAT(translated({"-c", "512", "-np", "2", "--llamacpp-args", "-fa on"}).words,
+              ElementsAre("--ctx-size=512", "--parallel=2", "--llamacpp-args", "-fa on"));
 }
 
 TEST(ServerFlags, PagesAsTheyMayThere) {
@@ -47,8 +70,11 @@ TEST(ServerFlags, PagesAsTheyMayThere) {
 TEST(ServerFlags, BecomeFlagsOfTheEngine) {
   EXPECT_THAT(translated({"-ngl", "7", "-fa", "on", "--no-mmap", "--lora", "/x y.gguf,/z.gguf"}).words,
               ElementsAre(R"(--llamacpp-args=-ngl "7" -fa "on" --no-mmap --lora "/x y.gguf,/z.gguf")"));
+  EXPECT_THAT(translated({"--batch-size", "64"}).words, ElementsAre(R"(--llamacpp-args=-b "64")"));
   EXPECT_THAT(translated({"--pooling", "last"}).words,
               ElementsAre("--model-type=embedding", R"(--llamacpp-args=--pooling "last")"));
+  EXPECT_THAT(translated({"--pooling", "none"}).words,
+              ElementsAre("--model-type=embedding", R"(--llamacpp-args=--pooling "none")"));
   EXPECT_THAT(refused({"-ngl", "7", "--llamacpp-args", "-fa on"}), HasSubstr("'--llamacpp-args' conflicts with flags"));
 }
 
@@ -76,7 +102,6 @@ TEST(ServerFlags, WhatHasNoEffectIsNamed) {
 TEST(ServerFlags, WhatHasNoEqualIsRefusedWithTheReason) {
   EXPECT_THAT(refused({"--mmproj", "x.gguf"}), HasSubstr("'--mmproj': no equivalent here: images are not supported"));
   EXPECT_THAT(refused({"--tools", "all"}), HasSubstr("no built-in tools and no MCP servers"));
-  EXPECT_THAT(refused({"--pooling", "none"}), HasSubstr("has no equivalent"));
 }
 
 TEST(ServerFlags, UnknownOnesNameACloseOne) {

@@ -26,6 +26,8 @@ class LlamaContext final : public KvMemory {
   DecodeStatus decode(const Batch& batch) override;
   const float* logits(std::int32_t row) override { return llama_get_logits_ith(handle_.get(), row); }
   const llama_context* handle() const { return handle_.get(); }
+  // Output of a row of the latest batch without pooling, nullptr if there is none.
+  const float* unpooled(std::int32_t row) { return llama_get_embeddings_ith(handle_.get(), row); }
   // Pooled output of a sequence of the latest batch, nullptr if there is none.
   const float* pooled(std::int32_t sequence) { return llama_get_embeddings_seq(handle_.get(), sequence); }
 

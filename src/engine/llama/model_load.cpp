@@ -229,7 +229,8 @@ Result<> Model::describe(const EngineLoadOptions& options) {
       }
       break;
   }
-  if (facts_.kind != ModelKind::generative && facts_.pooling == Pooling::none) facts_.pooling = Pooling::mean;
+  if (facts_.kind != ModelKind::generative && facts_.pooling == Pooling::none && !options.pooling)
+    facts_.pooling = Pooling::mean;
   if (facts_.kind == ModelKind::generative && (!causal || llama_model_has_encoder(m) || llama_model_is_diffusion(m))) {
     return fail(errc::unsupported,
                 fmt::format("'{}' ({}) is not a decoder-only text model", facts_.path, facts_.architecture), "purpose");

@@ -12,13 +12,15 @@
 namespace corral::engine {
 
 struct PooledResult {
-  std::vector<std::vector<float>> values;  // embed: one vector of n_embd each; rerank: one score each; in input order
-  std::uint32_t tokens = 0;                // of all inputs together
-  double compute_ms = 0;                   // from the first batch's start to the last one's end
+  // In input order. embed: one vector of n_embd each, or without pooling one for each token, in one list; rerank: one
+  // score each.
+  std::vector<std::vector<float>> values;
+  std::uint32_t tokens = 0;  // of all inputs together
+  double compute_ms = 0;     // from the first batch's start to the last one's end
 };
 
 struct PooledTerms {
-  bool normalize = true;    // of embeddings: to length 1
+  bool normalize = true;    // of pooled embeddings: to length 1
   std::string client = {};  // requests with the same text are of one client; clients take turns
 };
 

@@ -56,6 +56,28 @@ TEST(Embed, WithoutNormalizeTheVectorIsTheModelsOwn) {
   expect_near(scaled, unit->values[0]);
 }
 
+TEST(Embed, WithoutPoolingEachTokenHasItsVector) {
+  EngineLoadOptions options = load_options("tiny-embed");
+  const auto mean = load(options);
+  const auto lists = inputs(*mean, kTexts);
+  const auto expected = mean->embed(lists, {.normalize = false})->get();
+  options.purpose = ModelTask::embed;
+  options.pooling = Pooling::none;
+  const auto service = load(options);
+  EXPECT_EQ(service->facts().kind, ModelKind::embedding);
+  EXPECT_EQ(service->facts().pooling, Pooling::none);
+  const auto result = service->embed(lists)->get();
+  ASSERT_TRUE(result && expected);
+  const std::size_t size = service->facts().n_embd;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    ASSERT_EQ(result->values[i].size(), lists[i].size() * size);
+    std::vector<float> average(size);
+    for (std::size_t at = 0; at < result->values[i].size(); ++at)
+      average[at % size] += result->values[i][at] / static_cast<float>(lists[i].size());
+    expect_near(average, expected->values[i], 1e-4);
+  }
+}
+
 TEST(Embed, AloneAndInABatchOfManyAreTheSame) {
   const auto service = load(load_options("tiny-embed"));
   std::vector<std::string> many;
@@ -199,6 +221,19 @@ TEST_F(PoolingPasses, WhoeverLeavesInTimeTakesNoPartInThem) {
   EXPECT_TRUE(handles[0].get());
   EXPECT_TRUE(handles[2].get());
   EXPECT_EQ(stats().batch_tokens, 20u);
+}
+
+// The counters of a pass came after its results: a scrape right behind an answer missed it.
+TEST_F(PoolingPasses, AResultIsInTheCountersBeforeItIsDelivered) {
+  WorkerStats seen;
+  auto handle = ask(some_tokens(10, 1));
+  handle.set_waker([&] { seen = worker_->stats(); });
+  worker_->start();
+  EXPECT_TRUE(handle.get());
+  worker_->stop();  // the waker has run
+  EXPECT_EQ(seen.steps, 1u);
+  EXPECT_EQ(seen.pooled_inputs, 1u);
+  EXPECT_EQ(seen.prompt_tokens, 10u);
 }
 
 TEST_F(PoolingPasses, OneThatFailsOnceHarmsNobody) {

@@ -40,10 +40,14 @@ void PoolingWorker::run() {
     commands.clear();
     if (!open) break;
     idle = !step();
-    const std::scoped_lock lock(stats_mutex_);
-    published_ = counters_;
+    publish();
   }
   waiting_.fail_all(Error(errc::worker_shutdown, "the model was unloaded"));
+}
+
+void PoolingWorker::publish() {
+  const std::scoped_lock lock(stats_mutex_);
+  published_ = counters_;
 }
 
 bool PoolingWorker::step() noexcept {
@@ -171,19 +175,32 @@ DecodeStatus PoolingWorker::decode(std::span<const Input> inputs) {
   counters_.step_sessions.observe(static_cast<double>(inputs.size()));
   counters_.max_batch = std::max(counters_.max_batch, batch_.size());
   counters_.pooled_inputs += inputs.size();
-  for (std::size_t i = 0; i < inputs.size(); ++i) deliver(inputs[i], static_cast<std::int32_t>(i));
+  publish();  // first, so that a client that has its result finds it in the counters
+  std::int32_t row = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    deliver(inputs[i], static_cast<std::int32_t>(i), row);
+    row += static_cast<std::int32_t>(inputs[i].tokens().size());
+  }
   return status;
 }
 
-void PoolingWorker::deliver(const Input& input, std::int32_t sequence) {
-  const float* const pooled = context_->pooled(sequence);
-  if (pooled == nullptr) {
-    input.job->set_failed(Error(errc::decode_failed, "libllama gave no pooled output"));
-    return;
+void PoolingWorker::deliver(const Input& input, std::int32_t sequence, std::int32_t row) {
+  const PooledState::Job& job = input.job->job();
+  const bool pooling = model_->facts().pooling != Pooling::none;
+  const std::size_t size = job.scores ? 1 : model_->facts().n_embd;
+  const std::size_t vectors = pooling ? 1 : input.tokens().size();
+  std::vector<float> values;
+  values.reserve(vectors * size);
+  for (std::size_t i = 0; i < vectors; ++i) {
+    const float* const output =
+        pooling ? context_->pooled(sequence) : context_->unpooled(row + static_cast<std::int32_t>(i));
+    if (output == nullptr) {
+      input.job->set_failed(Error(errc::decode_failed, "libllama gave no embedding"));
+      return;
+    }
+    values.insert(values.end(), output, output + size);
   }
-  const bool scores = input.job->job().scores;
-  std::vector<float> values(pooled, pooled + (scores ? 1 : model_->facts().n_embd));
-  if (!scores && input.job->job().normalize) {
+  if (pooling && !job.scores && job.normalize) {
     double sum = 0;
     for (const float value : values) sum += static_cast<double>(value) * value;
     const auto scale = static_cast<float>(sum > 0 ? 1.0 / std::sqrt(sum) : 0.0);

@@ -51,6 +51,7 @@ class PoolingWorker {
   };
 
   void run();
+  void publish();
   bool step() noexcept;
   void recover(const char* what) noexcept;
   void take(std::vector<PoolingCommand>& commands);
@@ -62,7 +63,8 @@ class PoolingWorker {
   void plan_pass();
   void find_blame();
   DecodeStatus decode(std::span<const Input> inputs);
-  void deliver(const Input& input, std::int32_t sequence);
+  // `row`: the first one of the input in the batch.
+  void deliver(const Input& input, std::int32_t sequence, std::int32_t row);
 
   const std::shared_ptr<const Model> model_;
   const std::shared_ptr<PoolingBox> box_;

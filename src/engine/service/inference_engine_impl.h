@@ -53,6 +53,7 @@ class InferenceEngine::Impl {
   Result<> add_pooler();
   // KV cells start small and grow when a session needs more.
   bool grows() const;
+  std::uint32_t session_context(std::uint32_t cells) const;
   void take_facts(const LlamaContext& context);
   std::uint32_t max_context(const LlamaContext& context) const;
 

@@ -212,11 +212,19 @@ std::uint32_t InferenceEngine::Impl::max_context(const LlamaContext& context) co
   return most;
 }
 
+// Most tokens of a session in a pool of a fixed size.
+std::uint32_t InferenceEngine::Impl::session_context(std::uint32_t cells) const {
+  const ModelFacts& facts = model->facts();
+  const std::uint32_t most = facts.n_ctx_train != 0 ? std::min(cells, facts.n_ctx_train) : cells;
+  const bool limited = options.n_ctx_session != 0 && facts.kind == ModelKind::generative;
+  return limited ? std::min(most, options.n_ctx_session) : most;
+}
+
 void InferenceEngine::Impl::take_facts(const LlamaContext& context) {
   ModelFacts& facts = model->mutable_facts();
   facts.n_batch = context.n_batch();
   if (!grows()) {
-    facts.n_ctx = facts.n_ctx_train != 0 ? std::min(context.n_ctx(), facts.n_ctx_train) : context.n_ctx();
+    facts.n_ctx = session_context(context.n_ctx());
   } else if (workers.empty()) {
     facts.n_ctx = max_context(context);
   }
@@ -311,7 +319,7 @@ Result<std::unique_ptr<InferenceEngine>> InferenceEngine::load_without_weights(E
   // Contexts are rounded up.
   const std::uint32_t cells = (params->n_ctx + kCellMultiple - 1) / kCellMultiple * kCellMultiple;
   const std::uint32_t trained = facts.n_ctx_train != 0 ? facts.n_ctx_train : std::max(cells, kUnknownContext);
-  facts.n_ctx = impl->grows() ? trained : std::min(cells, trained);
+  facts.n_ctx = impl->grows() ? trained : impl->session_context(cells);
   facts.n_batch = params->n_batch;
   facts.workers = worker_count(impl->options);
   facts.max_sequences = impl->options.max_sequences;

@@ -70,13 +70,14 @@ struct RemoteWorker {
 struct EngineLoadOptions {
   std::string path = {};                     // a GGUF file, or the first one of a split set
   ModelTask purpose = ModelTask::automatic;  // automatic: from the file's metadata
-  std::optional<Pooling> pooling = {};       // instead of the file's
+  std::optional<Pooling> pooling = {};       // instead of the file's; none: an embedding for each token
   // Contexts, each with a decode thread. All share the weights and all GPUs. None: one.
   std::optional<std::uint32_t> workers = {};
   // KV cells of an engine worker, shared by its sessions. 0: min(trained, first_ctx) at first; a generative model gets
   // more when a session needs them, up to ModelFacts::n_ctx, which the load computes (automatic_context()).
   std::uint32_t n_ctx = 0;
   std::uint32_t first_ctx = kFirstContext;
+  std::uint32_t n_ctx_session = 0;    // most tokens of a session, if n_ctx is set; 0: all. Of generative models
   std::uint32_t n_batch = 0;          // tokens per forward pass; 0: 512, for embedding models min(n_ctx, 2048)
   std::uint32_t max_sequences = 16;   // sessions of one engine worker that can decode at the same time
   std::uint32_t max_queue = 1024;     // generations (or embeddings, scores) of one engine worker that may wait

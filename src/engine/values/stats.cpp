@@ -27,6 +27,7 @@ std::span<const StatField<WorkerStats>> stat_fields() {
       {"layout_changes", "kv_layout_changes_total", "Changes of the KV layout", counter, &W::layout_changes},
       {"growths", "kv_growths_total", "Growths of the KV cells", counter, &W::growths},
       {"layout_ms", "kv_layout_seconds_total", "Time in changes of the KV layout", counter, &W::layout_ms, kMillis},
+      {"drafts", "drafts_total", "Drafts", counter, &W::drafts},
       {"drafted_tokens", "drafted_tokens_total", "Draft tokens", counter, &W::drafted_tokens},
       {"accepted_tokens", "accepted_tokens_total", "Accepted draft tokens", counter, &W::accepted_tokens},
       {"filler_rows", "filler_rows_total", "Padding rows", counter, &W::filler_rows},

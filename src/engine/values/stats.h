@@ -42,6 +42,7 @@ struct WorkerStats {
   std::uint64_t restored_bytes = 0;    // restored so far
   std::uint64_t layout_changes = 0;    // from one KV layout to another
   std::uint64_t growths = 0;           // of the pool of KV cells
+  std::uint64_t drafts = 0;            // verified: draft tokens of a session in a pass
   std::uint64_t drafted_tokens = 0;    // draft tokens
   std::uint64_t accepted_tokens = 0;   // of these, accepted
   std::uint64_t filler_rows = 0;       // padding rows, which make a pass faster

@@ -94,6 +94,7 @@ void OutputProcessor::take(const Pass& pass, const PassItem& item) {
     sequences_.computed(session, session.in_cache + 1);
   }
   if (item.drafted + item.padding == 0) return;
+  if (item.drafted > 0) ++counters_.drafts;
   counters_.drafted_tokens += item.drafted;
   counters_.accepted_tokens += accepted;
   if (session.sequence >= 0) sequences_.discard_behind(session);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "engine_server/generation.h"
 #include "engine_server/test_support.h"
 
 namespace corral::engine_server {
@@ -181,12 +182,31 @@ TEST(EachToken, HasAnEventOfItsOwn) {
                                  more + "}")
         .events();
   };
-  for (const auto* more : {R"(,"stream_options":{"each_token":true})", R"(,"timings_per_token":true)"}) {
+  for (const auto* more :
+       {R"(,"stream_options":{"each_token":true})", R"(,"timings_per_token":true)", R"(,"n_probs":2)"}) {
     const auto all = events(more);
     ASSERT_GE(all.size(), 2u);
     for (const auto& event : std::span(all).first(all.size() - 1))
       EXPECT_EQ(json::parse(event)->at("tokens").as_array().size(), 1u) << event;
   }
+}
+
+// Tokens with log probabilities shared an event if the reader was late.
+TEST(EachToken, IsApartInStreamsThatDescribeTokens) {
+  const auto service = test::load("tiny-llama");
+  const PromptTokens tokens(*service);
+  const auto apart = [&](const auto& change) {
+    protocol::CompletionRequest request;
+    request.prompts = {std::string("Once")};
+    change(request);
+    const auto prepared = prepare_completion(tokens, request, CancelToken());
+    EXPECT_TRUE(prepared);
+    return prepared && prepared->front().options.each_token;
+  };
+  EXPECT_TRUE(apart([](auto& request) { request.stream = request.logprobs = true; }));
+  EXPECT_TRUE(apart([](auto& request) { request.stream = request.timings_per_token = true; }));
+  EXPECT_FALSE(apart([](auto& request) { request.stream = true; }));
+  EXPECT_FALSE(apart([](auto& request) { request.logprobs = true; })) << "not streamed";
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ std::string text_completion(const AnswerHead& head, std::span<const TextAnswer> 
 
 namespace {
 
-void write_vector(json::Writer& out, const std::vector<float>& vector, bool as_base64) {
+void write_vector(json::Writer& out, std::span<const float> vector, bool as_base64) {
   if (as_base64) {
     const auto* bytes = reinterpret_cast<const char*>(vector.data());  // little-endian floats, as in OpenAI's API
     out.raw('"' + base64({bytes, vector.size() * sizeof(float)}) + '"');
@@ -92,14 +92,15 @@ void write_vector(json::Writer& out, const std::vector<float>& vector, bool as_b
 
 }  // namespace
 
-std::string native_embeddings(std::span<const std::vector<float>> vectors, bool as_base64) {
+std::string native_embeddings(std::span<const std::vector<float>> texts, std::size_t size, bool as_base64) {
   std::string text;
   json::Writer out(text);
   out.begin_array();
   std::uint32_t index = 0;
-  for (const auto& vector : vectors) {
+  for (const auto& values : texts) {
     out.begin_object().field("index", index++).key("embedding").begin_array();
-    write_vector(out, vector, as_base64);
+    for (std::size_t at = 0; at + size <= values.size(); at += size)
+      write_vector(out, std::span(values).subspan(at, size), as_base64);
     out.end_array().end_object();
   }
   out.end_array();

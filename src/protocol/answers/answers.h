@@ -108,8 +108,9 @@ std::string text_completion(const AnswerHead& head, std::span<const TextAnswer> 
 std::string embeddings(std::string_view model, std::span<const std::vector<float>> vectors, bool base64,
                        std::uint32_t tokens);
 
-// In llama-server's own shape: a list of {"index", "embedding": [[...]]}.
-std::string native_embeddings(std::span<const std::vector<float>> vectors, bool base64);
+// In llama-server's own shape: a list of {"index", "embedding": [[...]]}. A text may have several vectors of `size`
+// numbers.
+std::string native_embeddings(std::span<const std::vector<float>> texts, std::size_t size, bool base64);
 
 struct RankedDocument {
   std::uint32_t index = 0;

@@ -32,11 +32,15 @@ void ChunkWriter::role(std::string& out, const Usage* prompt) const {
   out.append("}\n\n");
 }
 
-void ChunkWriter::progress(std::string& out, const PromptProgress& progress) const {
+void ChunkWriter::progress(std::string& out, const PromptProgress& progress, const Timings* timings) const {
   out.append(begin_).append(shape_ == Shape::chat ? R"(,"delta":{},)" : R"(,"text":"",)");
   out.append(R"("finish_reason":null}],"prompt_progress":)");
   json::Writer writer(out);
   write_progress(writer, progress);
+  if (timings) {
+    writer.key("timings");
+    write_timings(writer, *timings);
+  }
   out.append("}\n\n");
 }
 

@@ -22,7 +22,7 @@ class ChunkWriter {
   // Each appends one "data: {...}\n\n". `timings` may be null.
   // chat: the first event; `prompt`: known numbers of prompt tokens, may be null.
   void role(std::string& out, const Usage* prompt = nullptr) const;
-  void progress(std::string& out, const PromptProgress& progress) const;
+  void progress(std::string& out, const PromptProgress& progress, const Timings* timings = nullptr) const;
   void delta(std::string& out, const ChatDelta& delta, std::span<const TokenLogprob> logprobs = {},
              const Timings* timings = nullptr) const;
   void text(std::string& out, std::string_view text, std::span<const TokenLogprob> logprobs = {},

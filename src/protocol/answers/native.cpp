@@ -93,11 +93,15 @@ void NativeWriter::text(std::string& out, std::string_view text, std::span<const
   out.append("}\n\n");
 }
 
-void NativeWriter::progress(std::string& out, const PromptProgress& progress) const {
+void NativeWriter::progress(std::string& out, const PromptProgress& progress, const Timings& timings) const {
   out.append(begin_).append(R"("","tokens":[],"stop":false,"tokens_predicted":0,"tokens_evaluated":)");
   out.append(std::to_string(progress.total)).append(R"(,"prompt_progress":)");
   json::Writer writer(out);
   write_progress(writer, progress);
+  if (with_timings_) {
+    writer.key("timings");
+    write_timings(writer, timings);
+  }
   out.append("}\n\n");
 }
 

@@ -46,7 +46,7 @@ class NativeWriter {
   // Each appends one "data: {...}\n\n". `timings` counts tokens up to this event.
   void text(std::string& out, std::string_view text, std::span<const std::int32_t> tokens, const Timings& timings,
             std::span<const TokenLogprob> logprobs = {}) const;
-  void progress(std::string& out, const PromptProgress& progress) const;
+  void progress(std::string& out, const PromptProgress& progress, const Timings& timings) const;
   // `answer` from native_answer(), or from select_fields().
   static void finish(std::string& out, std::string_view answer);
 

@@ -59,7 +59,7 @@ TEST(Native, EventsCountTokens) {
             "\"tokens_evaluated\":5,\"completion_probabilities\":[{\"id\":7,\"token\":\"x\",\"bytes\":[120],"
             "\"prob\":1,\"top_probs\":[]}]}\n\n");
   out.clear();
-  writer.progress(out, {.total = 5, .cache = 3, .processed = 4, .time_ms = 2});
+  writer.progress(out, {.total = 5, .cache = 3, .processed = 4, .time_ms = 2}, {.cache_n = 3, .prompt_n = 1});
   EXPECT_EQ(out,
             "data: {\"index\":1,\"content\":\"\",\"tokens\":[],\"stop\":false,\"tokens_predicted\":0,"
             "\"tokens_evaluated\":5,\"prompt_progress\":{\"total\":5,\"cache\":3,\"processed\":4,\"time_ms\":2}}\n\n");

@@ -70,7 +70,7 @@ bool is_ordinary_chat(json::View messages) {
 }  // namespace
 
 std::uint64_t context_at_least(const LoadSpec& spec) {
-  const auto asked = spec.load_options.ctx_size.value_or(-1);
+  const auto asked = std::min(spec.load_options.ctx_size.value_or(-1), backends::context_of_request(spec.load_options));
   const auto trained = spec.model->traits.context_length;
   const auto first = static_cast<std::uint64_t>(kFirstContext);
   const std::uint64_t most = asked > 0 ? static_cast<std::uint64_t>(asked) : first;

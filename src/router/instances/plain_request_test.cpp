@@ -49,6 +49,20 @@ TEST(PlainRequest, WhatMayHaveMoreTokensThanTheContextIsNotPlain) {
   EXPECT_FALSE(plain(Ask::completion, body(10), 256));
 }
 
+TEST(PlainRequest, TheContextIsThatOfOneRequest) {
+  auto model = std::make_shared<models::ModelInfo>();
+  model->traits.context_length = 4096;
+  LoadSpec spec;
+  spec.model = model;
+  spec.load_options.ctx_size = 2048;
+  spec.load_options.parallel = 2;
+  EXPECT_EQ(context_at_least(spec), 2048u);
+  spec.load_options.kv_unified = false;
+  EXPECT_EQ(context_at_least(spec), 1024u);
+  spec.load_options.ctx_size = -1;
+  EXPECT_EQ(context_at_least(spec), 4096u);
+}
+
 TEST(PlainRequest, OtherThingsThatAreAskedOfAModelAreNotPlain) {
   EXPECT_FALSE(plain(Ask::infill, R"({"prompt":"hi"})"));
   EXPECT_FALSE(plain(Ask::native_completion, R"({"prompt":"hi"})"));

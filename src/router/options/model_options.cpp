@@ -90,7 +90,11 @@ backends::LoadOptions ModelOptions::with_defaults(const backends::LoadOptions& s
                                                   const backends::LoadOptions& came_with) const {
   const bool instead = said.llamacpp_args && !said.merge_args.value_or(true);
   const auto& configured = instead && without_args_ ? *without_args_ : defaults_;
-  return backends::merge(backends::merge(config::with_args(said), came_with), configured);
+  const auto own = backends::merge(config::with_args(said), came_with);
+  auto options = backends::merge(own, configured);
+  // A context of the model's own is meant for one request: the server's flags divide theirs only.
+  if (!own.kv_unified && (own.ctx_size || own.parallel)) options.kv_unified.reset();
+  return options;
 }
 
 async::Task<Result<OptionReport>> ModelOptions::change(backends::ModelPtr model, OptionChange change,
