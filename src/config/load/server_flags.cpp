@@ -439,6 +439,13 @@ std::vector<std::string> split(std::string_view names) {
   return all;
 }
 
+// As in llama-server: --backend_sampling is --backend-sampling. A value behind = stays.
+std::string with_dashes(std::string word) {
+  if (word.starts_with("--"))
+    std::replace(word.begin(), word.begin() + std::ptrdiff_t(std::min(word.find('='), word.size())), '_', '-');
+  return word;
+}
+
 const Row* find_row(std::string_view name) {
   const auto found = std::ranges::find_if(kRows, [name](const Row& row) { return has_name(row.names, name); });
   return found == std::end(kRows) ? nullptr : &*found;
@@ -594,7 +601,7 @@ Result<std::string> read_text_file(const fs::path& path) {
 Result<ServeArguments> translate_server_flags(const std::vector<std::string>& words, const FileText& file) {
   Built built{file};
   for (std::size_t at = 0; at < words.size(); ++at) {
-    const std::string& word = words[at];
+    const std::string word = with_dashes(words[at]);
     const auto equals = word.starts_with("--") ? word.find('=') : std::string::npos;
     const std::string name = word.substr(0, equals);
     const bool alone = equals == std::string::npos;
@@ -638,9 +645,9 @@ std::string server_flags_help() {
 std::string server_flags_page() {
   std::string page =
       "\n## Flags of llama-server\n\n`corral serve` accepts the flags of llama.cpp's own server (release 0.5.0), so "
-      "`llama-server -m FILE …` becomes\n`corral serve -m FILE …`. `LLAMA_ARG_…` variables are not read. At start, one "
-      "line lists flags without effect. A flag that would\nchange responses and has no equivalent is rejected by "
-      "name.\n\n| flag | equivalent |\n|---|---|\n";
+      "`llama-server -m FILE …` becomes\n`corral serve -m FILE …`. `LLAMA_ARG_…` variables are not read. Names may have `_` "
+      "instead of `-` inside. At start, one line lists flags\nwithout effect. A flag that would change responses and has "
+      "no equivalent is rejected by name.\n\n| flag | equivalent |\n|---|---|\n";
   for (const Row& row : kRows) {
     std::string names;
     for (const auto& name : split(row.names)) names += fmt::format("{}`{}`", names.empty() ? "" : " ", name);

@@ -44,6 +44,13 @@ TEST(ServerFlags, PagesAsTheyMayThere) {
   EXPECT_THAT(translated({"--models-dir", "x", "--api-key", "k"}).words, Not(Contains("--allowed-origins=*")));
 }
 
+TEST(ServerFlags, MayHaveUnderscoresInTheirNames) {
+  EXPECT_THAT(translated({"--ctx_size=4", "--chat_template=a_b", "--models_dir", "c_d"}).words,
+              ElementsAre("--ctx-size=4", "--chat-template=a_b", "--models-dir", "c_d"));
+  EXPECT_THAT(translated({"--backend_sampling", "--top_k", "3"}).without_effect, ElementsAre("--backend-sampling"));
+  EXPECT_THAT(refused({"--n_gpu_layer", "1"}), HasSubstr("did you mean --n-gpu-layers?"));
+}
+
 TEST(ServerFlags, BecomeFlagsOfTheEngine) {
   EXPECT_THAT(translated({"-ngl", "7", "-fa", "on", "--no-mmap", "--lora", "/x y.gguf,/z.gguf"}).words,
               ElementsAre(R"(--llamacpp-args=-ngl "7" -fa "on" --no-mmap --lora "/x y.gguf,/z.gguf")"));
