@@ -74,6 +74,7 @@ struct ApiContext {
   std::function<std::vector<std::string>()> backend_problems = {};
   KeptStreams kept_streams{timers};
   KeptProps kept_props = {};
+  bool slots = true;  // clients may see them
 };
 
 }  // namespace corral::api

@@ -110,6 +110,17 @@ TEST_F(RootTest, SlotsDoNotStay) {
   EXPECT_EQ(post("/slots/x?action=erase", "").error("param"), "id");
 }
 
+TEST_F(RootTest, SlotsMayBeOff) {
+  EXPECT_EQ(get("/slots").status, 200u);
+  context.slots = false;
+  for (const auto* path : {"/slots", "/v1/slots"}) {
+    const auto answer = get(path);
+    EXPECT_EQ(answer.status, 501u);
+    EXPECT_EQ(answer.error("type"), "not_supported_error");
+    EXPECT_EQ(answer.error("message"), "slots are off: start the server with --slots");
+  }
+}
+
 TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
   backend.load_at_once = true;
   backend.reply = backends::FakeBackend::echo;

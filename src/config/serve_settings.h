@@ -51,6 +51,7 @@ struct ServeSettings {
   int max_event_readers = 0;
   Millis head_timeout{};
   Millis slow_client_timeout{};
+  bool slots = false;  // clients may see them
   int io_threads = 0;  // 0: automatic
 
   // The models.

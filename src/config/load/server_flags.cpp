@@ -341,7 +341,7 @@ constexpr Row kRows[] = {
      "0: the field `enable_thinking` is false; -1: nothing",
      reasoning_budget},
 
-    {"--jinja -cb --cont-batching --cache-prompt --metrics --slots --props --no-ui --no-webui --no-context-shift", "",
+    {"--jinja -cb --cont-batching --cache-prompt --metrics --props --no-ui --no-webui --no-context-shift", "",
      Means::ignored, kAlways},
     {"--warmup --no-warmup --perf --no-perf --kv-offload -kvo --repack -kvu --kv-unified --op-offload --no-host "
      "--no-repack -nr --no-op-offload --cache-idle-slots --no-cache-idle-slots --check-tensors -bs --backend-sampling "
@@ -351,7 +351,6 @@ constexpr Row kRows[] = {
      "", Means::ignored, kOwn},
     {"--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --no-log-jsonl", "", Means::ignored,
      "the log has one format"},
-    {"--no-slots", "", Means::ignored, "only admins see slots if the server requires keys"},
     {"-b --batch-size -ub --ubatch-size -tb --threads-batch --prio --prio-batch --poll --poll-batch "
      "--cpu-strict "
      "--cpu-strict-batch -C --cpu-mask -Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch --numa -dt "
