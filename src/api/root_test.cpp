@@ -110,6 +110,32 @@ TEST_F(RootTest, SlotsDoNotStay) {
   EXPECT_EQ(post("/slots/x?action=erase", "").error("param"), "id");
 }
 
+// As with llama-server's --no-models-autoload.
+TEST_F(RootTest, RequestsMayBeSetToLoadNothing) {
+  backend.reply = backends::FakeBackend::echo;
+  context.models_autoload = false;
+  EXPECT_FALSE(get("/props").json().at("models_autoload").as_bool());
+  constexpr const char* kAsked = R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}]})";
+  const auto refused = post("/v1/chat/completions", kAsked);
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_EQ(refused.error("message"),
+            "'tiny-llama' is not in memory, and this request does not load models (autoload=false, or the setting "
+            "models_autoload is off): load it first with POST /v1/load");
+  expect_untouched();
+  have("tiny-llama");
+  EXPECT_EQ(post("/v1/chat/completions", kAsked).status, 200u);
+  backend.load_at_once = true;
+  EXPECT_EQ(post("/v1/embeddings?autoload=true", R"({"model":"tiny-embed","input":"x"})").status, 200u);
+}
+
+TEST_F(RootTest, TheOneModelComesBackAlthoughRequestsLoadNothing) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  context.one_model = true;
+  context.models_autoload = false;
+  EXPECT_EQ(post("/tokenize", R"({"content":"x"})").status, 200u);
+}
+
 TEST_F(RootTest, SlotsMayBeOff) {
   EXPECT_EQ(get("/slots").status, 200u);
   context.slots = false;

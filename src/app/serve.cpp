@@ -189,6 +189,7 @@ class Application {
     context_.backend_problems = [this] { return backends_.problems(); };
     context_.sounds = &sounds_;
     context_.slots = settings.slots;
+    context_.models_autoload = settings.models_autoload;
     context_.uploads =
         std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
     context_.build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion);

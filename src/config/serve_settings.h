@@ -69,6 +69,7 @@ struct ServeSettings {
 
   // Models in memory.
   std::string max_loaded_models;  // "N", "-1", "5 2 4" or "llm=3,embedding=2,*=1"
+  bool models_autoload = false;   // a request may load its model
   Millis swap_patience{};
   bool nuclear_evicts_pinned = false;
   Bytes memory_limit;     // of this process and its engines together; 0: all that the system gives

@@ -44,7 +44,7 @@ async::Task<http::Response> server_props(ApiContext& context) {
   std::string body;
   json::Writer out(body);
   out.begin_object().field("role", "router").field("max_instances", max_instances);
-  out.field("models_autoload", true).field("model_alias", "corral").field("model_path", "none");
+  out.field("models_autoload", context.models_autoload).field("model_alias", "corral").field("model_path", "none");
   out.key("default_generation_settings").begin_object().key("params").null().field("n_ctx", 0).end_object();
   out.field("build_info", context.build_info).end_object();
   co_return http::Response::json(200, std::move(body));

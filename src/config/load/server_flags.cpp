@@ -347,7 +347,7 @@ constexpr Row kRows[] = {
      "--no-repack -nr --no-op-offload --cache-idle-slots --no-cache-idle-slots --check-tensors -bs --backend-sampling "
      "--no-kv-unified -no-kvu --escape -e --no-escape --no-mmproj --no-mmproj-auto --mmproj-auto "
      "--mmproj-offload --no-mmproj-offload --prefill-assistant --reasoning-preserve --no-agent -no-ag "
-     "--models-autoload --spec-default --no-skip-chat-parsing",
+     "--spec-default --no-skip-chat-parsing",
      "", Means::ignored, kOwn},
     {"--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --no-log-jsonl", "", Means::ignored,
      "the log has one format"},
@@ -402,7 +402,6 @@ constexpr Row kRows[] = {
     {"--api-prefix", "X", Means::refused, "use a proxy for another path"},
     {"--ssl-key-file --ssl-cert-file", "X", Means::refused, "use a proxy for TLS"},
     {"--models-preset", "X", Means::refused, "save options per model: corral load MODEL --save-options"},
-    {"--no-models-autoload", "", Means::refused, "set it per request: ?autoload=false after its path"},
     {"-r --reverse-prompt", "X", Means::refused, "stop strings are set per request: 'stop'"},
     {"-l --logit-bias", "X", Means::refused, "set it per request, or in --request-defaults: 'logit_bias'"},
     {"--dry-sequence-breaker", "X", Means::refused, "set it in --request-defaults: 'dry_sequence_breakers'"},
