@@ -41,6 +41,22 @@ TEST_F(RootTest, ThePathsOfLlamaServerReachTheEngine) {
   EXPECT_EQ(get("/models").text, get("/v1/models").text);
 }
 
+TEST_F(RootTest, ResponsesNeedNoPrefix) {
+  backend.load_at_once = true;
+  backend.reply = [](const backends::FakeServer&, const http::RequestHead& head, std::string_view) {
+    return Result<http::Response>(http::Response::json(
+        200, head.target.ends_with("input_tokens")
+                 ? R"({"object":"response.input_tokens","input_tokens":7})"
+                 : R"({"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],)"
+                   R"("usage":{"completion_tokens":4,"prompt_tokens":9}})"));
+  };
+  const auto answer = post("/responses", R"({"model":"tiny-llama","input":"x"})");
+  EXPECT_EQ(answer.status, 200u) << answer.text;
+  EXPECT_EQ(json::text_or(answer.json(), "object", ""), "response");
+  EXPECT_EQ(post("/responses/input_tokens", R"({"model":"tiny-llama","input":"x"})").text,
+            R"({"object":"response.input_tokens","input_tokens":7})");
+}
+
 TEST_F(RootTest, SaysThatItRuns) {
   for (const auto* method : {"GET", "HEAD"}) EXPECT_EQ(ask(method, "/").status, 200u);
   const auto text = get("/");

@@ -198,7 +198,7 @@ async::Task<http::Response> infer(ApiContext& context, const Endpoint& endpoint,
   }
   if (!model) co_return dialects::error_response(model.error());
   if (!may_load(context, request)) {
-    const auto there = co_await in_memory(context, *model);
+    const auto there = co_await check_in_memory(context, *model);
     if (!there) co_return dialects::error_response(there.error());
   }
   if (asked->about.model.empty()) asked->about.model = (*model)->name.value();
@@ -262,7 +262,7 @@ bool may_load(const ApiContext& context, const http::Request& request) {
   return said == "true" || said == "1";
 }
 
-async::Task<Result<>> in_memory(ApiContext& context, backends::ModelPtr model) {
+async::Task<Result<>> check_in_memory(ApiContext& context, backends::ModelPtr model) {
   const auto report = co_await context.router.report();
   const auto named = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model->name; };
   if (fleet::is_remote(*model) || std::ranges::any_of(report.instances, named)) co_return Result<>();

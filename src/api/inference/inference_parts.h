@@ -18,7 +18,7 @@ async::Task<Result<backends::ModelPtr>> model_for(ApiContext& context, const dia
 bool may_load(const ApiContext& context, const http::Request& request);
 
 // For a request that may not load: the model must be in memory, or be loading. Errors: bad_value.
-async::Task<Result<>> in_memory(ApiContext& context, backends::ModelPtr model);
+async::Task<Result<>> check_in_memory(ApiContext& context, backends::ModelPtr model);
 
 // A request with a form with files (dialects/form.h). The form is read to its end before its model is loaded.
 async::Task<http::Response> infer_form(ApiContext& context, const dialects::Endpoint& endpoint, http::Request request,
