@@ -232,6 +232,18 @@ TEST_F(RootTest, OneModelThatWasGivenAnswersToEveryName) {
   EXPECT_THAT(backend.alive(), ElementsAre(first));
 }
 
+TEST_F(RootTest, TheListHasTheNamesAndTagsOfTheGivenModel) {
+  models::RegistryOptions options;
+  options.given = models::GivenModel{dir / "tiny-llama.gguf", {"also", "mine"}, std::nullopt, {"small", "fast"}};
+  registry.look_at(options);
+  registry.rescan();
+  const auto models = get("/models").json().at("data").as_array();
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(json::text_or(models.front(), "id", ""), "also");
+  EXPECT_EQ(json::serialize(models.front().at("aliases")), R"(["also","mine"])");
+  EXPECT_EQ(json::serialize(models.front().at("tags")), R"(["small","fast"])");
+}
+
 TEST_F(RootTest, HealthSaysWhenTheGivenModelIsLoading) {
   EXPECT_EQ(get("/health").status, 200u);
   context.given_is_loading = true;

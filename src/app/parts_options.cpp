@@ -78,6 +78,8 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
     auto& given = options.given.emplace();
     given.file = std::filesystem::absolute(settings.model_file);
     given.names = config::names_in(settings.alias);
+    std::ranges::sort(given.names);
+    given.tags = config::names_in(settings.tags);
     given.type = parse_model_type(settings.model_type);
     return options;
   }

@@ -56,6 +56,18 @@ TEST(PartsOptions, ModelsOfTheMeshHaveTheSoonerOfBothIdleLimits) {
   EXPECT_GT(node_options(settings).idle_unload, std::chrono::hours(24));
 }
 
+// As in llama-server, whose names are a sorted set.
+TEST(PartsOptions, TheFirstNameInTheAlphabetIsTheIdOfTheOneModel) {
+  config::ServeSettings settings;
+  settings.model_file = "/m/x.gguf";
+  settings.alias = "mine, also";
+  settings.tags = "fast,chat";
+  const auto given = registry_options(settings, {}).given;
+  ASSERT_TRUE(given);
+  EXPECT_EQ(given->names, (std::vector<std::string>{"also", "mine"}));
+  EXPECT_EQ(given->tags, (std::vector<std::string>{"fast", "chat"}));
+}
+
 TEST(PartsOptions, AStartWithAJoinTokenDecidesTheRole) {
   auto settings = app::settings();
   settings.mesh_models = "m n";

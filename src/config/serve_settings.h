@@ -65,6 +65,7 @@ struct ServeSettings {
   // A single model file to serve, for every name in requests; empty: none. Of that model:
   std::filesystem::path model_file;
   std::string alias;       // its names, separated by commas
+  std::string tags;        // of that model in lists, separated by commas
   std::string model_type;  // one of kGivenTypes
 
   // Models in memory.

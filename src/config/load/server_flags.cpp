@@ -356,7 +356,6 @@ constexpr Row kRows[] = {
      "--cpu-strict-batch -C --cpu-mask -Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch --numa -dt "
      "--defrag-thold -fit --fit -fitt --fit-target -fitc --fit-ctx -ctxcp --ctx-checkpoints --swa-checkpoints -cms "
      "--checkpoint-min-step --cache-reuse -sps --slot-prompt-similarity -to --timeout --threads-http --log-colors "
-     "--tags "
      "-lzm --lazy-mode --spec-type --spec-draft-n-min --draft-min --draft-n-min --spec-draft-p-min --draft-p-min "
      "--spec-draft-p-split --draft-p-split -td --threads-draft --spec-draft-threads -ngld --gpu-layers-draft "
      "--n-gpu-layers-draft --spec-draft-ngl -devd --device-draft --spec-draft-device -ctkd --cache-type-k-draft "

@@ -95,7 +95,7 @@ TEST(ServerFlags, UnknownOnesNameACloseOne) {
 
 // Also where a value looks like a flag of there.
 TEST(ServerFlags, OnesOwnPassAsTheyAre) {
-  const std::vector<std::string> own{"--slots", "--no-slots", "--no-models-autoload", "--api-key", "-c", "--no-warm-spare", "--max-loaded-models", "2", "-1", "--help"};
+  const std::vector<std::string> own{"--slots", "--no-slots", "--no-models-autoload", "--tags", "-a", "--api-key", "-c", "--no-warm-spare", "--max-loaded-models", "2", "-1", "--help"};
   EXPECT_EQ(translated(own).words, own);
 }
 

@@ -16,6 +16,7 @@ struct GivenModel {
   std::filesystem::path file;           // of a split set: its first
   std::vector<std::string> names = {};  // the first is its name, the others are aliases; none: the file's name
   std::optional<ModelType> type = {};   // none: what the file says
+  std::vector<std::string> tags = {};   // lists show them
   friend bool operator==(const GivenModel&, const GivenModel&) = default;
 };
 
