@@ -68,7 +68,7 @@ void write_declared(json::Writer& out, const models::Declared& declared) {
 }
 
 // Other names that find it, and tags. The names of a given model include its ID, as in llama-server.
-void write_names(json::Writer& out, const models::ModelInfo& model) {
+void write_listed_names(json::Writer& out, const models::ModelInfo& model) {
   out.key("aliases").begin_array();
   for (const auto& name : model.declared.names) out.value(name);
   if (model.declared.names.empty())
@@ -107,7 +107,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   out.key("labels").begin_array();
   for (const auto& label : model.labels) out.value(label);
   out.end_array();
-  write_names(out, model);
+  write_listed_names(out, model);
   if (lm_studio) {
     lm_studio::write_members(out, {.tools = model.traits.tools,
                                    .checkpoint = model.checkpoint,
