@@ -98,6 +98,20 @@ TEST_F(RootTest, PropsAreThoseOfTheLoadedModel) {
   EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
 }
 
+// --seed 42 was 4294967295 there.
+TEST_F(RootTest, PropsOfTheOneModelHaveTheDefaultsOfRequests) {
+  backend.reply = [](const backends::FakeServer&, const http::RequestHead&, std::string_view) {
+    return Result<http::Response>(http::Response::json(
+        200, R"({"default_generation_settings":{"n_ctx":64,"params":{"seed":4294967295,"temperature":0.8,)"
+             R"("n_predict":-1,"max_tokens":-1}},"is_sleeping":false})"));
+  };
+  have("tiny-embed");
+  context.request_defaults = R"({"seed":42,"n_predict":8,"verbose":true})";
+  context.one_model = true;
+  EXPECT_EQ(get("/props").text, R"({"default_generation_settings":{"n_ctx":64,"params":{"seed":42,"temperature":0.8,)"
+                                R"("n_predict":8,"max_tokens":8}},"is_sleeping":false})");
+}
+
 TEST_F(RootTest, AdaptersAreThoseOfTheLoadedModel) {
   backend.reply = [](const backends::FakeServer& server, const http::RequestHead& head, std::string_view body) {
     if (body == "bad") return Result<http::Response>(http::Response::json(400, R"({"error":{"code":"bad"}})"));

@@ -30,6 +30,7 @@ describe("one model", () => {
     assert.equal(props.body.model_path, join(models, "tiny-llama.gguf"));
     assert.equal(props.body.total_slots, 2);
     assert.equal(props.body.default_generation_settings.n_ctx, 512);
+    assert.equal(props.body.default_generation_settings.params.n_predict, 4);
     assert.equal(props.body.is_sleeping, false);
     assert.match(props.body.build_info, /^b/);
   });
