@@ -283,11 +283,11 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
 api::AccessOptions access_options(const config::ServeSettings& settings, const api::KeyStore& keys) {
   api::AccessOptions options;
   options.keys = keys.table();
-  options.loopback_only = config::is_loopback(settings.host);
+  options.own_names = config::names_in(settings.host);
+  options.loopback_only = std::ranges::all_of(options.own_names, config::is_loopback);
   // Both were checked when they were set.
   options.allowed_origins = config::parse_origins(settings.allowed_origins).value_or(std::vector<std::string>());
   options.allowed_hosts = config::parse_hosts(settings.allowed_hosts).value_or(std::vector<std::string>());
-  options.own_names = {settings.host};
   char name[HOST_NAME_MAX + 1] = {};
   if (::gethostname(name, sizeof name - 1) == 0) {
     options.own_names.emplace_back(name);

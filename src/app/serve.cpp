@@ -32,6 +32,7 @@
 #include "config/files/known_models.h"
 #include "config/files/state_lock.h"
 #include "config/load.h"
+#include "config/load/request_defaults.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_filter.h"
 #include "fleet/allotment/router_allot_actions.h"
@@ -235,14 +236,14 @@ class Application {
   Application& operator=(const Application&) = delete;
 
   int run(const config::StateLock& lock) {
-    const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.port));
-    if (!port) {
-      log::error("app", "{}", port.error().message);
+    const auto listening = listen_everywhere();
+    if (!listening) {
+      log::error("app", "{}", listening.error().message);
       return 1;
     }
-    lock.publish(settings_.host, *port);
-    log::info("app", "corral {} listens on http://{}", kVersion,
-              http::to_string(http::TcpEndpoint{settings_.host, *port}));
+    lock.publish(listening->front().host, listening->front().port);
+    for (const auto& endpoint : *listening)
+      log::info("app", "corral {} listens on http://{}", kVersion, http::to_string(endpoint));
     listen_as_ollama();
     async::asio::co_spawn(loops_.home().executor(), live(), [this](const std::exception_ptr& failure) {
       if (failure) exit_code_ = 1;
@@ -255,17 +256,32 @@ class Application {
   }
 
  private:
+  // On all addresses of the setting `host`, with one port: if it is 0, the one that the first address gets.
+  Result<std::vector<http::TcpEndpoint>> listen_everywhere() {
+    std::vector<http::TcpEndpoint> listening;
+    auto port = static_cast<std::uint16_t>(settings_.port);
+    for (auto& host : config::names_in(settings_.host)) {
+      const auto bound = server_.listen_tcp(host, port);
+      if (!bound) return std::unexpected(bound.error());
+      port = *bound;
+      listening.push_back({std::move(host), port});
+    }
+    return listening;
+  }
+
   // If Ollama's port is in use, usually by Ollama itself, the server works without it.
   void listen_as_ollama() {
     if (settings_.ollama_port == 0) return;
-    const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.ollama_port));
-    if (port) {
-      log::info("app", "Ollama clients can use http://{}:{}", settings_.host, *port);
-    } else {
-      log::warning(
-          "app",
-          "the port for Ollama clients is not available: {}; end the program that uses it, or set ollama_port to off",
-          port.error().message);
+    for (auto& host : config::names_in(settings_.host)) {
+      const auto port = server_.listen_tcp(host, static_cast<std::uint16_t>(settings_.ollama_port));
+      if (port) {
+        log::info("app", "Ollama clients can use http://{}", http::to_string(http::TcpEndpoint{std::move(host), *port}));
+      } else {
+        log::warning(
+            "app",
+            "the port for Ollama clients is not available: {}; end the program that uses it, or set ollama_port to off",
+            port.error().message);
+      }
     }
   }
 

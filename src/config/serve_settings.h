@@ -34,7 +34,7 @@ inline constexpr std::string_view kGivenTypes[] = {"auto", "llm", "embedding", "
 
 struct ServeSettings {
   // Addresses and access.
-  std::string host;
+  std::string host;  // one or more addresses, separated by commas (names_in())
   int port = 0;
   int ollama_port = 0;  // additional port; 0: none
   std::string api_key;  // empty: no key. Never print it

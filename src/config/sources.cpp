@@ -1,10 +1,13 @@
 #include "config/sources.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/state_file.h"
 #include "config/errors.h"
 #include "config/files/keys.h"
+#include "config/load/request_defaults.h"
 #include "config/options/assign.h"
 #include "config/options/option.h"
 #include "config/options/origins.h"
@@ -87,7 +90,7 @@ Result<Given> find_value(const Option& option, const Sources& sources) {
 
 Result<> check_bind(const ServeSettings& settings) {
   const bool keyed = !settings.api_key.empty() || settings.has_key_file;
-  if (is_loopback(settings.host) || keyed || settings.allow_open) return {};
+  if (std::ranges::all_of(names_in(settings.host), is_loopback) || keyed || settings.allow_open) return {};
   return fail(errc::unsafe_bind,
               fmt::format("{}: '{}' is reachable from other machines, but no key is required: create one with corral "
                           "key create or set CORRAL_API_KEY ({}), or give --allow-open",
