@@ -258,6 +258,19 @@ TEST_F(RootTest, TheListHasTheNamesAndTagsOfTheGivenModel) {
   EXPECT_EQ(json::serialize(models.front().at("tags")), R"(["small","fast"])");
 }
 
+TEST_F(RootTest, RequestsForTheOneModelAreToldThatItsDownloadRuns) {
+  models::RegistryOptions options;
+  options.given = models::GivenModel();
+  registry.look_at(options);
+  registry.rescan();
+  context.one_model = true;
+  context.given_is_loading = true;
+  const auto answer = post("/tokenize", R"({"content":"x"})");
+  EXPECT_EQ(answer.status, 503u);
+  EXPECT_EQ(answer.headers.get("Retry-After"), "5");
+  EXPECT_EQ(answer.error("message"), "the model of this server is not here yet: its download runs, so try again later");
+}
+
 TEST_F(RootTest, HealthSaysWhenTheGivenModelIsLoading) {
   EXPECT_EQ(get("/health").status, 200u);
   context.given_is_loading = true;

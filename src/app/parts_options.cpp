@@ -74,9 +74,9 @@ config::KnownModels known_models(const config::LiveSettings& live) {
 
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known) {
   models::RegistryOptions options;
-  if (!settings.model_file.empty()) {
+  if (settings.has_one_model()) {
     auto& given = options.given.emplace();
-    given.file = std::filesystem::absolute(settings.model_file);
+    if (!settings.model_file.empty()) given.file = std::filesystem::absolute(settings.model_file);
     given.names = config::names_in(settings.alias);
     std::ranges::sort(given.names);
     given.tags = config::names_in(settings.tags);

@@ -291,6 +291,14 @@ TEST_F(LoadTest, OfSeveralAddressesEachMustBeSafe) {
   EXPECT_EQ(load_error().message, "--host: ',' contains no address");
 }
 
+TEST_F(LoadTest, ThereIsOnlyOneOneModel) {
+  inputs_.flags["hub_model"] = {"org/repo:Q8_0"};
+  EXPECT_TRUE(load().has_one_model());
+  inputs_.flags["model_file"] = {"/m/x.gguf"};
+  EXPECT_EQ(load_error().message,
+            "--hub-model: 'org/repo:Q8_0' conflicts with model_file '/m/x.gguf': give one of both");
+}
+
 TEST_F(LoadTest, ASecretIsNeverPrinted) {
   variables_["CORRAL_API_KEY"] = "s3cret\nX-Evil: 1";
   const Error error = load_error();

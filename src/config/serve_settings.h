@@ -62,8 +62,9 @@ struct ServeSettings {
   int downloads_at_once = 0;   // parallel downloads
   int download_ranges = 0;     // connections of each download
   std::string import_folders;  // of other programs: their names or folders, separated by spaces
-  // A single model file to serve, for every name in requests; empty: none. Of that model:
+  // A single model to serve, for every name in requests: a file, or one of the hub; empty: none. Of that model:
   std::filesystem::path model_file;
+  std::string hub_model;   // "org/repo:QUANT"
   std::string alias;       // its names, separated by commas
   std::string tags;        // of that model in lists, separated by commas
   std::string model_type;  // one of kGivenTypes
@@ -132,6 +133,8 @@ struct ServeSettings {
 
   // By key, e.g. origins.at("port"). Has every option.
   std::map<std::string, Origin, std::less<>> origins;
+
+  bool has_one_model() const { return !model_file.empty() || !hub_model.empty(); }
 
   std::filesystem::path log_dir() const { return state_dir / "log"; }
   // Copies of models from other nodes.

@@ -98,6 +98,15 @@ Result<> check_bind(const ServeSettings& settings) {
               "host");
 }
 
+// model_file or hub_model, not both.
+Result<> check_one_model(const ServeSettings& settings) {
+  if (settings.model_file.empty() || settings.hub_model.empty()) return {};
+  return fail(errc::invalid_value,
+              fmt::format("{}: '{}' conflicts with model_file '{}': give one of both",
+                          settings.origins.at("hub_model").where, settings.hub_model, settings.model_file.native()),
+              "hub_model");
+}
+
 Result<ServeSettings> resolve(const Sources& sources) {
   ServeSettings settings;
   for (const Option& option : options()) {
@@ -108,6 +117,7 @@ Result<ServeSettings> resolve(const Sources& sources) {
   settings.ctx_size = std::max(settings.ctx_size, 0);  // -1 is another way to say auto
   settings.has_key_file = sources.has_key_file;
   if (auto safe = check_bind(settings); !safe) return std::unexpected(safe.error());
+  if (auto one = check_one_model(settings); !one) return std::unexpected(one.error());
   return settings;
 }
 

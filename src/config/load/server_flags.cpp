@@ -30,6 +30,7 @@ struct Built {
   std::string args = {};                             // for llamacpp_args
   std::map<std::string, std::string> requests = {};  // JSON by field
   std::vector<std::string> without_effect = {};
+  std::string hub_model = {}, hub_file = {};
 };
 
 enum class Means {
@@ -136,6 +137,17 @@ Result<> sleep_idle(Built& built, std::string_view value) {
   return {};
 }
 
+Result<> hub_model(Built& built, std::string_view value) {
+  if (value.empty()) return no_value(value);
+  built.hub_model = value;
+  return {};
+}
+Result<> hub_file(Built& built, std::string_view value) {
+  if (value.empty()) return no_value(value);
+  built.hub_file = value;
+  return {};
+}
+
 Result<> cors_origins(Built& built, std::string_view value) {
   set(built, "--allowed-origins", value);
   return {};
@@ -221,7 +233,8 @@ Result<> key_file(Built& built, std::string_view value) {
 constexpr std::string_view kAlways = "always on";
 constexpr std::string_view kOwn = "the engine decides this";
 constexpr std::string_view kRope = "the context of a model is its trained context";
-constexpr std::string_view kNoDownload = "there is no download at start: give the file with -m";
+constexpr std::string_view kNoDownload =
+    "only a model of -hf is downloaded at the start: give its name with -hf, or the file with -m";
 constexpr std::string_view kTools = "tools run at the client: there are no built-in tools and no MCP servers";
 constexpr std::string_view kPlace = "use -ngl, --split-mode and --tensor-split to place weights";
 constexpr std::string_view kNoVision = "images are not supported";
@@ -234,6 +247,8 @@ constexpr Row kRows[] = {
      {},
      "`--model-file` for a name that ends with .gguf; else `--mesh-models`",
      model},
+    {"-hf -hfr --hf-repo", "ORG/REPO:QUANT", Means::special, {}, "`--hub-model`", hub_model},
+    {"-hff --hf-file", "FILE", Means::special, {}, "`--hub-model` with the repository of -hf and this file", hub_file},
     {"-a", "NAME,...", Means::setting, "--alias"},
     {"-c", "N", Means::setting, "--ctx-size"},
     {"-np --parallel", "N", Means::special, {}, "`--parallel`; below 1: the default", parallel},
@@ -375,9 +390,8 @@ constexpr Row kRows[] = {
     {"-lm --load-mode", "X", Means::refused, "use --mmap, --no-mmap or --mlock"},
     {"--control-vector --control-vector-scaled --control-vector-layer-range", "X", Means::refused,
      "control vectors are not supported; give adapters with --lora"},
-    {"-mu --model-url -dr --docker-repo -hf -hfr --hf-repo -hff --hf-file -hft --hf-token -hfd -hfrd --hf-repo-draft "
-     "--spec-draft-hf",
-     "X", Means::refused, kNoDownload},
+    {"-mu --model-url -dr --docker-repo -hfd -hfrd --hf-repo-draft --spec-draft-hf", "X", Means::refused, kNoDownload},
+    {"-hft --hf-token", "X", Means::refused, "set the variable HF_TOKEN: other users of the machine can read flags"},
     {"--embd-gemma-default --fim-qwen-1.5b-default --fim-qwen-3b-default --fim-qwen-7b-default --fim-qwen-7b-spec "
      "--fim-qwen-14b-spec --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default "
      "--vision-gemma-4b-default --vision-gemma-12b-default",
@@ -538,9 +552,16 @@ Result<> finish(const Built& built, std::vector<std::string>& words) {
     words.push_back(fmt::format("{}={}", flag, text));
     return {};
   };
+  if (!built.hub_file.empty()) {
+    const auto repo = built.hub_model.substr(0, built.hub_model.find(':'));
+    if (repo.empty()) return fail(errc::invalid_value, "'--hf-file': needs the repository, with -hf");
+    words.push_back(fmt::format("--hub-model={}:{}", repo, built.hub_file));
+  } else if (!built.hub_model.empty()) {
+    words.push_back(fmt::format("--hub-model={}", built.hub_model));
+  }
   // As in llama-server: with the key, requests may come from any page.
-  if (!said(words, "--model-file").empty() && given("--api-key") && !given("--allowed-origins"))
-    words.emplace_back("--allowed-origins=*");
+  const bool one_model = !said(words, "--model-file").empty() || !said(words, "--hub-model").empty();
+  if (one_model && given("--api-key") && !given("--allowed-origins")) words.emplace_back("--allowed-origins=*");
   if (auto fine = add("--llamacpp-args", built.args); !fine) return fine;
   std::string requests;
   for (const auto& [field, value] : built.requests)
@@ -642,8 +663,10 @@ std::string server_flags_help() {
 std::string server_flags_page() {
   std::string page =
       "\n## Flags of llama-server\n\n`corral serve` accepts the flags of llama.cpp's own server (release 0.5.0), so "
-      "`llama-server -m FILE …` becomes\n`corral serve -m FILE …`. `LLAMA_ARG_…` variables are not read. Names may have `_` "
-      "instead of `-` inside. At start, one line lists flags\nwithout effect. A flag that would change responses and has "
+      "`llama-server -m FILE …` becomes\n`corral serve -m FILE …`. `LLAMA_ARG_…` variables are not read. Names may "
+      "have `_` "
+      "instead of `-` inside. At start, one line lists flags\nwithout effect. A flag that would change responses and "
+      "has "
       "no equivalent is rejected by name.\n\n| flag | equivalent |\n|---|---|\n";
   for (const Row& row : kRows) {
     std::string names;

@@ -36,6 +36,16 @@ TEST(ServerFlags, BecomeSettings) {
               ElementsAre("--auto-evict", "--evict-idle-timeout=5s", "--log-level=error", "--max-loaded-models=-1"));
 }
 
+TEST(ServerFlags, OfTheHubNameItsModel) {
+  EXPECT_THAT(translated({"-hf", "org/repo:Q8_0"}).words, ElementsAre("--hub-model=org/repo:Q8_0"));
+  EXPECT_THAT(translated({"--hf-repo", "org/repo:Q8_0", "-hff", "sub/x.gguf"}).words,
+              ElementsAre("--hub-model=org/repo:sub/x.gguf"));
+  EXPECT_THAT(translated({"-hf", "org/repo", "--api-key", "k"}).words, Contains("--allowed-origins=*"));
+  EXPECT_EQ(refused({"-hff", "x.gguf"}), "'--hf-file': needs the repository, with -hf");
+  EXPECT_EQ(refused({"-hft", "hf_x"}),
+            "'-hft': no equivalent here: set the variable HF_TOKEN: other users of the machine can read flags");
+}
+
 TEST(ServerFlags, PagesAsTheyMayThere) {
   EXPECT_THAT(translated({"--cors-origins", "localhost"}).words, ElementsAre("--allowed-origins=localhost"));
   EXPECT_THAT(translated({"-m", "a.gguf", "--api-key", "k"}).words, Contains("--allowed-origins=*"));
@@ -95,7 +105,8 @@ TEST(ServerFlags, UnknownOnesNameACloseOne) {
 
 // Also where a value looks like a flag of there.
 TEST(ServerFlags, OnesOwnPassAsTheyAre) {
-  const std::vector<std::string> own{"--slots", "--no-slots", "--no-models-autoload", "--tags", "-a", "--api-key", "-c", "--no-warm-spare", "--max-loaded-models", "2", "-1", "--help"};
+  const std::vector<std::string> own{"--slots", "--no-slots",      "--no-models-autoload", "--tags", "-a", "--api-key",
+                                     "-c",      "--no-warm-spare", "--max-loaded-models",  "2",      "-1", "--help"};
   EXPECT_EQ(translated(own).words, own);
 }
 

@@ -37,6 +37,16 @@ TEST(GivenModel, WithoutNamesItIsCalledLikeItsFile) {
   EXPECT_TRUE(scan(options, nullptr).catalog->find("given"));
 }
 
+TEST(GivenModel, WithoutAFileThereIsNone) {
+  const TempDir dir;
+  GgufWriter::model("llama").save(dir / "other.gguf");
+  RegistryOptions options{.models_dirs = {dir.path()}, .hub_cache = {}};
+  options.given = GivenModel();
+  const auto catalog = scan(options, nullptr).catalog;
+  EXPECT_THAT(catalog->models(), IsEmpty());
+  EXPECT_THAT(catalog->problems(), IsEmpty());
+}
+
 TEST(GivenModel, AFileThatIsNoneIsAProblem) {
   const TempDir dir;
   RegistryOptions options;
