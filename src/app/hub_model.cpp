@@ -18,17 +18,8 @@ constexpr std::uint64_t kStep = 10;  // per cent, between two lines of the log
 
 Result<HubFile> find_in_hub_cache(const std::filesystem::path& cache, const std::string& name) {
   const auto catalog = models::scan({.models_dirs = {}, .hub_cache = cache}, nullptr).catalog;
-  auto found = catalog->find(name);
-  if (!found) {
-    models::Catalog::Model only;
-    for (const auto& model : catalog->models()) {
-      if (!model->name.value().starts_with(name + ":")) continue;
-      if (only) return std::unexpected(found.error());
-      only = model;
-    }
-    if (!only) return std::unexpected(found.error());
-    found = std::move(only);
-  }
+  const auto found = catalog->find(name);
+  if (!found) return std::unexpected(found.error());
   return HubFile{(*found)->name.value(), (*found)->paths.front()};
 }
 

@@ -15,8 +15,7 @@ struct HubFile {
   std::filesystem::path file;  // in the hub cache; of a split set: one of them
 };
 
-// In the cache, without network. "org/repo" is found if one quantisation of it is there. Blocking: reads headers of
-// files. Errors: those of models::Catalog::find().
+// In the cache, without network. Blocking: reads headers of files. Errors: those of models::Catalog::find().
 Result<HubFile> find_in_hub_cache(const std::filesystem::path& cache, const std::string& name);
 
 // Downloads it, and logs the progress. Files that are in the cache are not downloaded again. `desk` outlives it.
