@@ -38,7 +38,7 @@ const std::array kOptions = {
            .group = Group::access,
            .field = &S::host,
            .fallback = "127.0.0.1",
-           .value_name = "ADDRESS,...",
+           .value_name = "ADDRESS",
            .help = "Addresses to listen on, separated by commas. An address other than loopback needs a key, or "
                    "allow_open.",
            .right = "an address, or several with commas between them, such as 127.0.0.1,::1",
