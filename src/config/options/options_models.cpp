@@ -111,8 +111,7 @@ const std::array kOptions = {
            .value_name = "NAME",
            .help = "Serve only this model of the Hugging Face hub, like model_file: org/repo:QUANT. If it isn't in the "
                    "hub cache, it is downloaded at the start, unless offline is on.",
-           .settable = false,
-           .guarded = true},
+           .settable = false},
     Option{.key = "alias",
            .group = Group::models,
            .field = &S::alias,
