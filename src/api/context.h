@@ -74,6 +74,8 @@ struct ApiContext {
   std::function<std::vector<std::string>()> backend_problems = {};
   KeptStreams kept_streams{timers};
   KeptProps kept_props = {};
+  bool slots = true;            // clients may see them
+  bool models_autoload = true;  // a request may load its model
 };
 
 }  // namespace corral::api

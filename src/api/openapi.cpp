@@ -164,6 +164,7 @@ constexpr auto kQueries = std::to_array<QueryRow>({
     {"GET", "/v1/conversations/{id}/items", "order", kItemOrder, kOrderText},
     {"GET", "/v1/conversations/{id}/items", "after", R"({"type":"string"})", kAfterText},
     {"GET", "/v1/conversations/{id}/items", "before", R"({"type":"string"})", kBeforeText},
+    {"DELETE", "/models", "model", R"({"type":"string"})", "The model to delete."},
     {"GET", "/props", "model", R"({"type":"string"})", "The model; default: the one that is loaded."},
     {"POST", "/slots/{id}", "action", R"({"type":"string"})", kSlotText},
     {"POST", "/v1/slots/{id}", "action", R"({"type":"string"})", kSlotText},

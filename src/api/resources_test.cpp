@@ -484,6 +484,17 @@ TEST_F(ApiTest, PinThatMakesNoSenseIs400) {
   }
 }
 
+TEST_F(ApiTest, APinThatIsWrongIsToldInLemonadesWords) {
+  const auto told = [this](const char* body) { return post("/internal/pin", body).error("message"); };
+  EXPECT_THAT(told("{invalid json"), testing::StartsWith("Invalid JSON body: not valid JSON"));
+  EXPECT_EQ(told(R"({"pinned":true})"),
+            "Parameter 'model' or 'model_name' is required: the name of a model, see /v1/models");
+  EXPECT_EQ(told(R"({"model":"tiny-llama"})"),
+            "Parameter 'pinned' is required and must be a boolean: 'pinned' is required: true or false");
+  EXPECT_EQ(told(R"({"model":"tiny-llama","pinned":"true"})"),
+            "Parameter 'pinned' is required and must be a boolean: 'pinned' must be true or false, not \"true\"");
+}
+
 TEST_F(ApiTest, APinOfWhatIsNotThereSaysSo) {
   for (const auto* pinned : {"true", "false"}) {
     const auto answer = post("/internal/pin", std::string(R"({"model":"tiny-lama","pinned":)") + pinned + "}");

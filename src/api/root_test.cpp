@@ -41,6 +41,22 @@ TEST_F(RootTest, ThePathsOfLlamaServerReachTheEngine) {
   EXPECT_EQ(get("/models").text, get("/v1/models").text);
 }
 
+TEST_F(RootTest, ResponsesNeedNoPrefix) {
+  backend.load_at_once = true;
+  backend.reply = [](const backends::FakeServer&, const http::RequestHead& head, std::string_view) {
+    return Result<http::Response>(http::Response::json(
+        200, head.target.ends_with("input_tokens")
+                 ? R"({"object":"response.input_tokens","input_tokens":7})"
+                 : R"({"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}],)"
+                   R"("usage":{"completion_tokens":4,"prompt_tokens":9}})"));
+  };
+  const auto answer = post("/responses", R"({"model":"tiny-llama","input":"x"})");
+  EXPECT_EQ(answer.status, 200u) << answer.text;
+  EXPECT_EQ(json::text_or(answer.json(), "object", ""), "response");
+  EXPECT_EQ(post("/responses/input_tokens", R"({"model":"tiny-llama","input":"x"})").text,
+            R"({"object":"response.input_tokens","input_tokens":7})");
+}
+
 TEST_F(RootTest, SaysThatItRuns) {
   for (const auto* method : {"GET", "HEAD"}) EXPECT_EQ(ask(method, "/").status, 200u);
   const auto text = get("/");
@@ -82,6 +98,20 @@ TEST_F(RootTest, PropsAreThoseOfTheLoadedModel) {
   EXPECT_THAT(backend.alive(), ElementsAre("tiny-llama"));
 }
 
+// --seed 42 was 4294967295 there.
+TEST_F(RootTest, PropsOfTheOneModelHaveTheDefaultsOfRequests) {
+  backend.reply = [](const backends::FakeServer&, const http::RequestHead&, std::string_view) {
+    return Result<http::Response>(http::Response::json(
+        200, R"({"default_generation_settings":{"n_ctx":64,"params":{"seed":4294967295,"temperature":0.8,)"
+             R"("n_predict":-1,"max_tokens":-1}},"is_sleeping":false})"));
+  };
+  have("tiny-embed");
+  context.request_defaults = R"({"seed":42,"n_predict":8,"verbose":true})";
+  context.one_model = true;
+  EXPECT_EQ(get("/props").text, R"({"default_generation_settings":{"n_ctx":64,"params":{"seed":42,"temperature":0.8,)"
+                                R"("n_predict":8,"max_tokens":8}},"is_sleeping":false})");
+}
+
 TEST_F(RootTest, AdaptersAreThoseOfTheLoadedModel) {
   backend.reply = [](const backends::FakeServer& server, const http::RequestHead& head, std::string_view body) {
     if (body == "bad") return Result<http::Response>(http::Response::json(400, R"({"error":{"code":"bad"}})"));
@@ -108,6 +138,43 @@ TEST_F(RootTest, SlotsDoNotStay) {
   for (const auto* path : {"/slots/3?action=erase", "/v1/slots/3?action=erase"})
     EXPECT_EQ(post(path, "").text, R"({"id_slot":3,"n_erased":0})");
   EXPECT_EQ(post("/slots/x?action=erase", "").error("param"), "id");
+}
+
+// As with llama-server's --no-models-autoload.
+TEST_F(RootTest, RequestsMayBeSetToLoadNothing) {
+  backend.reply = backends::FakeBackend::echo;
+  context.models_autoload = false;
+  EXPECT_FALSE(get("/props").json().at("models_autoload").as_bool());
+  constexpr const char* kAsked = R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}]})";
+  const auto refused = post("/v1/chat/completions", kAsked);
+  EXPECT_EQ(refused.status, 400u);
+  EXPECT_EQ(refused.error("message"),
+            "'tiny-llama' is not in memory, and this request does not load models (autoload=false, or the setting "
+            "models_autoload is off): load it first with POST /v1/load");
+  expect_untouched();
+  have("tiny-llama");
+  EXPECT_EQ(post("/v1/chat/completions", kAsked).status, 200u);
+  backend.load_at_once = true;
+  EXPECT_EQ(post("/v1/embeddings?autoload=true", R"({"model":"tiny-embed","input":"x"})").status, 200u);
+}
+
+TEST_F(RootTest, TheOneModelComesBackAlthoughRequestsLoadNothing) {
+  backend.load_at_once = true;
+  backend.reply = backends::FakeBackend::echo;
+  context.one_model = true;
+  context.models_autoload = false;
+  EXPECT_EQ(post("/tokenize", R"({"content":"x"})").status, 200u);
+}
+
+TEST_F(RootTest, SlotsMayBeOff) {
+  EXPECT_EQ(get("/slots").status, 200u);
+  context.slots = false;
+  for (const auto* path : {"/slots", "/v1/slots"}) {
+    const auto answer = get(path);
+    EXPECT_EQ(answer.status, 501u);
+    EXPECT_EQ(answer.error("type"), "not_supported_error");
+    EXPECT_EQ(answer.error("message"), "slots are off: start the server with --slots");
+  }
 }
 
 TEST_F(RootTest, WithoutANameTheOnlyLoadedModelOfTheTypeAnswers) {
@@ -177,6 +244,31 @@ TEST_F(RootTest, OneModelThatWasGivenAnswersToEveryName) {
     EXPECT_EQ(post("/tokenize", body).status, 200u) << body;
   }
   EXPECT_THAT(backend.alive(), ElementsAre(first));
+}
+
+TEST_F(RootTest, TheListHasTheNamesAndTagsOfTheGivenModel) {
+  models::RegistryOptions options;
+  options.given = models::GivenModel{dir / "tiny-llama.gguf", {"also", "mine"}, std::nullopt, {"small", "fast"}};
+  registry.look_at(options);
+  registry.rescan();
+  const auto models = get("/models").json().at("data").as_array();
+  ASSERT_EQ(models.size(), 1u);
+  EXPECT_EQ(json::text_or(models.front(), "id", ""), "also");
+  EXPECT_EQ(json::serialize(models.front().at("aliases")), R"(["also","mine"])");
+  EXPECT_EQ(json::serialize(models.front().at("tags")), R"(["small","fast"])");
+}
+
+TEST_F(RootTest, RequestsForTheOneModelAreToldThatItsDownloadRuns) {
+  models::RegistryOptions options;
+  options.given = models::GivenModel();
+  registry.look_at(options);
+  registry.rescan();
+  context.one_model = true;
+  context.given_is_loading = true;
+  const auto answer = post("/tokenize", R"({"content":"x"})");
+  EXPECT_EQ(answer.status, 503u);
+  EXPECT_EQ(answer.headers.get("Retry-After"), "5");
+  EXPECT_EQ(answer.error("message"), "the model of this server is not here yet: its download runs, so try again later");
 }
 
 TEST_F(RootTest, HealthSaysWhenTheGivenModelIsLoading) {

@@ -74,10 +74,12 @@ config::KnownModels known_models(const config::LiveSettings& live) {
 
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known) {
   models::RegistryOptions options;
-  if (!settings.model_file.empty()) {
+  if (settings.has_one_model()) {
     auto& given = options.given.emplace();
-    given.file = std::filesystem::absolute(settings.model_file);
+    if (!settings.model_file.empty()) given.file = std::filesystem::absolute(settings.model_file);
     given.names = config::names_in(settings.alias);
+    std::ranges::sort(given.names);
+    given.tags = config::names_in(settings.tags);
     given.type = parse_model_type(settings.model_type);
     return options;
   }
@@ -283,11 +285,11 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
 api::AccessOptions access_options(const config::ServeSettings& settings, const api::KeyStore& keys) {
   api::AccessOptions options;
   options.keys = keys.table();
-  options.loopback_only = config::is_loopback(settings.host);
+  options.own_names = config::names_in(settings.host);
+  options.loopback_only = std::ranges::all_of(options.own_names, config::is_loopback);
   // Both were checked when they were set.
   options.allowed_origins = config::parse_origins(settings.allowed_origins).value_or(std::vector<std::string>());
   options.allowed_hosts = config::parse_hosts(settings.allowed_hosts).value_or(std::vector<std::string>());
-  options.own_names = {settings.host};
   char name[HOST_NAME_MAX + 1] = {};
   if (::gethostname(name, sizeof name - 1) == 0) {
     options.own_names.emplace_back(name);

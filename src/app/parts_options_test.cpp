@@ -56,6 +56,30 @@ TEST(PartsOptions, ModelsOfTheMeshHaveTheSoonerOfBothIdleLimits) {
   EXPECT_GT(node_options(settings).idle_unload, std::chrono::hours(24));
 }
 
+TEST(PartsOptions, AServerIsLocalIfAllItsAddressesAre) {
+  const auto keys = api::KeyStore::open("/nowhere/keys.json", "/nowhere/uses.json", "");
+  ASSERT_TRUE(keys);
+  config::ServeSettings settings;
+  settings.host = "127.0.0.1,::1";
+  EXPECT_TRUE(access_options(settings, **keys).loopback_only);
+  settings.host = "127.0.0.1,192.0.2.1";
+  const auto options = access_options(settings, **keys);
+  EXPECT_FALSE(options.loopback_only);
+  EXPECT_EQ(options.own_names.at(1), "192.0.2.1");
+}
+
+// As in llama-server, whose names are a sorted set.
+TEST(PartsOptions, TheFirstNameInTheAlphabetIsTheIdOfTheOneModel) {
+  config::ServeSettings settings;
+  settings.model_file = "/m/x.gguf";
+  settings.alias = "mine, also";
+  settings.tags = "fast,chat";
+  const auto given = registry_options(settings, {}).given;
+  ASSERT_TRUE(given);
+  EXPECT_EQ(given->names, (std::vector<std::string>{"also", "mine"}));
+  EXPECT_EQ(given->tags, (std::vector<std::string>{"fast", "chat"}));
+}
+
 TEST(PartsOptions, AStartWithAJoinTokenDecidesTheRole) {
   auto settings = app::settings();
   settings.mesh_models = "m n";

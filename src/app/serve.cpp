@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include <boost/asio/basic_signal_set.hpp>
 #include <sys/resource.h>
@@ -14,6 +15,7 @@
 #include "app/backend_settings.h"
 #include "app/config_watch.h"
 #include "app/first_steps.h"
+#include "app/hub_model.h"
 #include "app/model_supply.h"
 #include "app/parts_options.h"
 #include "app/preload.h"
@@ -32,6 +34,7 @@
 #include "config/files/known_models.h"
 #include "config/files/state_lock.h"
 #include "config/load.h"
+#include "config/load/request_defaults.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_filter.h"
 #include "fleet/allotment/router_allot_actions.h"
@@ -167,11 +170,11 @@ class Application {
                  static_cast<std::uint32_t>(settings.max_in_flight_per_key),
                  settings.ollama_port,
                  &store_,
-                 !settings.model_file.empty(),
+                 settings.has_one_model(),
                  settings.request_defaults,
                  &verifier_,
                  &file_watch_,
-                 settings.model_file.empty() ? &supply_.supply() : nullptr,
+                 settings.has_one_model() ? nullptr : &supply_.supply(),
                  &background_},
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
@@ -188,6 +191,8 @@ class Application {
     context_.voices = &voices_;
     context_.backend_problems = [this] { return backends_.problems(); };
     context_.sounds = &sounds_;
+    context_.slots = settings.slots;
+    context_.models_autoload = settings.models_autoload;
     context_.uploads =
         std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
     context_.build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion);
@@ -233,14 +238,14 @@ class Application {
   Application& operator=(const Application&) = delete;
 
   int run(const config::StateLock& lock) {
-    const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.port));
-    if (!port) {
-      log::error("app", "{}", port.error().message);
+    const auto listening = listen_everywhere();
+    if (!listening) {
+      log::error("app", "{}", listening.error().message);
       return 1;
     }
-    lock.publish(settings_.host, *port);
-    log::info("app", "corral {} listens on http://{}", kVersion,
-              http::to_string(http::TcpEndpoint{settings_.host, *port}));
+    lock.publish(listening->front().host, listening->front().port);
+    for (const auto& endpoint : *listening)
+      log::info("app", "corral {} listens on http://{}", kVersion, http::to_string(endpoint));
     listen_as_ollama();
     async::asio::co_spawn(loops_.home().executor(), live(), [this](const std::exception_ptr& failure) {
       if (failure) exit_code_ = 1;
@@ -253,17 +258,33 @@ class Application {
   }
 
  private:
+  // On all addresses of the setting `host`, with one port: if it is 0, the one that the first address gets.
+  Result<std::vector<http::TcpEndpoint>> listen_everywhere() {
+    std::vector<http::TcpEndpoint> listening;
+    auto port = static_cast<std::uint16_t>(settings_.port);
+    for (auto& host : config::names_in(settings_.host)) {
+      const auto bound = server_.listen_tcp(host, port);
+      if (!bound) return std::unexpected(bound.error());
+      port = *bound;
+      listening.push_back({std::move(host), port});
+    }
+    return listening;
+  }
+
   // If Ollama's port is in use, usually by Ollama itself, the server works without it.
   void listen_as_ollama() {
     if (settings_.ollama_port == 0) return;
-    const auto port = server_.listen_tcp(settings_.host, static_cast<std::uint16_t>(settings_.ollama_port));
-    if (port) {
-      log::info("app", "Ollama clients can use http://{}:{}", settings_.host, *port);
-    } else {
-      log::warning(
-          "app",
-          "the port for Ollama clients is not available: {}; end the program that uses it, or set ollama_port to off",
-          port.error().message);
+    for (auto& host : config::names_in(settings_.host)) {
+      const auto port = server_.listen_tcp(host, static_cast<std::uint16_t>(settings_.ollama_port));
+      if (port) {
+        log::info("app", "Ollama clients can use http://{}",
+                  http::to_string(http::TcpEndpoint{std::move(host), *port}));
+      } else {
+        log::warning(
+            "app",
+            "the port for Ollama clients is not available: {}; end the program that uses it, or set ollama_port to off",
+            port.error().message);
+      }
     }
   }
 
@@ -280,7 +301,7 @@ class Application {
     tasks_.spawn("uses of keys", keep_key_uses());
     tasks_.spawn("hang-ups", follow_hang_ups());
     tasks_.spawn("files of loaded models", file_watch_.run());
-    tasks_.spawn("first look at the disks", settings_.model_file.empty() ? first_look() : load_given());
+    tasks_.spawn("first look at the disks", settings_.has_one_model() ? load_given() : first_look());
     node_.start();
     if (!settings_.join_token.empty())
       tasks_.spawn("joining", fleet::keep_joining(node_, timers_, settings_.join_token));
@@ -447,16 +468,47 @@ class Application {
     for (const auto& line : first_steps(known_models_, memory)) log::info("app", "{}", line);
   }
 
+  // From the cache, else from the hub.
+  async::Task<Result<HubFile>> file_of_hub_model() {
+    auto look = [cache = desk_options(settings_).hub.cache, name = settings_.hub_model] {
+      return find_in_hub_cache(cache, name);
+    };
+    auto found = co_await file_threads_.run(std::move(look));
+    if (found) co_return found;
+    supply_.start();
+    auto downloading = download_from_hub(supply_.supply().desk, settings_.hub_model);
+    co_return co_await std::move(downloading);
+  }
+
+  // The file of the model of the hub is known only after its download.
+  models::RegistryOptions places_by(const config::ServeSettings& settings) const {
+    auto places = registry_options(settings, known_models_);
+    if (!hub_file_ || !places.given) return places;
+    places.given->file = hub_file_->file;
+    if (places.given->names.empty()) places.given->names = {hub_file_->name};
+    return places;
+  }
+
   // A server that was started for one model ends if it can't load it.
   async::Task<void> load_given() {
-    co_await look_for_models();
-    const auto catalog = registry_.catalog();
-    const auto give_up = [this](const std::string& why) {
+    const auto& hub_model = settings_.hub_model;
+    const auto give_up = [this, &hub_model](const std::string& why) {
       if (stopping_) return;  // the stop aborted the load
-      log::error("app", "'{}' cannot be served: {}", settings_.model_file.native(), why);
+      log::error("app", "'{}' cannot be served: {}", hub_model.empty() ? settings_.model_file.native() : hub_model,
+                 why);
       exit_code_ = 1;
       std::raise(SIGTERM);
     };
+    if (!hub_model.empty()) {
+      const auto file = co_await file_of_hub_model();
+      if (!file) co_return give_up(file.error().message);
+      hub_file_ = *file;
+      places_ = places_by(*live_.in_force());
+      registry_.look_at(places_);
+      co_await models_.rescan();
+    }
+    co_await look_for_models();
+    const auto catalog = registry_.catalog();
     if (catalog->models().empty()) {
       const auto all = {catalog->problems(), catalog->not_models()};
       for (const auto problems : all)
@@ -501,7 +553,7 @@ class Application {
     node_.change(node_options(*settings));
     store_.change(store_limits(*settings));
     if (auto options = router_options(*settings)) router_.change(std::move(*options));
-    auto places = registry_options(*settings, known_models_);
+    auto places = places_by(*settings);
     if (places == places_) return;
     places_ = places;
     registry_.look_at(std::move(places));
@@ -588,7 +640,8 @@ class Application {
   const bool has_terminal_ = ::isatty(STDERR_FILENO) != 0;  // checked before it may be closed
   int exit_code_ = 0;
   bool stopping_ = false;
-  bool scanned_ = false;  // the disks, at least once
+  bool scanned_ = false;             // the disks, at least once
+  std::optional<HubFile> hub_file_;  // of the setting hub_model, when it is here
   async::LoopPool loops_;
   // From here on a signal is kept until live() waits for it.
   async::asio::basic_signal_set<async::Executor> signals_;
@@ -665,7 +718,7 @@ int serve(config::LiveSettings& live) {
   std::error_code ignored;  // without the folder child logs are kept in memory only, and a warning is logged
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
-  BackendSettings backends(settings.model_file.empty() ? live.file().parent_path() : "");
+  BackendSettings backends(settings.has_one_model() ? "" : live.file().parent_path());
   add_recipes(recipes_of(*backends.known()));
   models::set_configured(models_of(*backends.known()));
   std::filesystem::create_directories(settings.imported_dir(), ignored);  // for imports at runtime

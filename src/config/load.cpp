@@ -1,8 +1,10 @@
 #include "config/load.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include "config/files/state_lock.h"
+#include "config/load/request_defaults.h"
 #include "config/options/assign.h"
 #include "config/options/option.h"
 #include "config/sources.h"
@@ -61,6 +63,8 @@ Result<ClientSettings> load_client_settings(const Inputs& inputs) {
       settings.port = running->port;
     }
   }
+  // A server with several addresses is called at the first one.
+  if (auto hosts = names_in(settings.host); !hosts.empty()) settings.host = std::move(hosts.front());
   if (settings.host == "0.0.0.0") settings.host = "127.0.0.1";
   if (settings.host == "::" || settings.host == "[::]") settings.host = "::1";
   return ClientSettings{settings.host, settings.port, settings.api_key, broken ? broken->message : ""};

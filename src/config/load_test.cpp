@@ -281,6 +281,24 @@ TEST_F(LoadTest, LoopbackInEveryShapeIsSafe) {
   EXPECT_EQ(load_error().code, errc::unsafe_bind);
 }
 
+TEST_F(LoadTest, OfSeveralAddressesEachMustBeSafe) {
+  inputs_.flags["host"] = {"127.0.0.1, ::1"};
+  EXPECT_EQ(load().host, "127.0.0.1, ::1");
+  EXPECT_EQ(load_client_settings(inputs_)->host, "127.0.0.1") << "commands use the first one";
+  inputs_.flags["host"] = {"127.0.0.1,192.0.2.1"};
+  EXPECT_EQ(load_error().code, errc::unsafe_bind);
+  inputs_.flags["host"] = {","};
+  EXPECT_EQ(load_error().message, "--host: ',' contains no address");
+}
+
+TEST_F(LoadTest, ThereIsOnlyOneOneModel) {
+  inputs_.flags["hub_model"] = {"org/repo:Q8_0"};
+  EXPECT_TRUE(load().has_one_model());
+  inputs_.flags["model_file"] = {"/m/x.gguf"};
+  EXPECT_EQ(load_error().message,
+            "--hub-model: 'org/repo:Q8_0' conflicts with model_file '/m/x.gguf': give one of both");
+}
+
 TEST_F(LoadTest, ASecretIsNeverPrinted) {
   variables_["CORRAL_API_KEY"] = "s3cret\nX-Evil: 1";
   const Error error = load_error();

@@ -34,7 +34,7 @@ inline constexpr std::string_view kGivenTypes[] = {"auto", "llm", "embedding", "
 
 struct ServeSettings {
   // Addresses and access.
-  std::string host;
+  std::string host;  // one or more addresses, separated by commas (names_in())
   int port = 0;
   int ollama_port = 0;  // additional port; 0: none
   std::string api_key;  // empty: no key. Never print it
@@ -51,6 +51,7 @@ struct ServeSettings {
   int max_event_readers = 0;
   Millis head_timeout{};
   Millis slow_client_timeout{};
+  bool slots = false;  // clients may see them
   int io_threads = 0;  // 0: automatic
 
   // The models.
@@ -61,13 +62,16 @@ struct ServeSettings {
   int downloads_at_once = 0;   // parallel downloads
   int download_ranges = 0;     // connections of each download
   std::string import_folders;  // of other programs: their names or folders, separated by spaces
-  // A single model file to serve, for every name in requests; empty: none. Of that model:
+  // A single model to serve, for every name in requests: a file, or one of the hub; empty: none. Of that model:
   std::filesystem::path model_file;
+  std::string hub_model;   // "org/repo:QUANT"
   std::string alias;       // its names, separated by commas
+  std::string tags;        // of that model in lists, separated by commas
   std::string model_type;  // one of kGivenTypes
 
   // Models in memory.
   std::string max_loaded_models;  // "N", "-1", "5 2 4" or "llm=3,embedding=2,*=1"
+  bool models_autoload = false;   // a request may load its model
   Millis swap_patience{};
   bool nuclear_evicts_pinned = false;
   Bytes memory_limit;     // of this process and its engines together; 0: all that the system gives
@@ -129,6 +133,8 @@ struct ServeSettings {
 
   // By key, e.g. origins.at("port"). Has every option.
   std::map<std::string, Origin, std::less<>> origins;
+
+  bool has_one_model() const { return !model_file.empty() || !hub_model.empty(); }
 
   std::filesystem::path log_dir() const { return state_dir / "log"; }
   // Copies of models from other nodes.

@@ -1,10 +1,13 @@
 #include "config/sources.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/state_file.h"
 #include "config/errors.h"
 #include "config/files/keys.h"
+#include "config/load/request_defaults.h"
 #include "config/options/assign.h"
 #include "config/options/option.h"
 #include "config/options/origins.h"
@@ -87,12 +90,21 @@ Result<Given> find_value(const Option& option, const Sources& sources) {
 
 Result<> check_bind(const ServeSettings& settings) {
   const bool keyed = !settings.api_key.empty() || settings.has_key_file;
-  if (is_loopback(settings.host) || keyed || settings.allow_open) return {};
+  if (std::ranges::all_of(names_in(settings.host), is_loopback) || keyed || settings.allow_open) return {};
   return fail(errc::unsafe_bind,
               fmt::format("{}: '{}' is reachable from other machines, but no key is required: create one with corral "
                           "key create or set CORRAL_API_KEY ({}), or give --allow-open",
                           settings.origins.at("host").where, settings.host, kOthersAreRejected),
               "host");
+}
+
+// model_file or hub_model, not both.
+Result<> check_one_model(const ServeSettings& settings) {
+  if (settings.model_file.empty() || settings.hub_model.empty()) return {};
+  return fail(errc::invalid_value,
+              fmt::format("{}: '{}' conflicts with model_file '{}': give one of both",
+                          settings.origins.at("hub_model").where, settings.hub_model, settings.model_file.native()),
+              "hub_model");
 }
 
 Result<ServeSettings> resolve(const Sources& sources) {
@@ -105,6 +117,7 @@ Result<ServeSettings> resolve(const Sources& sources) {
   settings.ctx_size = std::max(settings.ctx_size, 0);  // -1 is another way to say auto
   settings.has_key_file = sources.has_key_file;
   if (auto safe = check_bind(settings); !safe) return std::unexpected(safe.error());
+  if (auto one = check_one_model(settings); !one) return std::unexpected(one.error());
   return settings;
 }
 

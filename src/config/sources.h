@@ -34,6 +34,8 @@ ConfigFile config_file(const Inputs& inputs, const Paths& paths);
 Result<Given> find_value(const Option& option, const Sources& sources);
 // unsafe_bind if other machines can reach the server without a key.
 Result<> check_bind(const ServeSettings& settings);
+// invalid_value if two settings name the one model.
+Result<> check_one_model(const ServeSettings& settings);
 // All options. Errors: invalid_value, unsafe_bind.
 Result<ServeSettings> resolve(const Sources& sources);
 

@@ -52,6 +52,8 @@ struct Declared {
   std::string title = {}, description = {};  // for people
   std::string metadata = {};                 // a JSON object; empty: none
   bool unlisted = false;                     // requests find it, lists don't show it
+  // Of the model of `model_file`: its names, and its tags; for lists.
+  std::vector<std::string> names = {}, tags = {};
 
   friend bool operator==(const Declared&, const Declared&) = default;
 };

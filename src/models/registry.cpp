@@ -68,7 +68,8 @@ Scan scan(const RegistryOptions& options, const std::shared_ptr<const FactsCache
   const UserModels user = options.given ? UserModels() : with_configured(read_user_models(options.user_models));
   RegistryOptions places = options;
   if (options.given) {
-    places.models_dirs = files_of_set(options.given->file);
+    places.models_dirs.clear();
+    if (!options.given->file.empty()) places.models_dirs = files_of_set(options.given->file);
     places.hub_cache.clear();
   }
   std::ranges::move(files_of(user), std::back_inserter(places.models_dirs));

@@ -104,6 +104,28 @@ test("a format by its name", async () => {
   await server.stop();
 });
 
+test("several addresses", async () => {
+  const server = await Server.start("--host", "127.0.0.1,127.0.0.2");
+  assert.match(server.url, /\/\/127\.0\.0\.1:/);
+  const { port } = new URL(server.url);
+  assert.equal((await fetch(`http://127.0.0.2:${port}/health`)).status, 200);
+  assert.equal((await server.get("/health")).status, 200);
+  await server.stop();
+});
+
+test("slots are off, and requests load nothing", async () => {
+  const server = await Server.start("--no-slots", "--no-models-autoload");
+  const slots = await server.get("/slots");
+  assert.equal(slots.status, 501);
+  assert.equal(slots.body.error.type, "not_supported_error");
+  assert.equal((await server.get("/props")).body.models_autoload, false);
+  const chat = { model: "tiny-llama", messages: [{ role: "user", content: "Hi" }], max_tokens: 4 };
+  assert.equal((await server.post("/v1/chat/completions", chat)).status, 400);
+  assert.equal((await server.post("/models/load", { model: "tiny-llama" })).status, 200);
+  assert.equal((await server.post("/v1/chat/completions", chat)).status, 200);
+  await server.stop();
+});
+
 describe("several models", () => {
   let server;
   before(async () => (server = await Server.start("--models-max", "2")));

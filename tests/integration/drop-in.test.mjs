@@ -16,30 +16,31 @@ describe("one model", () => {
   let server;
   before(async () => {
     const file = join(models, "tiny-llama.gguf");
-    const flags = ["-m", file, "-a", "mine,also", "-c", "512", "-np", "2", "--temp", "0", "-n", "4", "--jinja", "-b", "64", "-ub", "64", "--no-webui"];
+    const flags = ["-m", file, "-a", "mine,also", "--tags", "small,fast", "-c", "512", "-np", "2", "--temp", "0", "-n", "4", "--jinja", "-b", "64", "-ub", "64", "--no-webui"];
     server = await ready(await Server.start(...flags));
   });
   after(() => server.stop());
 
   test("it is the only one, under its names, and in memory", async () => {
     const list = await server.get("/models");
-    assert.deepEqual(list.body.data.map((model) => model.id), ["mine"]);
-    assert.deepEqual((await server.loaded()).map((model) => model.model_name), ["mine"]);
+    assert.deepEqual(list.body.data.map((model) => [model.id, model.aliases, model.tags]), [["also", ["also", "mine"], ["small", "fast"]]]);
+    assert.deepEqual((await server.loaded()).map((model) => model.model_name), ["also"]);
     const props = await server.get("/props");
     assert.equal(props.status, 200, JSON.stringify(props.body));
     assert.equal(props.body.model_path, join(models, "tiny-llama.gguf"));
     assert.equal(props.body.total_slots, 2);
     assert.equal(props.body.default_generation_settings.n_ctx, 256, "-c divided by -np");
+    assert.equal(props.body.default_generation_settings.params.n_predict, 4);
     assert.equal(props.body.is_sleeping, false);
     assert.match(props.body.build_info, /^b/);
   });
 
-  for (const model of [undefined, "also", "gpt-4"]) {
+  for (const model of [undefined, "mine", "gpt-4"]) {
     test(`a request that says ${model ?? "no name"}`, async () => {
       const answer = await server.post("/v1/chat/completions", { model, messages: [{ role: "user", content: "Hi" }], ignore_eos: true });
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
       assert.equal(answer.body.usage.completion_tokens, 4, "-n");
-      assert.equal(answer.body.model, model ?? "mine");
+      assert.equal(answer.body.model, model ?? "also");
     });
   }
 

@@ -175,6 +175,29 @@ test("models of other programs are served where they are, and not deleted", asyn
   }
 });
 
+test("one model of the hub: downloaded at the start, then served from the cache", async () => {
+  await launch("-hf", "org/tiny-GGUF");
+  await until(async () => (await server.get("/health")).status === 200);
+  assert.deepEqual(await ids(), [kName]);
+  const chat = await server.post("/v1/chat/completions", { model: "any", ...kChat });
+  assert.equal(chat.status, 200, JSON.stringify(chat.body));
+  await server.stop();
+  hub.requests.length = 0;
+  await launch("-hf", kName, "--offline", "-a", "mine");
+  await until(async () => (await server.get("/health")).status === 200);
+  assert.deepEqual(await ids(), ["mine"]);
+  assert.deepEqual(hub.requests, []);
+});
+
+test("one model of the hub that cannot be had ends the server", async () => {
+  await launch("-hf", "org/tiny-GGUF:Q2_K");
+  const { code } = await server.ended;
+  assert.equal(code, 1);
+  assert.ok(server.lines.some((line) => line.includes("'org/tiny-GGUF:Q2_K' cannot be served: ")), server.lines.join("\n"));
+  rmSync(server.state, { recursive: true, force: true });
+  server = undefined;
+});
+
 test("offline nothing goes out, by the setting as by the variable", async () => {
   await launch();
   const told = await server.post("/internal/set", { offline: true });

@@ -77,6 +77,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
 
     {"GET", "", kEither},
     {"GET", "models", kEither},
+    {"DELETE", "models", kAdmin},  // llama-server's
     {"GET", "models/{id...}", kEither},
     {"GET", "models/{id...}/options", kEither},
     {"POST", "models/load", kAdmin},

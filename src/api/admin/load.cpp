@@ -13,6 +13,7 @@
 #include "backends/engine_protocol.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
+#include "json/errors.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
@@ -347,11 +348,24 @@ async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   co_return http::Response::json(200, std::move(body));
 }
 
+// With the words of Lemonade, whose clients look for them.
+Error pin_error(Error error) {
+  const std::string_view words = error.code == json::errc::malformed ? "Invalid JSON body: "
+                                 : error.param == "pinned" ? "Parameter 'pinned' is required and must be a boolean: "
+                                                           : "";
+  error.message.insert(0, words);
+  return error;
+}
+
 async::Task<http::Response> pin(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kPinFields>());
-  if (!peek) co_return dialects::error_response(peek.error());
+  if (!peek) co_return dialects::error_response(pin_error(peek.error()));
   auto name = model_name(peek->root());
-  if (name.empty()) co_return dialects::error_response(protocol::missing_model());
+  if (name.empty()) {
+    auto error = protocol::missing_model();
+    error.message = "Parameter 'model' or 'model_name' is required: the name of a model, see /v1/models";
+    co_return dialects::error_response(error);
+  }
   if (const auto known = context.models.find_known(name)) name = (*known)->name.value();
   const bool pinned = peek->root().find("pinned").as_bool();
   const auto done = co_await context.router.pin(ModelName(name), pinned);

@@ -44,24 +44,6 @@ std::uint64_t conversation_of(const models::ModelInfo& model, const http::Header
   return session.empty() ? fleet::conversation_of(body, client) : fleet::session_number(session, client);
 }
 
-// Whether a request may load its model, unless its header forbids it.
-bool may_load(const http::Request& request) {
-  const auto said = http::query_value(request.head.query(), "autoload").value_or("true");
-  return said == "true" || said == "1";
-}
-
-// For a request that may not load: the model must be in memory, or be loading. Errors: bad_value.
-async::Task<Result<>> in_memory(ApiContext& context, const models::ModelInfo& model) {
-  const auto report = co_await context.router.report();
-  const auto named = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model.name; };
-  if (fleet::is_remote(model) || std::ranges::any_of(report.instances, named)) co_return Result<>();
-  co_return fail(protocol::errc::bad_value,
-                 fmt::format("'{}' is not in memory, and this request does not load models (autoload=false): load it "
-                             "first with POST /v1/load",
-                             model.name.value()),
-                 "model");
-}
-
 // The requested context, at most what the model supports.
 std::uint64_t context_of(const dialects::Canonical& asked, const models::ModelInfo& model) {
   const auto trained = model.traits.context_length;
@@ -215,8 +197,8 @@ async::Task<http::Response> infer(ApiContext& context, const Endpoint& endpoint,
     model = coming_model(to_fetch, type.value_or(ModelType::llm));
   }
   if (!model) co_return dialects::error_response(model.error());
-  if (to_fetch.empty() && !may_load(request)) {
-    const auto there = co_await in_memory(context, **model);
+  if (!may_load(context, request)) {
+    const auto there = co_await check_in_memory(context, *model);
     if (!there) co_return dialects::error_response(there.error());
   }
   if (asked->about.model.empty()) asked->about.model = (*model)->name.value();
@@ -273,6 +255,23 @@ async::Task<http::Response> noted(ApiContext& context, std::shared_ptr<ActivityB
 }
 
 }  // namespace
+
+bool may_load(const ApiContext& context, const http::Request& request) {
+  const auto said = http::query_value(request.head.query(), "autoload");
+  if (!said) return context.models_autoload || context.one_model;
+  return said == "true" || said == "1";
+}
+
+async::Task<Result<>> check_in_memory(ApiContext& context, backends::ModelPtr model) {
+  const auto report = co_await context.router.report();
+  const auto named = [&](const router::InstanceReport& instance) { return instance.view.spec->name == model->name; };
+  if (fleet::is_remote(*model) || std::ranges::any_of(report.instances, named)) co_return Result<>();
+  co_return fail(protocol::errc::bad_value,
+                 fmt::format("'{}' is not in memory, and this request does not load models (autoload=false, or the "
+                             "setting models_autoload is off): load it first with POST /v1/load",
+                             model->name.value()),
+                 "model");
+}
 
 async::Task<Result<backends::ModelPtr>> model_for(ApiContext& context, const Endpoint& endpoint, std::string name,
                                                   std::optional<ModelType> type) {

@@ -43,6 +43,10 @@ async::Task<http::Response> infer_form(ApiContext& context, const dialects::Endp
   const auto needed = protocol::row_of(endpoint.ask).type;
   auto model = co_await model_for(context, endpoint, asked->about.model, needed);
   if (!model) co_return dialects::error_response(model.error());
+  if (!may_load(context, request)) {
+    const auto there = co_await check_in_memory(context, *model);
+    if (!there) co_return dialects::error_response(there.error());
+  }
   note->wants((*model)->name.value());
   if (needed == ModelType::transcription) {
     auto plain = make_plain(context, *asked->form);

@@ -10,6 +10,7 @@ namespace corral::api {
 namespace {
 
 constexpr std::size_t kMaxNames = 5;
+constexpr std::chrono::seconds kComing{5};
 
 std::string names_of(std::span<const backends::ModelPtr> models) {
   std::string text;
@@ -67,6 +68,12 @@ async::Task<Result<backends::ModelPtr>> model_of_request(ApiContext& context, st
   }
   const auto catalog = co_await context.models.catalog();
   if (!catalog->models().empty()) co_return catalog->models().front();
+  if (context.given_is_loading) {
+    Error error(make_error_code(protocol::errc::remote_unavailable),
+                "the model of this server is not here yet: its download runs, so try again later", "model");
+    error.retry_after = kComing;
+    co_return std::unexpected(std::move(error));
+  }
   co_return co_await find_model(context, std::move(name));  // which returns the error
 }
 

@@ -76,6 +76,13 @@ async::Task<http::Response> all_slots(ApiContext& context) {
   co_return http::Response::json(200, std::move(body));
 }
 
+// With the status and the type of llama-server.
+async::Task<http::Response> no_slots() {
+  constexpr std::string_view kAnswer =
+      R"({"error":{"code":501,"message":"slots are off: start the server with --slots","type":"not_supported_error"}})";
+  co_return http::Response::json(501, std::string(kAnswer));
+}
+
 struct SlotPlace {
   bool busy = false;
   std::uint64_t tokens = 0, generated = 0;
@@ -132,8 +139,12 @@ async::Task<http::Response> slots_of_one(ApiContext& context) {
 }  // namespace
 
 void add_llama_slots(std::vector<http::Route>& routes, ApiContext& context) {
-  const http::RouteHandler on_slots = [&context](http::Request, http::PathParams) { return all_slots(context); };
-  const http::RouteHandler on_theirs = [&context](http::Request, http::PathParams) { return slots_of_one(context); };
+  const http::RouteHandler on_slots = [&context](http::Request, http::PathParams) {
+    return context.slots ? all_slots(context) : no_slots();
+  };
+  const http::RouteHandler on_theirs = [&context](http::Request, http::PathParams) {
+    return context.slots ? slots_of_one(context) : no_slots();
+  };
   add_core(routes, "GET", "slots", on_slots);
   routes.push_back({"GET", "/slots", context.one_model ? on_theirs : on_slots});
 }

@@ -32,7 +32,7 @@ models::KeptHashes read_record(const fs::path& record) {
 // Blocking.
 ModelDetails read_details(const models::ModelInfo& model, const fs::path& record,
                           const std::vector<models::FileHash>& computed) {
-  ModelDetails details{.aliases = model.aliases};
+  ModelDetails details;
   const auto seen = read_record(record);
   const auto paths = models::files_of(model);
   for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -71,9 +71,7 @@ async::Task<ModelDetails> details_of(ApiContext& context, backends::ModelPtr mod
 }
 
 void write_details(json::Writer& out, const ModelDetails& details, bool paths) {
-  out.key("aliases").begin_array();
-  for (const auto& alias : details.aliases) out.value(alias.value());
-  out.end_array().key("files").begin_array();
+  out.key("files").begin_array();
   for (const auto& file : details.files) {
     out.begin_object().field("name", models::printable_path(file.path.filename()));
     if (paths) out.field("path", file.path.native());

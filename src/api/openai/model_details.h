@@ -20,9 +20,8 @@ struct ModelFile {
 };
 
 struct ModelDetails {
-  std::vector<ModelName> aliases = {};  // other names that find it
-  std::vector<ModelFile> files = {};    // the parts in order, then the projector
-  std::string licence = {};             // general.license
+  std::vector<ModelFile> files = {};  // the parts in order, then the projector
+  std::string licence = {};           // general.license
   std::optional<std::string> chat_template = {};
 };
 
@@ -30,7 +29,7 @@ struct ModelDetails {
 // the mesh; this function hashes nothing.
 async::Task<ModelDetails> details_of(ApiContext& context, backends::ModelPtr model);
 
-// "aliases", "files", "licence" and "chat_template" as members. `paths`: with the paths of files, otherwise only with
+// "files", "licence" and "chat_template" as members. `paths`: with the paths of files, otherwise only with
 // their names.
 void write_details(json::Writer& out, const ModelDetails& details, bool paths);
 

@@ -67,6 +67,17 @@ void write_declared(json::Writer& out, const models::Declared& declared) {
   out.key("meta").begin_object().key("llamaswap").raw(declared.metadata).end_object();
 }
 
+// Other names that find it, and tags. The names of a given model include its ID, as in llama-server.
+void write_listed_names(json::Writer& out, const models::ModelInfo& model) {
+  out.key("aliases").begin_array();
+  for (const auto& name : model.declared.names) out.value(name);
+  if (model.declared.names.empty())
+    for (const auto& name : model.aliases) out.value(name.value());
+  out.end_array().key("tags").begin_array();
+  for (const auto& tag : model.declared.tags) out.value(tag);
+  out.end_array();
+}
+
 // `alias`: the entry is that of a user's alias of the model; null: of the model itself.
 void write_model(json::Writer& out, const models::ModelInfo& model, const ModelStates& house,
                  const router::ModelContext& window, EntryShape shape, const models::UserAlias* alias = nullptr,
@@ -96,6 +107,7 @@ void write_model(json::Writer& out, const models::ModelInfo& model, const ModelS
   out.key("labels").begin_array();
   for (const auto& label : model.labels) out.value(label);
   out.end_array();
+  write_listed_names(out, model);
   if (lm_studio) {
     lm_studio::write_members(out, {.tools = model.traits.tools,
                                    .checkpoint = model.checkpoint,

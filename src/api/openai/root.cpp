@@ -44,7 +44,7 @@ async::Task<http::Response> server_props(ApiContext& context) {
   std::string body;
   json::Writer out(body);
   out.begin_object().field("role", "router").field("max_instances", max_instances);
-  out.field("models_autoload", true).field("model_alias", "corral").field("model_path", "none");
+  out.field("models_autoload", context.models_autoload).field("model_alias", "corral").field("model_path", "none");
   out.key("default_generation_settings").begin_object().key("params").null().field("n_ctx", 0).end_object();
   out.field("build_info", context.build_info).end_object();
   co_return http::Response::json(200, std::move(body));
@@ -74,6 +74,25 @@ async::Task<Result<backends::ModelPtr>> asked_model(ApiContext& context, const s
   co_return co_await model_of_request(context, name, std::nullopt);
 }
 
+// An engine's properties, with the server's defaults of request fields among `params`, as llama-server has them.
+std::string with_request_defaults(std::string props, const std::string& defaults) {
+  if (defaults.empty()) return props;
+  auto parsed = json::parse(props);
+  const auto given = json::parse(defaults);
+  if (!parsed || !given || !parsed->is_object() || !given->is_object()) return props;
+  auto* settings = parsed->get_object().if_contains("default_generation_settings");
+  auto* params = settings != nullptr && settings->is_object() ? settings->get_object().if_contains("params") : nullptr;
+  if (params == nullptr || !params->is_object()) return props;
+  auto& fields = params->get_object();
+  for (const auto& [name, value] : given->get_object()) {
+    if (auto* field = fields.if_contains(name)) *field = value;
+    // The same limit has two names there.
+    if (name != "n_predict") continue;
+    if (auto* field = fields.if_contains("max_tokens")) *field = value;
+  }
+  return json::serialize(*parsed);
+}
+
 // The properties that the engine of a loaded model reports, as llama-server does.
 async::Task<http::Response> props(ApiContext& context, http::Request request) {
   const auto asked = http::query_value(request.head.query(), "model").value_or("");
@@ -94,8 +113,10 @@ async::Task<http::Response> props(ApiContext& context, http::Request request) {
                       fmt::format("the engine of '{}' does not respond", name.value()));
     co_return dialects::error_response(error);
   }
-  if (context.one_model) context.kept_props.keep(*answer->text);
-  co_return http::Response::json(200, *answer->text);
+  if (!context.one_model) co_return http::Response::json(200, *answer->text);
+  auto text = with_request_defaults(*answer->text, context.request_defaults);
+  context.kept_props.keep(text);
+  co_return http::Response::json(200, std::move(text));
 }
 
 // Scales of the adapters of a loaded model for requests that set none.

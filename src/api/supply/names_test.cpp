@@ -56,6 +56,19 @@ TEST_F(NamesTest, AModelOfTheHubIsDeletedWithItsFiles) {
   EXPECT_EQ(get("/v1/models/org/repo:Q4_K_M").status, 200u);
 }
 
+// llama-server's form.
+TEST_F(NamesTest, AModelIsDeletedByItsNameInTheQuery) {
+  ASSERT_EQ(post("/v1/pull", R"({"model_name":"org/repo:Q8_0"})").status, 200u);
+  const auto gone = ask("DELETE", "/models?model=org/repo:Q8_0");
+  ASSERT_EQ(gone.status, 200u) << gone.text;
+  EXPECT_EQ(gone.text, R"({"success":true})");
+  EXPECT_EQ(blobs(), 0u);
+  EXPECT_THAT(get("/models").text, testing::Not(HasSubstr("org/repo:Q8_0")));
+  EXPECT_EQ(ask("DELETE", "/models?model=org/repo:Q8_0").error("code"), "unknown_model");
+  EXPECT_EQ(ask("DELETE", "/models").error("message"),
+            "'model' is required: DELETE /models?model=NAME, see /v1/models");
+}
+
 // One name went, nothing was free, and the model came back under the other one.
 TEST_F(NamesTest, EqualFilesOfARepositoryAreDeletedTogether) {
   hub.add("z-Q6_K.gguf", gguf("llama", 'y'));

@@ -17,6 +17,7 @@
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
 #include "dialects/error_filter.h"
+#include "downloads/errors.h"
 #include "http/sse.h"
 #include "models/names/model_names.h"
 #include "models/text.h"
@@ -174,7 +175,7 @@ http::Response at_its_end(const Pull& pull, const std::string& name) {
   return http::Response::json(200, std::move(body));
 }
 
-// For a local model without network access: it can't be newer.
+// For a local model that can't be newer: without network access, or because the name is none of the hub.
 http::Response nothing_to_do(const std::string& name, bool streams) {
   std::string body;
   json::Writer out(body);
@@ -199,6 +200,10 @@ async::Task<http::Response> pull_model(ApiContext& context, http::Request reques
     if (known) co_return nothing_to_do((*known)->name.value(), streams);
   }
   auto plan = co_await Pull::plan(context, wanted->source);
+  if (!plan && plan.error().code == downloads::errc::bad_name && wanted->called.empty() && !dry) {
+    const auto known = context.models.find_known(wanted->source);
+    if (known) co_return nothing_to_do((*known)->name.value(), streams);
+  }
   if (!plan) co_return dialects::error_response(plan.error());
   if (auto fine = check_projector(projector_said(body), *plan); !fine) co_return dialects::error_response(fine.error());
   const auto memory = co_await context.supply->memory();

@@ -169,6 +169,17 @@ TEST_F(PullTest, AKnownNameIsFetchedAndFoundByThatName) {
   EXPECT_EQ(post("/v1/pull", R"({"model_name":"little-4b"})").status, 200u);
 }
 
+// Programs pull the models of a list without a look at what is here.
+TEST_F(PullTest, AModelOfThisDiskWithoutASourceNeedsNoPull) {
+  const auto answer = post("/v1/pull", R"({"model_name":"tiny-llama"})");
+  EXPECT_EQ(answer.status, 200u);
+  EXPECT_EQ(answer.text, R"({"status":"success","model_name":"tiny-llama"})");
+  const auto streamed = post("/v1/pull", R"({"model_name":"Tiny-Llama","stream":true})");
+  EXPECT_EQ(json::text_or(event(streamed, "complete"), "model_name", ""), "tiny-llama") << streamed.text;
+  EXPECT_EQ(post("/v1/pull", R"({"model_name":"tiny-lama"})").error("code"), "bad_model_source");
+  EXPECT_TRUE(hub.requests.empty());
+}
+
 TEST_F(PullTest, CheckpointsAreTakenAndAnotherProjectorIsRefused) {
   const auto answer = post("/v1/pull", R"({"model_name":"user.mine","checkpoints":{"main":"org/repo:Q8_0"}})");
   ASSERT_EQ(answer.status, 200u) << answer.text;

@@ -1,4 +1,4 @@
-// POST delete.
+// POST delete, and llama-server's DELETE /models.
 #include "api/supply/removal.h"
 
 #include <algorithm>
@@ -180,6 +180,20 @@ async::Task<http::Response> delete_model(ApiContext& context, http::Request requ
   co_return http::Response::json(200, removal_body(*removal, dry));
 }
 
+// llama-server's: ?model=NAME.
+async::Task<http::Response> delete_by_query(ApiContext& context, http::Request request) {
+  auto name = http::query_value(request.head.query(), "model").value_or("");
+  if (name.empty()) {
+    const Error error(make_error_code(protocol::errc::missing_field),
+                      "'model' is required: DELETE /models?model=NAME, see /v1/models", "model");
+    co_return dialects::error_response(error);
+  }
+  RemovalRequest wanted{.name = std::move(name)};
+  const auto removal = co_await remove_model(context, std::move(wanted));
+  if (!removal) co_return dialects::error_response(removal.error());
+  co_return http::Response::json(200, R"({"success":true})");
+}
+
 }  // namespace
 
 async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wanted) {
@@ -247,6 +261,9 @@ const protocol::FieldTable& removal_fields() {
 void add_removal(std::vector<http::Route>& routes, ApiContext& context) {
   add_core(routes, "POST", "delete",
            [&context](http::Request request, http::PathParams) { return delete_model(context, std::move(request)); });
+  routes.push_back({"DELETE", "/models", [&context](http::Request request, http::PathParams) {
+                      return delete_by_query(context, std::move(request));
+                    }});
 }
 
 }  // namespace corral::api

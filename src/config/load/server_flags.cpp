@@ -33,6 +33,7 @@ struct Built {
   std::vector<std::string> without_effect = {};
   std::set<std::string, std::less<>> names = {};  // of all flags
   bool unified = false;                           // the last of -kvu and -no-kvu
+  std::string hub_model = {}, hub_file = {};
 };
 
 enum class Means {
@@ -147,6 +148,17 @@ Result<> sleep_idle(Built& built, std::string_view value) {
   return {};
 }
 
+Result<> hub_model(Built& built, std::string_view value) {
+  if (value.empty()) return no_value(value);
+  built.hub_model = value;
+  return {};
+}
+Result<> hub_file(Built& built, std::string_view value) {
+  if (value.empty()) return no_value(value);
+  built.hub_file = value;
+  return {};
+}
+
 Result<> cors_origins(Built& built, std::string_view value) {
   set(built, "--allowed-origins", value);
   return {};
@@ -231,7 +243,8 @@ Result<> key_file(Built& built, std::string_view value) {
 constexpr std::string_view kAlways = "always on";
 constexpr std::string_view kOwn = "the engine decides this";
 constexpr std::string_view kRope = "the context of a model is its trained context";
-constexpr std::string_view kNoDownload = "there is no download at start: give the file with -m";
+constexpr std::string_view kNoDownload =
+    "only a model of -hf is downloaded at the start: give its name with -hf, or the file with -m";
 constexpr std::string_view kTools = "tools run at the client: there are no built-in tools and no MCP servers";
 constexpr std::string_view kPlace = "use -ngl, --split-mode and --tensor-split to place weights";
 constexpr std::string_view kNoVision = "images are not supported";
@@ -244,6 +257,8 @@ constexpr Row kRows[] = {
      {},
      "`--model-file` for a name that ends with .gguf; else `--mesh-models`",
      model},
+    {"-hf -hfr --hf-repo", "ORG/REPO:QUANT", Means::special, {}, "`--hub-model`", hub_model},
+    {"-hff --hf-file", "FILE", Means::special, {}, "`--hub-model` with the repository of -hf and this file", hub_file},
     {"-a", "NAME,...", Means::setting, "--alias"},
     {"-c", "N", Means::setting, "--ctx-size"},
     {"-np --parallel",
@@ -360,23 +375,21 @@ constexpr Row kRows[] = {
      "0: the field `enable_thinking` is false; -1: nothing",
      reasoning_budget},
 
-    {"--jinja -cb --cont-batching --cache-prompt --metrics --slots --props --no-ui --no-webui --no-context-shift", "",
+    {"--jinja -cb --cont-batching --cache-prompt --metrics --props --no-ui --no-webui --no-context-shift", "",
      Means::ignored, kAlways},
     {"--warmup --no-warmup --perf --no-perf --kv-offload -kvo --repack --op-offload --no-host "
      "--no-repack -nr --no-op-offload --cache-idle-slots --no-cache-idle-slots --check-tensors -bs --backend-sampling "
      "--escape -e --no-escape --no-mmproj --no-mmproj-auto --mmproj-auto "
      "--mmproj-offload --no-mmproj-offload --prefill-assistant --reasoning-preserve --no-agent -no-ag "
-     "--models-autoload --spec-default --no-skip-chat-parsing",
+     "--spec-default --no-skip-chat-parsing",
      "", Means::ignored, kOwn},
     {"--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --no-log-jsonl", "", Means::ignored,
      "the log has one format"},
-    {"--no-slots", "", Means::ignored, "only admins see slots if the server requires keys"},
     {"-ub --ubatch-size -tb --threads-batch --prio --prio-batch --poll --poll-batch "
      "--cpu-strict "
      "--cpu-strict-batch -C --cpu-mask -Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch --numa -dt "
      "--defrag-thold -fit --fit -fitt --fit-target -fitc --fit-ctx -ctxcp --ctx-checkpoints --swa-checkpoints -cms "
      "--checkpoint-min-step --cache-reuse -sps --slot-prompt-similarity -to --timeout --threads-http --log-colors "
-     "--tags "
      "-lzm --lazy-mode --spec-type --spec-draft-n-min --draft-min --draft-n-min --spec-draft-p-min --draft-p-min "
      "--spec-draft-p-split --draft-p-split -td --threads-draft --spec-draft-threads -ngld --gpu-layers-draft "
      "--n-gpu-layers-draft --spec-draft-ngl -devd --device-draft --spec-draft-device -ctkd --cache-type-k-draft "
@@ -396,9 +409,8 @@ constexpr Row kRows[] = {
     {"-lm --load-mode", "X", Means::refused, "use --mmap, --no-mmap or --mlock"},
     {"--control-vector --control-vector-scaled --control-vector-layer-range", "X", Means::refused,
      "control vectors are not supported; give adapters with --lora"},
-    {"-mu --model-url -dr --docker-repo -hf -hfr --hf-repo -hff --hf-file -hft --hf-token -hfd -hfrd --hf-repo-draft "
-     "--spec-draft-hf",
-     "X", Means::refused, kNoDownload},
+    {"-mu --model-url -dr --docker-repo -hfd -hfrd --hf-repo-draft --spec-draft-hf", "X", Means::refused, kNoDownload},
+    {"-hft --hf-token", "X", Means::refused, "set the variable HF_TOKEN: other users of the machine can read flags"},
     {"--embd-gemma-default --fim-qwen-1.5b-default --fim-qwen-3b-default --fim-qwen-7b-default --fim-qwen-7b-spec "
      "--fim-qwen-14b-spec --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default "
      "--vision-gemma-4b-default --vision-gemma-12b-default",
@@ -422,7 +434,6 @@ constexpr Row kRows[] = {
     {"--api-prefix", "X", Means::refused, "use a proxy for another path"},
     {"--ssl-key-file --ssl-cert-file", "X", Means::refused, "use a proxy for TLS"},
     {"--models-preset", "X", Means::refused, "save options per model: corral load MODEL --save-options"},
-    {"--no-models-autoload", "", Means::refused, "set it per request: ?autoload=false after its path"},
     {"-r --reverse-prompt", "X", Means::refused, "stop strings are set per request: 'stop'"},
     {"-l --logit-bias", "X", Means::refused, "set it per request, or in --request-defaults: 'logit_bias'"},
     {"--dry-sequence-breaker", "X", Means::refused, "set it in --request-defaults: 'dry_sequence_breakers'"},
@@ -456,6 +467,13 @@ std::vector<std::string> split(std::string_view names) {
     begin = end + 1;
   }
   return all;
+}
+
+// As in llama-server: --backend_sampling is --backend-sampling. A value behind = stays.
+std::string with_dashes(std::string word) {
+  if (word.starts_with("--"))
+    std::replace(word.begin(), word.begin() + std::ptrdiff_t(std::min(word.find('='), word.size())), '_', '-');
+  return word;
 }
 
 const Row* find_row(std::string_view name) {
@@ -562,9 +580,16 @@ Result<> finish(const Built& built, std::vector<std::string>& words) {
     words.push_back(fmt::format("{}={}", flag, text));
     return {};
   };
+  if (!built.hub_file.empty()) {
+    const auto repo = built.hub_model.substr(0, built.hub_model.find(':'));
+    if (repo.empty()) return fail(errc::invalid_value, "'--hf-file': needs the repository, with -hf");
+    words.push_back(fmt::format("--hub-model={}:{}", repo, built.hub_file));
+  } else if (!built.hub_model.empty()) {
+    words.push_back(fmt::format("--hub-model={}", built.hub_model));
+  }
   // As in llama-server: with the key, requests may come from any page.
-  if (!said(words, "--model-file").empty() && given("--api-key") && !given("--allowed-origins"))
-    words.emplace_back("--allowed-origins=*");
+  const bool one_model = !said(words, "--model-file").empty() || !said(words, "--hub-model").empty();
+  if (one_model && given("--api-key") && !given("--allowed-origins")) words.emplace_back("--allowed-origins=*");
   std::string args = built.args;
   // One's own arguments decide about this themselves.
   if (divides_context(built, words) && !given("--llamacpp-args"))
@@ -626,7 +651,7 @@ Result<std::string> read_text_file(const fs::path& path) {
 Result<ServeArguments> translate_server_flags(const std::vector<std::string>& words, const FileText& file) {
   Built built{file};
   for (std::size_t at = 0; at < words.size(); ++at) {
-    const std::string& word = words[at];
+    const std::string word = with_dashes(words[at]);
     const auto equals = word.starts_with("--") ? word.find('=') : std::string::npos;
     const std::string name = word.substr(0, equals);
     const bool alone = equals == std::string::npos;
@@ -671,9 +696,11 @@ std::string server_flags_help() {
 std::string server_flags_page() {
   std::string page =
       "\n## Flags of llama-server\n\n`corral serve` accepts the flags of llama.cpp's own server (release 0.5.0), so "
-      "`llama-server -m FILE …` becomes\n`corral serve -m FILE …`. `LLAMA_ARG_…` variables are not read. At start, one "
-      "line lists flags without effect. A flag that would\nchange responses and has no equivalent is rejected by "
-      "name.\n\n| flag | equivalent |\n|---|---|\n";
+      "`llama-server -m FILE …` becomes\n`corral serve -m FILE …`. `LLAMA_ARG_…` variables are not read. Names may "
+      "have `_` "
+      "instead of `-` inside. At start, one line lists flags\nwithout effect. A flag that would change responses and "
+      "has "
+      "no equivalent is rejected by name.\n\n| flag | equivalent |\n|---|---|\n";
   for (const Row& row : kRows) {
     std::string names;
     for (const auto& name : split(row.names)) names += fmt::format("{}`{}`", names.empty() ? "" : " ", name);

@@ -59,12 +59,29 @@ TEST(ServerFlags, RequestsDivideTheContextAsTheyDoThere) {
               ElementsAre("--ctx-size=512", "--parallel=2", "--llamacpp-args", "-fa on"));
 }
 
+TEST(ServerFlags, OfTheHubNameItsModel) {
+  EXPECT_THAT(translated({"-hf", "org/repo:Q8_0"}).words, ElementsAre("--hub-model=org/repo:Q8_0"));
+  EXPECT_THAT(translated({"--hf-repo", "org/repo:Q8_0", "-hff", "sub/x.gguf"}).words,
+              ElementsAre("--hub-model=org/repo:sub/x.gguf"));
+  EXPECT_THAT(translated({"-hf", "org/repo", "--api-key", "k"}).words, Contains("--allowed-origins=*"));
+  EXPECT_EQ(refused({"-hff", "x.gguf"}), "'--hf-file': needs the repository, with -hf");
+  EXPECT_EQ(refused({"-hft", "hf_x"}),
+            "'-hft': no equivalent here: set the variable HF_TOKEN: other users of the machine can read flags");
+}
+
 TEST(ServerFlags, PagesAsTheyMayThere) {
   EXPECT_THAT(translated({"--cors-origins", "localhost"}).words, ElementsAre("--allowed-origins=localhost"));
   EXPECT_THAT(translated({"-m", "a.gguf", "--api-key", "k"}).words, Contains("--allowed-origins=*"));
   EXPECT_THAT(translated({"-m", "a.gguf", "--api-key", "k", "--cors-origins", "http://a.b"}).words,
               Not(Contains("--allowed-origins=*")));
   EXPECT_THAT(translated({"--models-dir", "x", "--api-key", "k"}).words, Not(Contains("--allowed-origins=*")));
+}
+
+TEST(ServerFlags, MayHaveUnderscoresInTheirNames) {
+  EXPECT_THAT(translated({"--ctx_size=4", "--chat_template=a_b", "--models_dir", "c_d"}).words,
+              ElementsAre("--ctx-size=4", "--chat-template=a_b", "--models-dir", "c_d"));
+  EXPECT_THAT(translated({"--backend_sampling", "--top_k", "3"}).without_effect, ElementsAre("--backend-sampling"));
+  EXPECT_THAT(refused({"--n_gpu_layer", "1"}), HasSubstr("did you mean --n-gpu-layers?"));
 }
 
 TEST(ServerFlags, BecomeFlagsOfTheEngine) {
@@ -113,7 +130,8 @@ TEST(ServerFlags, UnknownOnesNameACloseOne) {
 
 // Also where a value looks like a flag of there.
 TEST(ServerFlags, OnesOwnPassAsTheyAre) {
-  const std::vector<std::string> own{"--api-key", "-c", "--no-warm-spare", "--max-loaded-models", "2", "-1", "--help"};
+  const std::vector<std::string> own{"--slots", "--no-slots",      "--no-models-autoload", "--tags", "-a", "--api-key",
+                                     "-c",      "--no-warm-spare", "--max-loaded-models",  "2",      "-1", "--help"};
   EXPECT_EQ(translated(own).words, own);
 }
 

@@ -1,6 +1,10 @@
 // Settings of access to the server, and limits of each client. See option.h for what a row yields.
 #include <array>
 
+#include <fmt/format.h>
+
+#include "config/errors.h"
+#include "config/load/request_defaults.h"
 #include "config/options/option_tables.h"
 #include "config/options/origins.h"
 
@@ -18,6 +22,11 @@ Result<> check_origins(const std::string& text) {
   return {};
 }
 
+Result<> check_listen_addresses(const std::string& text) {
+  if (!names_in(text).empty()) return {};
+  return fail(errc::invalid_value, fmt::format("'{}' contains no address", text), "host");
+}
+
 Result<> check_hosts(const std::string& text) {
   const auto hosts = parse_hosts(text);
   if (!hosts) return std::unexpected(hosts.error());
@@ -30,8 +39,10 @@ const std::array kOptions = {
            .field = &S::host,
            .fallback = "127.0.0.1",
            .value_name = "ADDRESS",
-           .help = "Address to listen on. An address other than loopback needs a key, or allow_open.",
-           .right = "an address or a host name",
+           .help = "Addresses to listen on, separated by commas. An address other than loopback needs a key, or "
+                   "allow_open.",
+           .right = "an address, or several with commas between them, such as 127.0.0.1,::1",
+           .check = check_listen_addresses,
            .guarded = true},
     Option{.key = "port",
            .group = Group::access,
@@ -166,6 +177,11 @@ const std::array kOptions = {
            .value_name = "TIME",
            .help = "Disconnect clients slower than 1 KiB/s after this time, while they send a body or read a response.",
            .range = {1, 24 * kHour}},
+    Option{.key = "slots",
+           .group = Group::access,
+           .field = &S::slots,
+           .fallback = "true",
+           .help = "Clients may read /slots, which shows running requests; otherwise it returns 501."},
     Option{.key = "io_threads",
            .group = Group::access,
            .field = &S::io_threads,

@@ -25,6 +25,17 @@ constexpr auto kEndpoints = std::to_array<Endpoint>({
      .streams = true,
      .tell = responses::tell_response,
      .read_on = responses::read_response_on},
+    // llama-server's paths.
+    {.path = "/responses/input_tokens",
+     .ask = protocol::Ask::chat_tokens,
+     .read = responses::read_response_count,
+     .read_on = responses::read_response_count_on},
+    {.path = "/responses",
+     .ask = protocol::Ask::chat,
+     .read = responses::read_response,
+     .streams = true,
+     .tell = responses::tell_response,
+     .read_on = responses::read_response_on},
 });
 
 }  // namespace

@@ -22,6 +22,8 @@ Catalog as_given(const Catalog& found, const GivenModel& given) {
   for (const auto& model : found.models()) {
     auto& info = models.emplace_back(*model);
     if (given.type) info.type = *given.type;
+    info.declared.names = given.names;
+    info.declared.tags = given.tags;
     if (given.names.empty()) continue;
     info.aliases.push_back(info.name);
     info.name = ModelName(given.names.front());

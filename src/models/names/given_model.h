@@ -13,9 +13,10 @@
 namespace corral::models {
 
 struct GivenModel {
-  std::filesystem::path file;           // of a split set: its first
+  std::filesystem::path file;           // of a split set: one of them; empty: not known yet, so there is no model
   std::vector<std::string> names = {};  // the first is its name, the others are aliases; none: the file's name
   std::optional<ModelType> type = {};   // none: what the file says
+  std::vector<std::string> tags = {};   // lists show them
   friend bool operator==(const GivenModel&, const GivenModel&) = default;
 };
 

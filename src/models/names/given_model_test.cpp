@@ -18,11 +18,13 @@ TEST(GivenModel, IsTheOnlyOneUnderItsNames) {
   GgufWriter::model("llama").save(dir / "given.gguf");
   GgufWriter::model("llama").save(dir / "other.gguf");
   RegistryOptions options{.models_dirs = {dir / "other.gguf"}, .hub_cache = {}};
-  options.given = GivenModel{dir / "given.gguf", {"mine", "also"}, ModelType::embedding};
+  options.given = GivenModel{dir / "given.gguf", {"mine", "also"}, ModelType::embedding, {"small"}};
   const auto catalog = scan(options, nullptr).catalog;
   ASSERT_EQ(catalog->models().size(), 1u);
   EXPECT_EQ(catalog->models().front()->name.value(), "mine");
   EXPECT_EQ(catalog->models().front()->type, ModelType::embedding);
+  EXPECT_THAT(catalog->models().front()->declared.names, ElementsAre("mine", "also"));
+  EXPECT_THAT(catalog->models().front()->declared.tags, ElementsAre("small"));
   for (const auto* name : {"mine", "also", "given"}) EXPECT_TRUE(catalog->find(name)) << name;
   EXPECT_FALSE(catalog->find("other"));
 }
@@ -33,6 +35,16 @@ TEST(GivenModel, WithoutNamesItIsCalledLikeItsFile) {
   RegistryOptions options;
   options.given = GivenModel{dir / "given.gguf"};
   EXPECT_TRUE(scan(options, nullptr).catalog->find("given"));
+}
+
+TEST(GivenModel, WithoutAFileThereIsNone) {
+  const TempDir dir;
+  GgufWriter::model("llama").save(dir / "other.gguf");
+  RegistryOptions options{.models_dirs = {dir.path()}, .hub_cache = {}};
+  options.given = GivenModel();
+  const auto catalog = scan(options, nullptr).catalog;
+  EXPECT_THAT(catalog->models(), IsEmpty());
+  EXPECT_THAT(catalog->problems(), IsEmpty());
 }
 
 TEST(GivenModel, AFileThatIsNoneIsAProblem) {
