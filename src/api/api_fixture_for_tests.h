@@ -41,6 +41,20 @@ struct Answer {
   }
 };
 
+// The strings of a list, or the member of this name of each of its objects.
+inline std::vector<std::string> strings(const json::Value* list, std::string_view member = {}) {
+  std::vector<std::string> all;
+  if (!list || !list->is_array()) return {"no array"};
+  for (const auto& entry : list->get_array()) {
+    if (member.empty()) {
+      all.emplace_back(entry.get_string().c_str());
+    } else {
+      all.emplace_back(json::text_or(entry, member, "?"));
+    }
+  }
+  return all;
+}
+
 class ApiTest : public testing::Test {
  protected:
   using Pending = async::SpawnedTask<Answer>;
