@@ -31,11 +31,11 @@ inline constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
 struct LoadOptions {
   std::optional<std::int64_t> ctx_size;               // tokens of context; -1 or 0: from the model
   std::optional<std::int64_t> parallel;               // requests that run in parallel
-  std::optional<bool> kv_unified = {};                // false: a request gets ctx_size / parallel tokens
-  std::optional<std::int64_t> batch_size = {};        // most tokens of one forward pass, if the model generates text
   std::optional<std::int64_t> threads;                // compute threads; 0: all cores
   std::optional<std::int64_t> gpu_layers;             // layers on the GPU; -1: all
   std::optional<std::string> llamacpp_backend;        // one of kComputeBackends; empty: auto
+  std::optional<bool> kv_unified = {};                // false: a request gets ctx_size / parallel tokens
+  std::optional<std::int64_t> batch_size = {};        // most tokens of one forward pass, if the model generates text
   std::optional<std::vector<std::string>> lora = {};  // adapters, each "path[:scale]"
   std::optional<std::int64_t> speculative = {};       // most draft tokens in a pass; 0: none
   std::optional<std::string> draft_model = {};        // file of a draft model; empty: drafts come from the text itself
