@@ -562,7 +562,8 @@ bool divides_context(const Built& built, const std::vector<std::string>& words) 
   const auto requests = parse_int(said(words, "--parallel"));
   if (built.unified || requests.value_or(0) < 2 || said(words, "--ctx-size").empty()) return false;
   const auto has = [&built](std::string_view name) { return built.names.contains(name); };
-  return has("-m") || (has("--model") && !said(words, "--model-file").empty()) || (has("-c") && has("-np"));
+  const bool names_file = has("-m") || (has("--model") && !said(words, "--model-file").empty());
+  return names_file || !built.hub_model.empty() || (has("-c") && has("-np"));
 }
 
 // Combines several flags at the end.

@@ -43,6 +43,7 @@ TEST(ServerFlags, RequestsDivideTheContextAsTheyDoThere) {
   EXPECT_THAT(translated({"-m", "a.gguf", "--ctx-size", "512", "--parallel=2"}).words, divided);
   EXPECT_THAT(translated({"--model", "a.gguf", "--parallel", "2", "--ctx-size=512"}).words, divided);
   EXPECT_THAT(translated({"-c", "512", "-np", "2", "-kvu", "-no-kvu"}).words, divided);
+  EXPECT_THAT(translated({"-hf", "org/repo", "--ctx-size", "512", "--parallel", "2"}).words, divided);
   EXPECT_THAT(translated({"-c", "512", "-np", "2", "--mlock"}).words,
               Contains("--llamacpp-args=--mlock --no-kv-unified"));
   for (const std::vector<std::string>& whole :
@@ -53,6 +54,7 @@ TEST(ServerFlags, RequestsDivideTheContextAsTheyDoThere) {
                                              {"-m", "a.gguf", "-c", "512", "-np", "-1"},
                                              {"--ctx-size", "512", "--parallel", "2"},
                                              {"--model-file", "a.gguf", "--ctx-size", "512", "--parallel", "2"},
+                                             {"--hub-model", "org/repo", "--ctx-size", "512", "--parallel", "2"},
                                              {"--model", "wanted", "--ctx-size", "512", "--parallel", "2"}})
     EXPECT_THAT(translated(whole).words, Not(divided)) << ::testing::PrintToString(whole);
   EXPECT_THAT(translated({"-c", "512", "-np", "2", "--llamacpp-args", "-fa on"}).words,
