@@ -151,9 +151,11 @@ TEST_F(RootTest, RequestsMayBeSetToLoadNothing) {
   EXPECT_EQ(refused.error("message"),
             "'tiny-llama' is not in memory, and this request does not load models (autoload=false, or the setting "
             "models_autoload is off): load it first with POST /v1/load");
+  EXPECT_EQ(post("/upstream/tiny-llama/tokenize", R"({"content":"x"})").error("message"), refused.error("message"));
   expect_untouched();
   have("tiny-llama");
   EXPECT_EQ(post("/v1/chat/completions", kAsked).status, 200u);
+  EXPECT_EQ(post("/upstream/tiny-llama/tokenize", R"({"content":"x"})").status, 200u);
   backend.load_at_once = true;
   EXPECT_EQ(post("/v1/embeddings?autoload=true", R"({"model":"tiny-embed","input":"x"})").status, 200u);
 }

@@ -6,6 +6,7 @@
 
 #include "api/access/rights.h"
 #include "api/admin/unload.h"
+#include "api/inference/inference_parts.h"
 #include "api/routes.h"
 #include "base/log.h"
 #include "dialects/error_filter.h"
@@ -135,6 +136,10 @@ async::Task<http::Response> upstream(ApiContext& context, http::Request request)
   if (needs != 0 && (request.caller.rights & needs) == 0) {
     request.caller.lacks = needs;
     co_return refuse_caller(request);
+  }
+  if (!may_load(context, request)) {
+    const auto there = co_await check_in_memory(context, found->model);
+    if (!there) co_return dialects::error_response(there.error());
   }
   auto reading = request.body.read_all(context.max_body_bytes);
   auto body = co_await std::move(reading);
