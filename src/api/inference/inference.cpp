@@ -197,7 +197,8 @@ async::Task<http::Response> infer(ApiContext& context, const Endpoint& endpoint,
     model = coming_model(to_fetch, type.value_or(ModelType::llm));
   }
   if (!model) co_return dialects::error_response(model.error());
-  if (!may_load(context, request)) {
+  const bool unloads = asked->only_keeps && asked->keep == Millis(0);
+  if (!unloads && !may_load(context, request)) {
     const auto there = co_await check_in_memory(context, *model);
     if (!there) co_return dialects::error_response(there.error());
   }

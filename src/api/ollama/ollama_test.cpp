@@ -131,6 +131,15 @@ TEST_F(OllamaTest, NothingSaidToItLoadsAndUnloads) {
       << "it is gone, as was wanted";
 }
 
+// It was 400: the model is not in memory.
+TEST_F(OllamaTest, AnUnloadNeedsNoModelInMemoryIfRequestsLoadNothing) {
+  context.models_autoload = false;
+  EXPECT_THAT(post("/api/generate", R"({"model":"tiny-llama","keep_alive":0})").text,
+              HasSubstr(R"("done_reason":"unload")"));
+  EXPECT_EQ(post("/api/generate", R"({"model":"tiny-llama","keep_alive":"5m"})").status, 400u);
+  expect_untouched();
+}
+
 TEST_F(OllamaTest, AnyTypeOfModelIsLoadedByAnyOfTheCalls) {
   auto asking = send("POST", "/api/generate", R"({"model":"tiny-embed"})");
   backend.server("tiny-embed").finish_load();
