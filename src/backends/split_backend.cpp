@@ -39,7 +39,8 @@ std::optional<MemoryEstimate> SplitBackend::known_estimate(const models::ModelIn
   return estimate_of(split_.memory);
 }
 std::uint64_t SplitBackend::context(const models::ModelInfo&, const LoadOptions& options, std::uint64_t) const {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(options.ctx_size.value_or(0), 0));
+  const auto all = std::max<std::int64_t>(options.ctx_size.value_or(0), 0);
+  return static_cast<std::uint64_t>(std::min(all, context_of_request(options)));
 }
 async::Task<Result<>> SplitBackend::preflight(ModelPtr, LoadOptions) { co_return Result<>(); }
 std::unique_ptr<WrappedServer> SplitBackend::create(ModelPtr model, const LoadOptions& options) {

@@ -78,6 +78,18 @@ TEST_F(SplitBackendTest, ItsContextDoesntGrow) {
   EXPECT_EQ(split_->resolve(*model(), options)->ctx_size, 4321);
 }
 
+// It was that of all requests.
+TEST_F(SplitBackendTest, ItsContextIsThatOfOneRequest) {
+  start();
+  plan();
+  LoadOptions options;
+  options.ctx_size = 2048;
+  options.parallel = 2;
+  EXPECT_EQ(split_->context(*model(), options, 0), 2048u);
+  options.kv_unified = false;
+  EXPECT_EQ(split_->context(*model(), options, 0), 1024u);
+}
+
 TEST_F(SplitBackendTest, AnEngineWhoseWorkerIsGoneSaysWhatThatMayBe) {
   start();
   plan();
