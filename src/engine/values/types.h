@@ -83,7 +83,7 @@ struct ModelFacts {
   std::string name;          // general.name, or empty
   ModelKind kind = ModelKind::generative;
   Pooling pooling = Pooling::none;
-  std::uint32_t n_ctx = 0;        // tokens one session can hold (and KV cells of each worker)
+  std::uint32_t n_ctx = 0;        // tokens one session can hold; a worker may have more KV cells (n_ctx_session)
   std::uint32_t n_ctx_train = 0;  // context the model was trained with
   std::uint32_t n_batch = 0;      // most tokens of one forward pass; also the longest embedding input
   std::uint32_t n_embd = 0;       // width of an embedding this model returns
