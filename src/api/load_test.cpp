@@ -121,7 +121,8 @@ TEST_F(ApiTest, UnloadWithoutANameUnloadsAllAndSaysWhatStillDrains) {
   for (const auto* body : {"", "{}", R"({"model_name":null})"}) {
     have("tiny-embed");
     have("tiny-llama");
-    auto chat = send("POST", "/v1/chat/completions", R"({"model":"tiny-llama","messages":[]})");
+    auto chat =
+        send("POST", "/v1/chat/completions", R"({"model":"tiny-llama","messages":[{"role":"user","content":"x"}]})");
     const auto answer = post("/v1/unload", body).json();
     EXPECT_THAT(strings(json::find(answer, "unloaded")), ElementsAre("tiny-embed"));
     EXPECT_THAT(strings(json::find(answer, "draining")), ElementsAre("tiny-llama"));
