@@ -109,7 +109,7 @@ which have no effect (a warning says so).
 | `GET /running` | the models in memory | any key |
 | `GET /unload`, `POST /api/models/unload`, `POST /api/models/unload/MODEL` | unloads all models, or one | admin |
 | `GET /logs` | the latest lines of the log | admin |
-| any method, `/upstream/MODEL/PATH` | loads the model and passes the request unchanged to PATH of its program | as PATH here; admin for other paths |
+| any method, `/upstream/MODEL/PATH` | loads the model and passes the request unchanged to PATH of its program | as PATH here if that needs an inference key; otherwise admin, also for models of corral's own engine |
 
 ## Servers that already run
 
