@@ -66,7 +66,7 @@ test("measured pressure evicts an idle model that may be evicted, above the thre
 });
 
 test("what can never fit is refused with need and have, and nobody goes for it", async () => {
-  server = await Server.start("--max-loaded-models", "2", "--memory-limit", "300MiB");
+  server = await Server.start("--max-loaded-models", "2", "--memory-limit", "500MiB");
   assert.equal((await server.post("/v1/load", { model_name: "tiny-llama", ctx_size: 1024 })).status, 200);
   const pid = (await entry("tiny-llama")).pid;
   const refused = await server.post("/v1/load", { model_name: "tiny-qwen3", ctx_size: 2_000_000 });
