@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <map>
+#include <random>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -82,17 +83,39 @@ bool somebody_visible_has(const std::string& inode, const fs::path& root) {
   return false;
 }
 
-}  // namespace
+// The first and the last of the ports that the system chooses from for connections, and for listeners without a number.
+std::pair<int, int> ports_given_by_the_system() {
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
+  std::pair<int, int> range;
+  return file >> range.first >> range.second ? range : std::pair(32'768, 60'999);
+}
 
-std::uint16_t free_port() {
+// The port of 127.0.0.1 if it is free; 0 asks for any. 0: none.
+std::uint16_t bound_port(std::uint16_t port) {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);  // the socket interface's own way
   if (!socket || ::bind(socket.get(), any, size) != 0 || ::getsockname(socket.get(), any, &size) != 0) return 0;
   return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+std::uint16_t free_port() {
+  constexpr int kLowest = 20'000, kHighest = 65'535, kTries = 64;
+  std::random_device random;
+  std::uniform_int_distribution<int> any(kLowest, kHighest);
+  const auto given = ports_given_by_the_system();
+  for (int tries = 0; tries < kTries; ++tries) {
+    const int port = any(random);
+    if (port >= given.first && port <= given.second) continue;
+    if (const auto bound = bound_port(static_cast<std::uint16_t>(port)); bound != 0) return bound;
+  }
+  return bound_port(0);
 }
 
 PortOwner owner_of_port(std::uint16_t port, pid_t leader, const fs::path& root) {

@@ -11,7 +11,8 @@
 
 namespace corral::backends {
 
-// A free port of 127.0.0.1; 0: none. Another program may take it before it is used.
+// A free port of 127.0.0.1; 0: none. Another program may take it before it is used. The system gives it to nobody by
+// itself, if it leaves ports for that (net.ipv4.ip_local_port_range).
 std::uint16_t free_port();
 
 enum class PortOwner : std::uint8_t {
