@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <llama.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "engine/llama/backends.h"
 #include "engine/service/inference_engine.h"
@@ -48,7 +49,10 @@ std::string with_meta(const std::string& name, const std::string& suffix, Change
   for (std::int64_t i = 0; i < gguf_get_n_tensors(from); ++i)
     gguf_add_tensor(to, ggml_get_tensor(tensors, gguf_get_tensor_name(from, i)));
   const std::string path = ::testing::TempDir() + name + "-" + suffix + ".gguf";
-  EXPECT_TRUE(gguf_write_to_file(to, path.c_str(), false));
+  // Another test may read or write the same file now.
+  const std::string draft = path + "." + std::to_string(getpid());
+  EXPECT_TRUE(gguf_write_to_file(to, draft.c_str(), false));
+  std::filesystem::rename(draft, path);
   gguf_free(to);
   gguf_free(from);
   ggml_free(tensors);
