@@ -145,7 +145,7 @@ TEST(Endpoints, AllAreReadAndNoPathIsTakenTwice) {
       ASSERT_NE(endpoint.read == nullptr, endpoint.read_form == nullptr) << endpoint.path;
       EXPECT_FALSE(endpoint.read != nullptr ? endpoint.read("[]") : endpoint.read_form({})) << endpoint.path;
       const bool canonical =
-          dialect == &openai() || dialect == &llama_server() || endpoint.path == "responses/input_tokens";
+          dialect == &openai() || dialect == &llama_server() || endpoint.path.ends_with("responses/input_tokens");
       EXPECT_EQ(endpoint.tell == nullptr, canonical) << "bytes of the canonical form pass untouched";
       paths.push_back(endpoint.path);
     }
