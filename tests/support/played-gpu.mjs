@@ -18,6 +18,10 @@ class PlayedGpu {
     writeFileSync(written, `0, Played GPU, 1500, ${used}, ${1500 - used}\n`);
     renameSync(written, join(this.folder, "memory"));
   }
+  // An estimate doesn't wait long for a slow driver. A model that is loaded before the driver has answered isn't on this GPU.
+  async isKnownTo(server) {
+    while (!server.lines.some((line) => line.includes("Played GPU"))) await new Promise((resolve) => setImmediate(resolve));
+  }
   get variables() {
     return { PATH: `${this.folder}:${process.env.PATH}` };
   }
