@@ -18,7 +18,7 @@ class PlayedGpu {
     writeFileSync(written, `0, Played GPU, 1500, ${used}, ${1500 - used}\n`);
     renameSync(written, join(this.folder, "memory"));
   }
-  // An estimate doesn't wait long for a slow driver. A model that is loaded before the driver has answered isn't on this GPU.
+  // The driver answers some time after the start. What it said before that isn't seen.
   async isKnownTo(server) {
     while (!server.lines.some((line) => line.includes("Played GPU"))) await new Promise((resolve) => setImmediate(resolve));
   }
