@@ -474,9 +474,10 @@ class Application {
   async::Task<void> first_look() {
     co_await look_for_models();
     tasks_.spawn("models of the start", preload_all());
-    if (!registry_.catalog()->models().empty() || supply_.supply().desk.offline()) co_return;
+    if (!registry_.catalog()->models().empty()) co_return;
     const auto memory = co_await memory_for_models();
-    for (const auto& line : first_steps(known_models_, memory)) log::info("app", "{}", line);
+    const FirstPlaces places{live_.in_force()->models_dir, live_.file(), supply_.supply().desk.offline()};
+    for (const auto& line : first_steps(known_models_, memory, places)) log::info("app", "{}", line);
   }
 
   // From the cache, else from the hub.
@@ -721,6 +722,7 @@ class Application {
 }  // namespace
 
 int serve(config::LiveSettings& live) {
+  if (!proc::bind_to_parent_from_environment()) return 1;  // of a command that started it (cli/server/server_starter.h)
   const auto started = live.in_force();
   const config::ServeSettings& settings = *started;
   log::set_level(settings.log_level);
