@@ -193,7 +193,9 @@ Health health_in(const json::Value& value) {
   });
   health.max_models = counts_of(value, "max_models");
   health.pinned_models = counts_of(value, "pinned_models");
-  if (const auto* mesh = json::find(value, "mesh")) health.elsewhere = served_elsewhere(*mesh);
+  const auto* const mesh = json::find(value, "mesh");
+  health.in_mesh = mesh != nullptr;
+  if (mesh != nullptr) health.elsewhere = served_elsewhere(*mesh);
   return health;
 }
 

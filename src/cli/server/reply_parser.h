@@ -98,6 +98,7 @@ struct Health {
   std::int64_t models_known = 0;
   std::vector<ModelProblem> model_problems = {};  // the first ones
   std::int64_t model_problem_count = 0;
+  bool in_mesh = false;
 
   const LoadedModel* find(std::string_view name) const;
 };
