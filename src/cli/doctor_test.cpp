@@ -68,6 +68,15 @@ TEST(DoctorChecks, VersionsAndConfiguration) {
   EXPECT_TRUE(has_failed(check_all(facts)));
 }
 
+TEST(DoctorChecks, AFileOfTheServiceThatThisUserCannotRead) {
+  auto facts = good_facts();
+  facts.is_file_closed = true;
+  facts.settings_problem = "configuration file /etc/corral/config.toml: cannot be read";
+  EXPECT_EQ(wrong(facts), "");
+  EXPECT_EQ(check_all(facts)[1].text, "you cannot read /etc/corral/config.toml");
+  EXPECT_EQ(check_all(facts)[1].todo, "sudo corral doctor examines the service");
+}
+
 TEST(DoctorChecks, TheMachine) {
   auto facts = good_facts();
   auto& machine = facts.machine;

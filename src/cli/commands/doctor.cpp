@@ -5,6 +5,7 @@
 #include "cli/doctor/checks.h"
 #include "cli/doctor/doctor_wire.h"
 #include "cli/errors.h"
+#include "config/errors.h"
 #include "config/sources.h"
 
 namespace corral::cli {
@@ -36,6 +37,7 @@ void examine_machine(const CommandContext& context, DoctorFacts& facts) {
   const auto examined = find_examined(context);
   facts.file = examined.file;
   auto settings = config::load_serve_settings(examined.inputs);
+  facts.is_file_closed = !settings && examined.is_service && settings.error().code == config::errc::unreadable_file;
   if (!settings) facts.settings_problem = settings.error().message;
   if (settings && examined.is_service && settings->origins.at("state_dir").source == config::Source::fallback)
     settings->state_dir = kServiceState;

@@ -38,6 +38,11 @@ Check check_version(const DoctorFacts& facts) {
 }
 
 Check check_configuration(const DoctorFacts& facts) {
+  if (facts.is_file_closed) {
+    auto check = skipped("configuration", fmt::format("you cannot read {}", facts.file));
+    check.todo = "sudo corral doctor examines the service";
+    return check;
+  }
   if (facts.settings_problem.empty()) return fine("configuration", facts.file);
   return failed("configuration", facts.settings_problem, fmt::format("correct {}", facts.file));
 }

@@ -29,6 +29,7 @@ struct DoctorFacts {
   std::string version;
   std::vector<std::pair<std::string, std::string>> components = {};
   std::string file = {};              // the configuration file
+  bool is_file_closed = false;        // only another user can read it
   std::string settings_problem = {};  // empty: the settings are valid
   MachineFacts machine = {};
   std::string url = {};
