@@ -79,7 +79,10 @@ TEST(PathAccess, AMissingFolderAndOtherFailures) {
 
 class PathStepsTest : public testing::Test {
  protected:
-  PathStepsTest() { fs::create_directories(dir_ / "real/inner"); }
+  PathStepsTest() {
+    fs::create_directories(dir_ / "real/inner");
+    fs::permissions(dir_, static_cast<fs::perms>(0755));
+  }
   ~PathStepsTest() override { fs::remove_all(dir_); }
 
   std::vector<std::string> names(const fs::path& path) const {

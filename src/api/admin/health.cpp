@@ -8,6 +8,7 @@
 #include "backends/engine_protocol.h"
 #include "json/writer.h"
 #include "models/errors.h"
+#include "models/text.h"
 #include "residency/instance_state.h"
 
 namespace corral::api {
@@ -159,7 +160,10 @@ void write_model_problems(json::Writer& out, const models::Catalog& catalog) {
       const auto& code = problem.cause.code;
       const bool is_unreadable = code == models::errc::unreadable || code == models::errc::file_not_found;
       if (is_unreadable != unreadable || ++shown > kMaxShown) continue;
-      out.begin_object().field("path", problem.path.native()).field("message", problem.cause.message).end_object();
+      out.begin_object()
+          .field("path", models::printable_path(problem.path))
+          .field("message", problem.cause.message)
+          .end_object();
     }
   }
   out.end_array();
