@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/service_notifier.h"
 #include "cli/commands/command.h"
 #include "cli/errors.h"
 #include "cli/server/reply_parser.h"
@@ -89,7 +90,11 @@ int report(const Terminal& terminal, const Error& error, bool json = false) {
 
 int serve(CommandLine& line, const Hooks& hooks, const ProgramIo& surroundings) {
   const auto settings = config::LiveSettings::open(line.inputs());
-  if (!settings) return report(surroundings.terminal, settings.error());
+  if (!settings) {
+    // `systemctl status` shows it.
+    ServiceNotifier(surroundings.environment).status(settings.error().message);
+    return report(surroundings.terminal, settings.error());
+  }
   return hooks.serve(**settings);
 }
 
@@ -120,6 +125,8 @@ int command(CommandLine& line, const Action& action, const Hooks& hooks, Program
   const auto api = surroundings.connect(*address);
   CommandContext context{*api,  surroundings.terminal, surroundings.input, surroundings.clock,
                          hooks, line.inputs(),         line.json()};
+  if (surroundings.start_server)
+    context.start_server = [&] { return surroundings.start_server(*address, line.inputs()); };
   const auto outcome = action(context);
   surroundings.terminal.out << std::flush;
   return outcome ? *outcome : report(surroundings.terminal, outcome.error(), line.json());
@@ -152,6 +159,7 @@ int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, P
   CommandLine line;
   line.set_version("corral " + hooks.version);
   line.inputs().environment = surroundings.environment;
+  line.inputs().service_file = surroundings.service_file;
   const bool wants_json = std::ranges::find(arguments, "--json") != arguments.end();
   auto words = translated(arguments, terminal);
   if (!words) return report(terminal, words.error());

@@ -1,6 +1,7 @@
 // The command line, with all I/O as arguments: main_entry() passes the process's own, tests pass fakes.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
@@ -18,11 +19,16 @@
 namespace corral::cli {
 
 struct ProgramIo {
+  // Starts a server of this program for the time of one command; the handle's end stops it. Empty: impossible.
+  using StartServer = std::function<Result<std::shared_ptr<void>>(const Address&, const config::Inputs&)>;
+
   config::Environment environment;
   Terminal terminal;
   LineInput& input;
   const Clock& clock;
   std::function<std::unique_ptr<ServerApi>(const Address&)> connect;
+  StartServer start_server = {};
+  std::filesystem::path service_file = {};  // see config::Inputs
 };
 
 // `arguments` without the program's name. Returns the exit code.
