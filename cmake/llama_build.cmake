@@ -1,6 +1,14 @@
 # Read by llama.cpp's own build (CMAKE_PROJECT_TOP_LEVEL_INCLUDES), so that it makes only what is wanted of it.
 #   CORRAL_CPU_VARIANT    the one CPU variant to build; empty: all
 #   CORRAL_SLIM_COMMON    of llama-common only what corral uses
+#   CORRAL_PACKAGE        without symbols and paths of this machine
+
+if(CORRAL_PACKAGE)
+  foreach(folder IN ITEMS "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}")
+    add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${folder}=llama.cpp>")
+  endforeach()
+  add_link_options(LINKER:--strip-all)
+endif()
 
 # libggml waits for every CPU variant, though it links to none: they are modules. It waits for the wanted one only.
 if(CORRAL_CPU_VARIANT)
