@@ -10,6 +10,17 @@ if(CORRAL_PACKAGE)
   add_link_options(LINKER:--strip-all)
 endif()
 
+# Debian 12's Vulkan headers lack one structure.
+function(corral_vulkan_headers)
+  if(TARGET ggml-vulkan)
+    target_compile_options(ggml-vulkan PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include \"${corral_cmake_folder}/vulkan_layer_settings.h\">")
+  endif()
+endfunction()
+set(corral_cmake_folder "${CMAKE_CURRENT_LIST_DIR}")
+if(GGML_VULKAN)
+  cmake_language(DEFER CALL corral_vulkan_headers)
+endif()
+
 # libggml waits for every CPU variant, though it links to none: they are modules. It waits for the wanted one only.
 if(CORRAL_CPU_VARIANT)
   function(add_dependencies target)
