@@ -1,11 +1,15 @@
-# For cpack -G DEB, which script/package calls with -D:
+# For cpack, which script/package calls with these variables in the environment:
 #   name       corral or corral-cuda
 #   version, contact
 #   tree       folder with the files of the package
 #   out        folder for the package
+foreach(variable name version contact tree out)
+  set(${variable} "$ENV{${variable}}")
+endforeach()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME "${name}")
 set(CPACK_PACKAGE_VERSION "${version}")
+set(CPACK_PACKAGE_FILE_NAME "${name}-${version}")
 set(CPACK_PACKAGE_CONTACT "${contact}")
 set(CPACK_PACKAGE_DIRECTORY "${out}")
 set(CPACK_INSTALLED_DIRECTORIES "${tree};/")
