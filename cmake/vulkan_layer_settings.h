@@ -1,5 +1,5 @@
-// What ggml-vulkan uses of VK_EXT_layer_settings (1.3.272), for the older headers of Debian 12. Drivers ignore a structure of an
-// extension that they don't know, and ggml enables it only to debug itself.
+// What ggml-vulkan uses of VK_EXT_layer_settings (1.3.272), for the older headers of Debian 12. Drivers ignore a
+// structure of an extension that they don't know, and ggml enables it only to debug itself.
 #pragma once
 
 #include <cstdint>
