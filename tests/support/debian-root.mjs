@@ -14,7 +14,7 @@ function archive(suite) {
   const file = join(cache, `${suite}.tar`);
   if (existsSync(file) && Date.now() - statSync(file).mtimeMs < kWeek) return file;
   mkdirSync(cache, { recursive: true });
-  run("mmdebstrap", ["--variant=minbase", "--include=ca-certificates", suite, `${file}.new.tar`]);
+  run("mmdebstrap", ["--variant=minbase", suite, `${file}.new.tar`]);
   renameSync(`${file}.new.tar`, file);
   return file;
 }
