@@ -16,6 +16,10 @@
 #include "cli/terminal/terminal.h"
 #include "config/load.h"
 
+namespace CLI {
+class App;
+}
+
 namespace corral::cli {
 
 struct ProgramIo {
@@ -36,6 +40,8 @@ int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, P
 
 // The help of the program ("") or of one command ("list", "mesh token list").
 std::string help_text(const std::string& command);
+// Calls `use` with the tables of the command line, which live no longer than the call.
+void with_command_line(const std::function<void(const CLI::App&)>& use);
 // Names of all commands, in the order of the help, each followed by its sub-commands.
 std::vector<std::string> command_names();
 
