@@ -11,8 +11,8 @@
 
 namespace corral::backends {
 
-// A free port of 127.0.0.1; 0: none. Another program may take it before it is used. The system gives it to nobody by
-// itself, if it leaves ports for that (net.ipv4.ip_local_port_range).
+// A free port of 127.0.0.1; 0: none. Another program may take it before it is used. It is none of those that the system
+// chooses automatically for connections (net.ipv4.ip_local_port_range), unless these are all.
 std::uint16_t free_port();
 
 enum class PortOwner : std::uint8_t {
