@@ -135,7 +135,7 @@ TEST_F(NodeTest, ANewMembershipHasNothingOfTheStartOfAnEarlierOne) {
   EXPECT_EQ(third.view()->role, mesh::Role::member);
 }
 
-// Who asks it right after its start isn't told that nobody has a model: it hasn't heard of anybody yet.
+// Right after its start a node has not heard of its peers, so it must not report that no node has a model.
 TEST_F(NodeTest, ANodeThatStartsInAMeshExpectsItsPeersToSpeak) {
   auto& a = founder();
   end(a);
