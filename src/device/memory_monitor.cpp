@@ -44,9 +44,15 @@ PoolSources gpu_sources(async::Executor home, async::Timers& timers, proc::Spawn
 
 MemoryMonitor::MemoryMonitor(async::Executor home, async::Timers& timers, MemoryMonitorOptions options,
                              PoolSources gpus)
-    : timers_(timers), options_(std::move(options)), quiet_(home), watch_(home), questions_(home) {
+    : timers_(timers), options_(std::move(options)), quiet_(home), answered_(home), watch_(home), questions_(home) {
   for (auto& source : gpus) gpus_.push_back(std::make_unique<Gpus>(std::move(source)));
   quiet_.set();
+  if (gpus_.empty()) answered_.set();
+}
+
+async::Task<void> MemoryMonitor::first_answers() {
+  ask_all();
+  co_await answered_.wait();
 }
 
 async::Task<MemoryPools> MemoryMonitor::sample() {
@@ -71,12 +77,14 @@ void MemoryMonitor::ask_all() {
 }
 
 async::Task<void> MemoryMonitor::ask(Gpus* gpus) {
-  // Clears `asked` on every exit.
+  // Takes note on every exit.
   struct Asked {
     MemoryMonitor& self;
     Gpus& gpus;
     ~Asked() {
       gpus.asked = false;
+      gpus.answered = true;
+      if (std::ranges::all_of(self.gpus_, [](const auto& one) { return one->answered; })) self.answered_.set();
       if (--self.asked_ == 0) self.quiet_.set();
     }
   } const asked{*this, *gpus};

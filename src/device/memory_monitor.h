@@ -45,6 +45,9 @@ class MemoryMonitor {
   MemoryPool ram() const { return read_ram(options_.ram); }
   // All pools, "ram" first.
   async::Task<MemoryPools> sample();
+  // Waits until every source has answered or failed once, which takes at most the sources' own deadlines. A GPU that
+  // wakes up may need seconds, longer than the patience of a sample.
+  async::Task<void> first_answers();
 
   // Samples now and `interval` after the end of each sample, until unwatch() or another watch(). `on_sample` may call
   // both.
@@ -61,6 +64,7 @@ class MemoryMonitor {
     const std::unique_ptr<PoolSource> source;
     MemoryPools pools;  // of the last result; empty after a failure
     bool asked = false;
+    bool answered = false;  // or failed, once
     unsigned failures = 0;  // in a row
     MonoTime next{};        // not asked before
   };
@@ -76,6 +80,7 @@ class MemoryMonitor {
   std::vector<std::unique_ptr<Gpus>> gpus_;
   std::size_t asked_ = 0;  // of gpus_
   async::Event quiet_;     // none is asked
+  async::Event answered_;  // all of gpus_ have answered or failed once
   bool watching_ = false;
   async::TaskGroup watch_;
   async::TaskGroup questions_;

@@ -79,6 +79,36 @@ TEST_F(MemoryMonitorTest, SamplesRamAndGpus) {
   EXPECT_EQ(monitor_->ram(), pools[0]);
 }
 
+// A GPU that wakes up takes longer than a sample waits.
+TEST_F(MemoryMonitorTest, TheFirstAnswerOfASlowDriverIsWaitedFor) {
+  play_.hangs = true;
+  bool answered = false;
+  async::TaskGroup asking(loop_.executor());
+  asking.spawn("first answers", [](MemoryMonitor& monitor, bool& told) -> async::Task<void> {
+    co_await monitor.first_answers();
+    told = true;
+  }(*monitor_, answered));
+  pass(Millis(5'000));
+  EXPECT_FALSE(answered);
+  play_.released.set();
+  settle();
+  EXPECT_TRUE(answered);
+  play_.released.reset();
+  play_.hangs = false;
+  EXPECT_EQ(sampled(), "ram gpu0");
+  // Once is enough.
+  play_.hangs = true;
+  async::run_blocking(loop_, monitor_->first_answers());
+  play_.released.set();
+  async::run_blocking(loop_, asking.join());
+}
+
+TEST_F(MemoryMonitorTest, AFailureIsAnAnswerToo) {
+  play_.answer = fail(errc::failed, "a bad day");
+  async::run_blocking(loop_, monitor_->first_answers());
+  EXPECT_EQ(play_.asked, 1u);
+}
+
 TEST_F(MemoryMonitorTest, FailedGpusAreAskedAgainAfterGrowingPauses) {
   EXPECT_EQ(sampled(), "ram gpu0");
   play_.answer = fail(errc::failed, "GPU is lost");

@@ -188,9 +188,10 @@ TEST_F(MemoryTest, TheNpuRuleGoesByTheDeviceOfTheBackendThatWasChosen) {
 // A machine whose GPU shows itself when the test says so.
 class FakeGpu final : public device::PoolSource {
  public:
-  explicit FakeGpu(const bool& there) : there_(there) {}
+  explicit FakeGpu(const bool& there, async::Event* awake = nullptr) : there_(there), awake_(awake) {}
   std::string_view name() const override { return "fake"; }
   async::Task<Result<device::MemoryPools>> sample() override {
+    if (awake_ != nullptr) co_await awake_->wait();
     device::MemoryPools pools;
     if (there_) pools.push_back({"gpu0", "fake", device::PoolKind::gpu, 100, 50});
     co_return pools;
@@ -198,6 +199,7 @@ class FakeGpu final : public device::PoolSource {
 
  private:
   const bool& there_;
+  async::Event* const awake_;
 };
 
 TEST(DeviceMemorySampler, KnowsAGpuOnceItWasSeen) {
@@ -219,6 +221,30 @@ TEST(DeviceMemorySampler, KnowsAGpuOnceItWasSeen) {
   EXPECT_EQ(devices(), Device::cpu | Device::gpu);
   there = false;
   EXPECT_EQ(devices(), Device::cpu | Device::gpu);
+}
+
+// Its model would count on no GPU for all its time in memory.
+TEST(DeviceMemorySampler, ALoadWaitsForTheFirstAnswerOfAGpu) {
+  async::Loop loop;
+  async::ManualTimers timers{loop.executor()};
+  async::Event awake(loop.executor());
+  device::PoolSources sources;
+  sources.push_back(std::make_unique<FakeGpu>(true, &awake));
+  device::MemoryMonitor monitor(loop.executor(), timers, {}, std::move(sources));
+  DeviceMemorySampler sampler(monitor);
+  const auto settle = [&](Millis time) {
+    timers.advance(time);
+    loop.context().restart();
+    loop.context().poll();
+  };
+  Pending<residency::MemoryUse> use(
+      loop.executor(), sampler.use_of({.devices = {{.device = "cpu"}, {.device = "cuda0", .weights = 60}}}));
+  settle(Millis(9'000));
+  EXPECT_FALSE(use.done());
+  awake.set();
+  settle(Millis(0));
+  const residency::MemoryUse expected = {{residency::PoolId("ram"), 0, 0}, {residency::PoolId("gpu0"), 60, 0}};
+  EXPECT_EQ(use.get(), expected);
 }
 
 TEST(MemoryUse, NamesMemoriesAsTheMonitorDoes) {

@@ -256,7 +256,6 @@ stageWithGpu("another program that fills the GPU makes an idle model give way, a
   its.estimates = { a: { devices: [{ device: "cpu", kv: 1 }, { device: "cuda0", weights: 600 * kMiB }], process: 1 } };
   assert.equal((await server.post("/v1/estimate", { model_name: "a" })).status, 200);
   const first = await its.have("a");
-  await gpu.isKnownTo(server);
   gpu.use(1450); // a game has begun
   await first.gone;
   gpu.use(850); // it needs no more than this

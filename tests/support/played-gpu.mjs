@@ -18,10 +18,6 @@ class PlayedGpu {
     writeFileSync(written, `0, Played GPU, 1500, ${used}, ${1500 - used}\n`);
     renameSync(written, join(this.folder, "memory"));
   }
-  // The driver answers some time after the start. What it said before that isn't seen.
-  async isKnownTo(server) {
-    while (!server.lines.some((line) => line.includes("Played GPU"))) await new Promise((resolve) => setImmediate(resolve));
-  }
   get variables() {
     return { PATH: `${this.folder}:${process.env.PATH}` };
   }

@@ -25,9 +25,15 @@ async::Task<residency::MemorySampled> DeviceMemorySampler::sample() {
   co_return sampled(seen_);
 }
 
-// A GPU that wakes up slowly may miss the first sample, so the next call samples again if none was seen.
+// A model whose load was planned before its GPU has answered would not count there for all its time in memory.
+async::Task<void> DeviceMemorySampler::look_for_gpu() {
+  if (has_gpu_) co_return;
+  co_await monitor_.first_answers();
+  co_await sample();
+}
+
 async::Task<Device> DeviceMemorySampler::devices() {
-  if (!has_gpu_) co_await sample();
+  co_await look_for_gpu();
   co_return has_gpu_ ? Device::cpu | Device::gpu : Device::cpu;
 }
 
@@ -36,7 +42,7 @@ void DeviceMemorySampler::watch(OnSample on_sample) {
 }
 
 async::Task<residency::MemoryUse> DeviceMemorySampler::use_of(MemoryEstimate estimate) {
-  if (estimate.devices.size() > 1 && !has_gpu_) co_await sample();
+  if (estimate.devices.size() > 1) co_await look_for_gpu();
   co_return memory_use(estimate, seen_, visible_);
 }
 

@@ -25,7 +25,8 @@ class MemorySampler {
 
   // Every pool that can be measured, within milliseconds.
   virtual async::Task<residency::MemorySampled> sample() = 0;
-  // Devices of this machine, by its memory pools: cpu, and gpu if samples have one. As fast as a sample.
+  // Devices of this machine, by its memory pools: cpu, and gpu if samples have one. Takes as long as a sample; the
+  // first call waits for drivers that wake up.
   virtual async::Task<Device> devices() = 0;
   // Samples every two seconds, until unwatch().
   virtual void watch(OnSample on_sample) = 0;
@@ -47,6 +48,8 @@ class DeviceMemorySampler final : public MemorySampler {
   async::Task<residency::MemoryUse> use_of(MemoryEstimate estimate) override;
 
  private:
+  async::Task<void> look_for_gpu();
+
   device::MemoryMonitor& monitor_;
   const device::VisibleDevices visible_;
   device::MemoryPools seen_;  // by the latest sample
