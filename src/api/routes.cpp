@@ -35,11 +35,13 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   if (context.store) add_responses(routes, context);
   if (context.store) add_conversations(routes, context);
   add_root(routes, context);
+  add_console(routes, context);
   add_llama_models(routes, context);
   add_llama_swap(routes, context);
   add_llama_slots(routes, context);
   add_streams(routes, context);
   add_health(routes, context);
+  add_memory(routes, context);
   add_load(routes, context);
   add_events(routes, context);
   add_requests(routes, context, board);
