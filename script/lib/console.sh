@@ -27,7 +27,7 @@ if ! command -v npm >/dev/null || ! node -e 'const [a, b] = process.versions.nod
   exit
 fi
 mkdir -p "$cache/console"
-exec 9>"$web/.lock"
+exec 9>"$cache/console/.lock"
 flock 9
 say "Building the console"
 build() {
