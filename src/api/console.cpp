@@ -37,6 +37,12 @@ std::optional<http::Response> console_at_root(const ApiContext& context, const h
   return response;
 }
 
+std::optional<http::Response> console_for_stranger(const ApiContext& context, const http::Request& request) {
+  const auto& head = request.head;
+  const bool reads = head.method == "GET" || head.method == "HEAD";
+  return reads && head.path() == "/" ? console_at_root(context, head) : std::nullopt;
+}
+
 void add_console(std::vector<http::Route>& routes, ApiContext& context) {
   routes.push_back({"GET", "/console", [&context](http::Request request, http::PathParams) {
                       return index(context, std::move(request));

@@ -88,7 +88,6 @@ std::string_view tag_of(const http::Route& route) {
   if (path.starts_with("/v1/messages")) return "anthropic";
   if (path.starts_with("/api/")) return "ollama";
   if (path.starts_with("/v1/mesh")) return "mesh";
-  if (path.starts_with("/console")) return "console";
   if (path.starts_with("/v1/")) return route.needs == kInference ? "inference" : "server";
   return path.starts_with("/internal/") ? "server" : "llama-server";
 }

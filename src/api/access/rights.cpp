@@ -22,7 +22,6 @@ constexpr auto kRights = std::to_array<RouteRights>({
     // The page has no data of the server, and must load before it can ask for a key.
     {"GET", "console", kPublic},
     {"GET", "console/{path...}", kPublic},
-    {"GET", "", kPublic},  // the page for browsers; others need a key
 
     {"POST", "chat/completions", kInference},
     {"POST", "completions", kInference},
@@ -79,6 +78,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "api/blobs/{digest}", kAdmin},
     {"POST", "api/blobs/{digest}", kAdmin},
 
+    {"GET", "", kEither},  // browsers get the page in any case
     {"GET", "models", kEither},
     {"DELETE", "models", kAdmin},  // llama-server's
     {"GET", "models/{id...}", kEither},

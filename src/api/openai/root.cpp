@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "api/access/rights.h"
 #include "api/admin/children.h"
 #include "api/console.h"
 #include "api/inference/model_of_request.h"
@@ -29,10 +28,6 @@ constexpr std::uint64_t kMaxAdapterBytes = 64 * 1024;
 // Programs that accept JSON explicitly get JSON; people, and programs that accept anything, get a line of text. On the
 // port for Ollama's clients it is the line that they expect. Browsers get the console, which asks for a key itself.
 async::Task<http::Response> alive(const ApiContext& context, http::Request request) {
-  if (request.caller.rights == 0) {
-    auto page = console_at_root(context, request.head);
-    co_return page ? std::move(*page) : refuse_caller(request);
-  }
   const auto host = request.head.headers.get("Host");
   if (context.ollama_port > 0 && host.ends_with(fmt::format(":{}", context.ollama_port)))
     co_return http::Response::text(200, "text/plain; charset=utf-8", "Ollama is running");
