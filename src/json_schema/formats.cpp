@@ -26,8 +26,9 @@ constexpr std::string_view kHostname =
 constexpr std::string_view kUri =
     R"([a-zA-Z][a-zA-Z0-9+.-]*:(?://[a-zA-Z0-9.-]+(?::\d{1,5})?(?:/C*)*|C+(?:/C*)*)(?:\?(?:C|[/?])*)?(?:#(?:C|[/?])*)?)";
 constexpr std::string_view kUriCharacter = R"((?:[a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9a-fA-F]{2}))";
+// Units follow each other without gaps, as in RFC 3339.
 constexpr std::string_view kDuration =
-    R"(P(?!$)(?:(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=\d)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?|\d+W))";
+    R"(P(?:\d+W|(?:D|M(?:D)?|Y(?:M(?:D)?)?)(?:T(?:S|N(?:S)?|H(?:N(?:S)?)?))?|T(?:S|N(?:S)?|H(?:N(?:S)?)?)))";
 constexpr std::string_view kBase64 = R"((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)";
 
 std::string replaced(std::string_view pattern, char mark, std::string_view by) {
@@ -38,6 +39,16 @@ std::string replaced(std::string_view pattern, char mark, std::string_view by) {
     } else {
       all += c;
     }
+  }
+  return all;
+}
+
+// Its letters stand for numbers with their units; N is minutes.
+std::string duration() {
+  std::string all;
+  for (const char c : kDuration) {
+    const bool unit = std::string_view("DMYSNH").contains(c);
+    all += unit ? std::string("\\d+") + (c == 'N' ? 'M' : c) : std::string(1, c);
   }
   return all;
 }
@@ -57,7 +68,7 @@ std::optional<std::string_view> format_pattern(std::string_view format) {
         {"email", whole(kEmail)},
         {"hostname", whole(kHostname)},
         {"uri", whole(replaced(kUri, 'C', kUriCharacter))},
-        {"duration", whole(kDuration)},
+        {"duration", whole(duration())},
         {"byte", whole(kBase64)},
         {"password", ""},
         {"binary", ""},

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "json_schema/grammar_text.h"
@@ -21,6 +22,8 @@ class LanguageRules {
   // the language. Throw TooComplex, GrammarTooLarge.
   std::optional<std::string> strings(Language language);
   std::optional<std::string> plain(Language language);
+  // The rule of all JSON strings except these; linear in their length.
+  std::string other_names(const std::set<std::string_view>& names);
 
  private:
   std::optional<std::string> rule(Language language, bool quoted);
@@ -30,6 +33,7 @@ class LanguageRules {
   const Language writable_;
   std::map<std::pair<Language, bool>, std::optional<std::string>> known_;
   std::set<Language> too_complex_;
+  std::map<std::set<std::string>, std::string> other_names_;
 };
 
 }  // namespace corral::json_schema

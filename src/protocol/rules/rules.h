@@ -32,11 +32,9 @@ struct SchemaLimits {
   static constexpr std::size_t kNodes = 4096;
   static constexpr std::size_t kDepth = 32;
   static constexpr std::size_t kTypes = 8;
-  static constexpr std::size_t kNames = 512;               // bytes, along one path through the schema
-  static constexpr std::size_t kProperties = 512;          // of one object
-  static constexpr std::size_t kOptional = 128;            // of them
-  static constexpr std::size_t kOptionalWork = 4'000'000;  // their cubes
-  static constexpr std::size_t kValues = 2048;             // in all enums
+  static constexpr std::size_t kNames = 512;       // bytes, along one path through the schema
+  static constexpr std::size_t kProperties = 512;  // of one object
+  static constexpr std::size_t kValues = 2048;     // in all enums
   static constexpr std::size_t kPattern = 1024;
   static constexpr std::size_t kRef = 256;
   static constexpr std::size_t kRefs = 128;
