@@ -112,15 +112,18 @@ bool exclude(const Object& one, const Object& other, bool strict, int depth, std
   const auto lacking = [&](const Object& plain, std::string_view name) { return lacks(plain, name, strict); };
   if (misses(one, other, forbidden) || misses(other, one, forbidden)) return true;
   if (misses(one, other, lacking) && misses(other, one, lacking)) return true;
-  return std::ranges::any_of(list_of(one, "required"), [&](const Value& name) {
-    if (!name.is_string() || !has_value(list_of(other, "required"), name)) return false;
+  // One of them needs the property, and no value of it fits both.
+  const auto differs = [&](const Value& name) {
+    if (!name.is_string()) return false;
     for (const auto* first : schemas_of(one, name.as_string())) {
       for (const auto* second : schemas_of(other, name.as_string())) {
         if (exclude(*first, *second, strict, budget)) return true;
       }
     }
     return false;
-  });
+  };
+  return std::ranges::any_of(list_of(one, "required"), differs) ||
+         std::ranges::any_of(list_of(other, "required"), differs);
 }
 
 // The values that a schema lists; nothing: it lists none.

@@ -42,6 +42,39 @@ Object absent(std::string_view name) {
   return {{"members", Array{Object{{"properties", Object{{name, false}}}, {"silent", true}}}}};
 }
 
+bool shut(const Object& members) {
+  const auto* others = members.if_contains("additionalProperties");
+  return others && *others == Value(false) && !members.contains("patternProperties");
+}
+
+// Of a closed object: other objects have one of the names that only `own` lists.
+std::vector<Object> beyond(const std::vector<Object>& own, const std::vector<Object>& other) {
+  std::vector<Object> all;
+  if (other.size() != 1 || !other.front().contains("members")) return all;
+  const auto names_of = [](const Object& variant) {
+    std::vector<std::string_view> names;
+    const auto* lists = variant.if_contains("members");
+    if (!lists) return names;
+    for (const auto& members : lists->as_array()) {
+      const auto* properties = members.as_object().if_contains("properties");
+      if (!properties) continue;
+      for (const auto& member : properties->as_object()) names.push_back(member.key());
+    }
+    return names;
+  };
+  for (const auto& members : other.front().at("members").as_array()) {
+    if (!shut(members.as_object())) continue;
+    const auto* known = members.as_object().if_contains("properties");
+    for (const auto& variant : own) {
+      for (const auto name : names_of(variant)) {
+        if (known && known->as_object().contains(name)) continue;
+        all.push_back({{"type", Array{"object"}}, {"required", Array{Value(name)}}, {"negated", true}});
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 void Variants::report(std::string_view keyword, const std::string& at, std::string reason) {
@@ -146,7 +179,12 @@ Variants::List Variants::one_of(const List& all, const Value& list, const std::s
         break;
       }
       if (exclusive(narrowed, written[j])) continue;
+      if (bytes_ > kMaxBytes / 2 || steps_ > kMaxSteps / 2) {  // leave something for the rest
+        exact = false;
+        break;
+      }
       auto others = negated(schemas[j], here(j), depth + 1);
+      std::ranges::move(beyond(written[i], written[j]), std::back_inserter(others.list));
       // A part of what doesn't fit the other schemas is enough; each alternative gets its share.
       List next;
       for (const auto& one : narrowed) {
