@@ -18,6 +18,15 @@ std::optional<std::string> LanguageRules::strings(Language language) {
 
 std::optional<std::string> LanguageRules::plain(Language language) { return rule(language, false); }
 
+std::optional<std::string> LanguageRules::strings(Language language, std::size_t least, std::size_t most) {
+  const std::tuple key(language, least, most);
+  if (const auto known = with_lengths_.find(key); known != with_lengths_.end()) return known->second;
+  const auto automaton = Automaton::make(languages_, languages_.both(language, writable_)).within(least, most);
+  std::optional<std::string> name;
+  if (!automaton.states.empty()) name = text_.strings(automaton);
+  return with_lengths_.emplace(key, std::move(name)).first->second;
+}
+
 std::string LanguageRules::other_names(const std::set<std::string_view>& names) {
   std::set<std::string> key(names.begin(), names.end());
   if (const auto known = other_names_.find(key); known != other_names_.end()) return known->second;

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "json_schema/grammar_text.h"
@@ -22,6 +23,8 @@ class LanguageRules {
   // the language. Throw TooComplex, GrammarTooLarge.
   std::optional<std::string> strings(Language language);
   std::optional<std::string> plain(Language language);
+  // Those of these lengths.
+  std::optional<std::string> strings(Language language, std::size_t least, std::size_t most);
   // The rule of all JSON strings except these; linear in their length.
   std::string other_names(const std::set<std::string_view>& names);
 
@@ -34,6 +37,7 @@ class LanguageRules {
   std::map<std::pair<Language, bool>, std::optional<std::string>> known_;
   std::set<Language> too_complex_;
   std::map<std::set<std::string>, std::string> other_names_;
+  std::map<std::tuple<Language, std::size_t, std::size_t>, std::optional<std::string>> with_lengths_;
 };
 
 }  // namespace corral::json_schema

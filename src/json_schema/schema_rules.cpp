@@ -114,8 +114,8 @@ std::string SchemaRules::make(const Value& schema, const std::string& at) {
   return text_.rule(*rule);
 }
 
-void SchemaRules::report(std::string_view keyword, const std::string& at, std::string reason) {
-  Unenforced one{std::string(keyword), pointer_to(at, keyword), std::move(reason)};
+void SchemaRules::report(std::string_view keyword, const std::string& at, std::string reason, bool annotation) {
+  Unenforced one{std::string(keyword), pointer_to(at, keyword), std::move(reason), annotation};
   if (std::ranges::find(unenforced_, one) == unenforced_.end()) unenforced_.push_back(std::move(one));
 }
 
@@ -329,13 +329,24 @@ std::optional<Language> SchemaRules::strings_of(const Object& schema, const std:
 }
 
 SchemaRules::Rule SchemaRules::string(const Object& schema, const std::string& at) {
+  auto made = string_rule(schema, at);
+  if (made || !schema.contains("pattern") || !schema.contains("format")) return made;
+  // Zod writes patterns for times without a zone beside "time", which has one.
+  auto rest = schema;
+  rest.erase("format");
+  made = string_rule(rest, at);
+  if (made) report("format", at, "it contradicts the pattern", true);
+  return made;
+}
+
+SchemaRules::Rule SchemaRules::string_rule(const Object& schema, const std::string& at) {
   const auto least = count_of(schema, "minLength", 0), most = count_of(schema, "maxLength", Languages::kNoMost);
   if (least > most) return std::nullopt;
   const auto lengths = length_keyword(schema);
   if (const auto texts = patterns_of(schema, at)) {
     if (!lengths.empty()) {
       try {
-        return language_rules_.strings(languages_.both(*texts, lengths_of(schema)));
+        return language_rules_.strings(*texts, least, most);
       } catch (const TooComplex&) {
         report(lengths, at, "together with its pattern it is too complex");
       }

@@ -43,7 +43,7 @@ class SchemaRules {
   GrammarText& grammar() { return text_; }
   Languages& languages() { return languages_; }
   LanguageRules& language_rules() { return language_rules_; }
-  void report(std::string_view keyword, const std::string& at, std::string reason);
+  void report(std::string_view keyword, const std::string& at, std::string reason, bool annotation = false);
   // The strings that fit the string assertions of `schema`; nothing: all. Unsupported or too complex assertions are
   // omitted and reported.
   std::optional<Language> strings_of(const json::Object& schema, const std::string& at);
@@ -64,6 +64,7 @@ class SchemaRules {
   std::optional<Language> patterns_of(const json::Object& schema, const std::string& at);
   Language lengths_of(const json::Object& schema);
   Rule string(const json::Object& schema, const std::string& at);
+  Rule string_rule(const json::Object& schema, const std::string& at);
   Rule number(const json::Object& schema, const std::string& at, bool integer);
   std::optional<Language> without(std::optional<Language> all, std::string_view keyword, const json::Array& excluded,
                                   const std::string& at);

@@ -56,7 +56,14 @@ TEST(OneOf, OfOpenObjectsExcludesWhatFitsBoth) {
       {"type":"object","required":["type"],"properties":{"type":{"enum":["add","remove"]},"id":{"type":"integer"}}}]})";
   EXPECT_THAT(fitting(schema, {R"({"type":"add","email":"x"})", R"({"type":"remove","id":1})",
                                R"({"type":"add","id":"x"})", R"({"type":"add","email":1})"}),
-              ElementsAre(R"({"type":"remove","id":1})", R"({"type":"add","id":"x"})"));
+              ElementsAre(R"({"type":"remove","id":1})", R"({"type":"add","id":"x"})", R"({"type":"add","email":1})"));
+}
+
+TEST(OneOf, OfClosedObjectsNeedsANameOfOneOfThem) {
+  const auto* schema = R"({"oneOf":[{"type":"object","properties":{"a":{}},"additionalProperties":false},
+                                    {"type":"object","properties":{"b":{}},"additionalProperties":false}]})";
+  EXPECT_THAT(fitting(schema, {"{}", R"({"a":1})", R"({"b":1})", R"({"a":1,"b":1})"}),
+              ElementsAre(R"({"a":1})", R"({"b":1})"));
 }
 
 TEST(OneOf, WhatOverlapsIsRefusedInWords) {
@@ -79,8 +86,7 @@ TEST(Dependencies, OfAllDrafts) {
   const auto* schema = R"({"type":"object","properties":{"a":{},"b":{}},"dependencies":{"a":["b"],
                            "c":{"properties":{"d":{"type":"null"}},"required":["d"]}}})";
   EXPECT_THAT(fitting(schema, {R"({"a":1})", R"({"a":1,"b":1})", R"({"c":1})", R"({"d":1})", R"({"d":null,"c":1})"}),
-              ElementsAre(R"({"a":1,"b":1})", R"({"d":1})"))
-      << "c comes first: it is listed first";
+              ElementsAre(R"({"a":1,"b":1})", R"({"d":1})", R"({"d":null,"c":1})"));
   EXPECT_THAT(fitting(R"({"dependentRequired":{"a":["b"]}})", {"1", "{}", R"({"a":1})", R"({"a":1,"b":1})"}),
               ElementsAre("1", "{}", R"({"a":1,"b":1})"));
   EXPECT_THAT(fitting(R"({"type":"object","dependentSchemas":{"a":{"minProperties":2}}})",
@@ -103,6 +109,21 @@ TEST(Format, UnknownOnesAreAnnotations) {
   EXPECT_THAT(fitting(R"({"type":"string","format":"duration"})",
                       {R"("P1Y2D")", R"("P1Y2M3DT4H5M6S")", R"("PT1S")", R"("P1W")", R"("P")", R"("PT")", R"("PT1H2S")"}),
               ElementsAre(R"("P1Y2M3DT4H5M6S")", R"("PT1S")", R"("P1W")"));
+}
+
+TEST(Format, GivesWayToAPatternThatContradictsIt) {
+  const auto* schema = R"({"type":"string","format":"time","pattern":"^\\d\\d:\\d\\d$"})";
+  EXPECT_THAT(fitting(schema, {R"("10:00")", R"("10:00:00Z")"}), ElementsAre(R"("10:00")"));
+  EXPECT_THAT(complaints(schema),
+              ElementsAre("'schema': \"format\" at #/format isn't enforced (it contradicts the pattern)"));
+}
+
+TEST(Strings, LongOnesWithAPattern) {
+  const auto* schema = R"({"type":"string","format":"email","maxLength":1024,"minLength":6})";
+  EXPECT_THAT(complaints(schema), IsEmpty());
+  EXPECT_THAT(fitting(schema, {R"("a@b.de")", R"("a@b.d")"}), ElementsAre(R"("a@b.de")"));
+  EXPECT_THAT(fitting(R"({"type":"string","pattern":"^x[a-z]*$","maxLength":30000})", {R"("xab")", R"("ab")"}),
+              ElementsAre(R"("xab")"));
 }
 
 TEST(Numbers, MultiplesOfDecimals) {
