@@ -123,7 +123,8 @@ class ArrayRule {
       known.emplace(key, made);
       return made;
     };
-    if (!shuffled && texts.size() * texts.size() > kMaxItemStates * 10) {
+    const auto counts = 1 + std::max(least_, most_ == Languages::kNoMost ? 0 : std::min(most_, texts.size()));
+    if (!shuffled && texts.size() * texts.size() * counts > kMaxItemStates * 10) {
       rules_.report("uniqueItems", at_, "the list of values is too long");
       return std::nullopt;
     }

@@ -153,7 +153,7 @@ bool negate_items(const Object& plain, std::vector<Object>& made) {
 Variants::Negation Variants::negated(const Value& schema, const std::string& at, std::size_t depth) {
   if (schema.is_bool()) return {schema.as_bool() ? List() : List{Object()}, true};
   if (++steps_ > kMaxSteps) throw SchemaFault{at, "has too many alternatives: make the schema smaller"};
-  if (depth > kMaxNegations || !schema.is_object()) return {{}, false};
+  if (spent() || depth > kMaxNegations || !schema.is_object()) return {{}, false};
   const auto& object = schema.as_object();
   const auto plain = plain_form(object);
   Negation made;
@@ -228,7 +228,7 @@ Variants::Negation Variants::negated_all(const Value& schemas, const std::string
     auto inner = negated(one, at, depth + 1);
     all.exact = all.exact && inner.exact;
     all.list = cross(all.list, inner.list, at, depth, kMaxList);
-    all.exact = all.exact && all.list.size() < kMaxList;
+    all.exact = all.exact && all.list.size() < kMaxList && !spent();
   }
   return all;
 }

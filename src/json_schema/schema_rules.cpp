@@ -22,6 +22,7 @@ using json::Value;
 constexpr std::size_t kMaxVisits = 20'000;
 constexpr std::size_t kMaxDepth = 100;
 constexpr std::size_t kPlainDepth = 8;
+constexpr std::size_t kMaxSpaced = 64;  // values of an enum that may have spaces between their parts
 
 constexpr std::string_view kTypes[] = {"object", "array", "string", "number", "integer", "boolean", "null"};
 
@@ -206,7 +207,10 @@ SchemaRules::Rule SchemaRules::visit_type(std::string_view type, const Object& s
 SchemaRules::Rule SchemaRules::values(const Object& schema, const std::string& at) {
   std::vector<std::string> rules;
   for (const auto& value : schema.at("enum").as_array()) {
-    if (fits(schema, value, at)) rules.push_back(constant(value));
+    if (!fits(schema, value, at)) continue;
+    // Spaces in many values would be too many parses.
+    const bool spaces = schema.at("enum").as_array().size() <= kMaxSpaced;
+    rules.push_back(spaces ? constant(value) : literal(json::serialize(value)));
   }
   return either(rules);
 }

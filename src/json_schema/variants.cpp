@@ -1,6 +1,7 @@
 #include "json_schema/variants.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -20,7 +21,6 @@ using json::Value;
 constexpr std::size_t kMaxVariants = 256;
 constexpr std::size_t kMaxExact = 16;  // variants of one schema of a oneOf
 constexpr std::size_t kMaxHops = 64;
-constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all copies
 
 // Approximate size of a copy.
 std::size_t size_of(const Value& value) {
@@ -179,10 +179,6 @@ Variants::List Variants::one_of(const List& all, const Value& list, const std::s
         break;
       }
       if (exclusive(narrowed, written[j])) continue;
-      if (bytes_ > kMaxBytes / 2 || steps_ > kMaxSteps / 2) {  // leave something for the rest
-        exact = false;
-        break;
-      }
       auto others = negated(schemas[j], here(j), depth + 1);
       std::ranges::move(beyond(written[i], written[j]), std::back_inserter(others.list));
       // A part of what doesn't fit the other schemas is enough; each alternative gets its share.
@@ -191,7 +187,7 @@ Variants::List Variants::one_of(const List& all, const Value& list, const std::s
         std::ranges::move(cross({one}, others.list, at, depth, 1 + kMaxExact / narrowed.size()),
                           std::back_inserter(next));
       }
-      exact = !next.empty() || others.exact;
+      exact = !spent() && (!next.empty() || others.exact);
       narrowed = std::move(next);
     }
     if (!exact) report("oneOf", at, "its schemas overlap, so it is treated as anyOf");
@@ -203,11 +199,16 @@ Variants::List Variants::one_of(const List& all, const Value& list, const std::s
 
 Variants::List Variants::without(const List& all, const Value& schema, const std::string& at, std::size_t depth) {
   const auto others = negated(schema, pointer_to(at, "not"), depth + 1);
-  if (others.list.empty() && !others.exact) {
+  List made;
+  for (const auto& one : all) {
+    std::ranges::move(cross({one}, others.list, at, depth, std::max<std::size_t>(1, kMaxVariants / 2 / all.size())),
+                      std::back_inserter(made));
+  }
+  if ((others.list.empty() && !others.exact) || (made.empty() && spent())) {
     report("not", at, "");
     return all;
   }
-  return cross(all, others.list, at, depth);
+  return made;
 }
 
 Variants::List Variants::conditional(const List& all, const Object& schema, const std::string& at, std::size_t depth) {
@@ -216,8 +217,8 @@ Variants::List Variants::conditional(const List& all, const Object& schema, cons
   if (!then && !otherwise && !condition.is_object()) return all;
   const auto here = pointer_to(at, "if");
   auto others = negated(condition, here, depth + 1);
-  if (others.list.empty() && !others.exact) {
-    if (then || otherwise) report("if", at, "");
+  if ((others.list.empty() && !others.exact) || spent() || all.size() > kMaxVariants / 4) {
+    if (then || otherwise) report("if", at, others.list.empty() ? "" : "with the rest it has too many alternatives");
     return all;
   }
   auto made = cross(all, expand(condition, here, depth + 1), at, depth);
@@ -247,6 +248,10 @@ Variants::List Variants::dependents(const List& all, std::string_view keyword, c
       continue;
     }
     present.insert(present.begin(), absent(name));
+    if (spent() || made.size() * present.size() > kMaxVariants / 2) {
+      report(keyword, at, "with the rest it has too many alternatives");
+      return made;
+    }
     made = cross(made, present, at, depth);
   }
   return made;
@@ -319,12 +324,22 @@ bool Variants::keep(Object& plain) {
 Variants::List Variants::cross(const List& some, const List& others, const std::string& at, std::size_t depth,
                                std::size_t most) {
   List all;
+  std::vector<std::size_t> hashes;
+  const auto is_new = [&](const Object& made) {
+    const auto hash = std::hash<Object>()(made);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (hashes[i] == hash && all[i] == made) return false;
+    }
+    hashes.push_back(hash);
+    return true;
+  };
   for (const auto& one : some) {
     for (const auto& other : others) {
-      if (most > 0 && all.size() >= most) return all;
+      if (most > 0 && (all.size() >= most || spent())) return all;
       if (one.empty() || other.empty()) {
-        all.push_back(one.empty() ? other : one);
-        count(all.back(), at);
+        const auto& made = one.empty() ? other : one;
+        count(made, at);
+        if (is_new(made)) all.push_back(made);
         continue;
       }
       for (const auto& first : expand_ref(one, at, depth)) {
@@ -332,7 +347,7 @@ Variants::List Variants::cross(const List& some, const List& others, const std::
           bool inexact = false;
           auto made = conjunction(first, second, inexact);
           count(made, at);
-          if (!keep(made) || std::ranges::find(all, made) != all.end()) continue;
+          if (!keep(made) || !is_new(made)) continue;
           all.push_back(std::move(made));
           if (most > 0 && all.size() >= most) return all;
           if (inexact) report("allOf", at, "its parts depend on each other");

@@ -27,7 +27,8 @@ class Variants {
 
  private:
   using List = std::vector<json::Object>;
-  static constexpr std::size_t kMaxSteps = 20'000;  // schemas that are expanded or negated, each time
+  static constexpr std::size_t kMaxSteps = 20'000;             // schemas that are expanded or negated, each time
+  static constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all copies
   // Alternatives whose values don't fit a schema. Not exact: there are more such values, which the grammar leaves out.
   struct Negation {
     List list;
@@ -51,9 +52,11 @@ class Variants {
   void negate_combinators(const json::Object& schema, const std::string& at, std::size_t depth, Negation& made);
   Negation negated_all(const json::Value& schemas, const std::string& at, std::size_t depth);
 
+  // Half of the work is done: negations leave the rest to other keywords, and say that they aren't exact.
+  bool spent() const { return bytes_ > kMaxBytes / 2 || steps_ > kMaxSteps / 2; }
   // Counts `made`, which joins a list.
   void count(const json::Object& made, const std::string& at);
-  // At most `most` of them, if there is such a limit.
+  // At most `most` of them, if there is such a limit; fewer if the work is spent().
   List cross(const List& some, const List& others, const std::string& at, std::size_t depth, std::size_t most = 0);
   // Drops values of `enum` that don't fit the rest. False: nothing fits.
   bool keep(json::Object& plain);
