@@ -191,9 +191,10 @@ TEST(Limits, ReferencesOfSchemas) {
   for (int i = 0; i < 129; ++i) many += fmt::format(R"({}{{"$ref":"#/$defs/a{}"}})", i > 0 ? "," : "", i);
   schema_refused(R"({"anyOf":[)" + many + "]}", "different '$ref's, at most 128");
   schema_refused(R"({"allOf":[)" + many + "]}", "different '$ref's, at most 128");
-  // Each names a different part of the same large one.
-  const std::string big = R"({"$defs":{"a":{"anyOf":[)" + repeated(3000, R"({"type":"null"})") +
-                          R"(]}},"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"x/$defs/a"}]})";
+  // Each target counts.
+  const auto large = R"({"anyOf":[)" + repeated(3000, R"({"type":"null"})") + "]}";
+  const std::string big =
+      R"({"$defs":{"a":)" + large + R"(,"b":)" + large + R"(},"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}]})";
   schema_refused(big, "more than 4096 parts");
 }
 

@@ -64,7 +64,8 @@ class Schema {
       return refuse(fmt::format("nests more than {} deep: move parts to '$defs' and use '$ref'", SchemaLimits::kDepth));
     }
     ++place.depth;
-    if (const auto ref = node.find("$ref"); ref.as_string().starts_with('#')) refer(ref.as_string());
+    // Names of anchors and URIs are followed by the converter only, which limits its work, too.
+    if (const auto ref = node.find("$ref").as_string(); ref == "#" || ref.starts_with("#/")) refer(ref);
     node.each_member([&](std::string_view name, View value) { member(name, value, place); });
   }
 
@@ -141,7 +142,7 @@ class Schema {
     auto at = target(ref);
     if (!result_) return;
     targets_.push_back(at);
-    for (std::size_t hops = 0; !at.find("$ref").is_null(); ++hops) {
+    for (std::size_t hops = 0; at.find("$ref").as_string().starts_with('#'); ++hops) {
       if (hops == SchemaLimits::kHops) {
         return refuse(fmt::format("has the '$ref' \"{}\", which never reaches a schema: correct it", ref));
       }
@@ -149,13 +150,14 @@ class Schema {
     }
   }
 
-  // The target of "#/$defs/x"; nothing if it is missing, which the engine reports.
+  // The target of "#/$defs/x"; nothing if it is missing, which the engine reports, or has another form.
   View target(std::string_view ref) {
     if (const auto known = refs_.find(ref); known != refs_.end()) return known->second;
     // A lookup may read the whole text, so their number is limited first.
     limit("bytes in a '$ref'", ref.size(), SchemaLimits::kRef, "shorten it");
     limit("different '$ref's", refs_.size() + 1, SchemaLimits::kRefs, "inline some of them");
     if (!result_) return {};
+    if (ref != "#" && !ref.starts_with("#/")) return {};
     View at = root_;
     auto rest = ref;
     rest.remove_prefix(std::min(rest.find('/'), rest.size()));
