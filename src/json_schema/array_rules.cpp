@@ -14,7 +14,7 @@ using json::Value;
 using Rule = SchemaRules::Rule;
 
 constexpr std::size_t kMaxItemStates = 2000;  // of an array whose items are counted
-constexpr std::size_t kMaxShuffled = 6;   // values that a list with uniqueItems may have in any order
+constexpr std::size_t kMaxShuffled = 6;       // values that a list with uniqueItems may have in any order
 
 class ArrayRule {
  public:
@@ -91,8 +91,8 @@ class ArrayRule {
 
   std::string list_of(const std::string& item, std::size_t least, std::size_t most) {
     const auto follow = rules_.grammar().rule(separator_ + " " + item);
-    const auto rest = rules_.grammar().repeat(follow, least == 0 ? 0 : least - 1,
-                                              most == Languages::kNoMost ? most : most - 1);
+    const auto rest =
+        rules_.grammar().repeat(follow, least == 0 ? 0 : least - 1, most == Languages::kNoMost ? most : most - 1);
     return least == 0 ? fmt::format("({} {})?", item, rest) : fmt::format("{} {}", item, rest);
   }
 
@@ -110,7 +110,8 @@ class ArrayRule {
     const bool shuffled = texts.size() <= kMaxShuffled;
     // Items behind those already `used`: their set, or, of many values, the number of the next one.
     const auto rest = [&](auto& self, std::size_t used, std::size_t count) -> Rule {
-      const auto key = std::pair(used, shuffled ? 0 : std::min(count, std::max(least_, most_ == Languages::kNoMost ? 0 : most_)));
+      const auto key =
+          std::pair(used, shuffled ? 0 : std::min(count, std::max(least_, most_ == Languages::kNoMost ? 0 : most_)));
       if (const auto found = known.find(key); found != known.end()) return found->second;
       std::vector<std::string> ways;
       for (std::size_t i = 0; i < texts.size() && count < most_; ++i) {
@@ -134,7 +135,8 @@ class ArrayRule {
 
   // An array with `contains`. Nothing: not enforced.
   std::optional<Rule> counted(const Object& contains) {
-    const auto need = count_of(contains, "minContains", 1), limit = count_of(contains, "maxContains", Languages::kNoMost);
+    const auto need = count_of(contains, "minContains", 1),
+               limit = count_of(contains, "maxContains", Languages::kNoMost);
     const auto& wanted = contains.at("schema");
     if (need == 0 && limit == Languages::kNoMost) return std::nullopt;
     const bool bounded = limit != Languages::kNoMost;
@@ -154,8 +156,8 @@ class ArrayRule {
       const auto both = [&](const Value& more) {
         return own == Value(true) ? more : Value(Object{{"allOf", Array{own, more}}});
       };
-      auto other = bounded ? rules_.visit_inside(both(Object{{"not", wanted}}), at)
-                           : rules_.visit_inside(own, place_of(index));
+      auto other =
+          bounded ? rules_.visit_inside(both(Object{{"not", wanted}}), at) : rules_.visit_inside(own, place_of(index));
       return items.emplace(index, std::pair(rules_.visit_inside(both(wanted), at), std::move(other))).first->second;
     };
     // States: the number of items and of wanted ones among them, as far as they count.

@@ -12,25 +12,10 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-constexpr std::string_view kAssertions[] = {"type",
-                                            "enum",
-                                            "minLength",
-                                            "maxLength",
-                                            "pattern",
-                                            "format",
-                                            "minimum",
-                                            "maximum",
-                                            "multipleOf",
-                                            "exclusiveMinimum",
-                                            "exclusiveMaximum",
-                                            "required",
-                                            "minProperties",
-                                            "maxProperties",
-                                            "propertyNames",
-                                            "items",
-                                            "prefixItems",
-                                            "minItems",
-                                            "maxItems"};
+constexpr std::string_view kAssertions[] = {
+    "type",          "enum",       "minLength",        "maxLength",        "pattern",  "format",        "minimum",
+    "maximum",       "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "required", "minProperties", "maxProperties",
+    "propertyNames", "items",      "prefixItems",      "minItems",         "maxItems"};
 // Keywords that depend on each other, so that they stay together.
 constexpr std::string_view kMembers[] = {"properties", "patternProperties", "additionalProperties"};
 

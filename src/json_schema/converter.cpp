@@ -22,8 +22,7 @@ std::vector<std::string> types_of_list(const json::Array& values) {
 }
 
 std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root, const json::Value& schema,
-                                               const std::string& at, Workspace& workspace,
-                                               Reading reading) {
+                                               const std::string& at, Workspace& workspace, Reading reading) {
   try {
     auto unenforced = check_keywords(root, schema, at, &workspace.languages);
     SchemaRules rules(root, workspace, reading == Reading::strict, unenforced);

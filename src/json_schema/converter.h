@@ -36,8 +36,8 @@ struct SchemaGrammar {
 };
 
 // How a schema is read. Strict: as the specification says. Lenient: objects that name properties have no others unless
-// additionalProperties permits them, and keywords about one type stand for this type, because small models write whatever
-// they may.
+// additionalProperties permits them, and keywords about one type stand for this type, because small models write
+// whatever they may.
 enum class Reading : std::uint8_t { lenient, strict };
 
 // Errors: the schema is invalid, or no value fits it.

@@ -112,8 +112,10 @@ bool Evaluator::fits_combinators(const Object& schema, const Value& value) {
   if (const auto* ref = schema.if_contains("$ref")) {
     if (!fits(resolve(root_, ref->as_string(), "#"), value)) return false;
   }
-  if (const auto* all = schema.if_contains("allOf"); all && !std::ranges::all_of(all->as_array(), matches)) return false;
-  if (const auto* any = schema.if_contains("anyOf"); any && !std::ranges::any_of(any->as_array(), matches)) return false;
+  if (const auto* all = schema.if_contains("allOf"); all && !std::ranges::all_of(all->as_array(), matches))
+    return false;
+  if (const auto* any = schema.if_contains("anyOf"); any && !std::ranges::any_of(any->as_array(), matches))
+    return false;
   if (const auto* one = schema.if_contains("oneOf"); one && std::ranges::count_if(one->as_array(), matches) != 1) {
     return false;
   }
@@ -203,9 +205,8 @@ bool Evaluator::fits_array(const Object& schema, const Array& value, bool plain)
   const auto* contains = schema.if_contains("contains");
   if (!contains) return true;
   if (!plain) return fits_contains(*contains, schema, value);
-  return std::ranges::all_of(contains->as_array(), [&](const Value& one) {
-    return fits_contains(one.at("schema"), one.as_object(), value);
-  });
+  return std::ranges::all_of(contains->as_array(),
+                             [&](const Value& one) { return fits_contains(one.at("schema"), one.as_object(), value); });
 }
 
 bool Evaluator::fits_contains(const Value& wanted, const Object& limits, const Array& value) {

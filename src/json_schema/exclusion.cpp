@@ -34,15 +34,17 @@ bool disjoint_types(const Object& one, const Object& other) {
 
 bool disjoint_values(const Object& one, const Object& other) {
   if (!one.contains("enum") || !other.contains("enum")) return false;
-  return std::ranges::none_of(list_of(one, "enum"), [&](const Value& value) { return has_value(list_of(other, "enum"), value); });
+  return std::ranges::none_of(list_of(one, "enum"),
+                              [&](const Value& value) { return has_value(list_of(other, "enum"), value); });
 }
 
 // Whether the values of `one` have none of the types of `other`.
 bool values_beside_types(const Object& one, const Object& other) {
   if (!one.contains("enum") || !other.contains("type")) return false;
   return std::ranges::none_of(list_of(one, "enum"), [&](const Value& value) {
-    return std::ranges::any_of(list_of(other, "type"),
-                               [&](const Value& type) { return type.is_string() && has_type(value, type.as_string()); });
+    return std::ranges::any_of(list_of(other, "type"), [&](const Value& type) {
+      return type.is_string() && has_type(value, type.as_string());
+    });
   });
 }
 
@@ -73,13 +75,13 @@ bool forbids(const Object& plain, std::string_view name) {
 }
 
 bool lacks(const Object& plain, std::string_view name, bool strict) {
-  return forbids(plain, name) ||
-         (is_closed(plain, strict) && schemas_of(plain, name).empty() && !has_value(list_of(plain, "required"), Value(name)));
+  return forbids(plain, name) || (is_closed(plain, strict) && schemas_of(plain, name).empty() &&
+                                  !has_value(list_of(plain, "required"), Value(name)));
 }
 
 bool exclude(const Object& one, const Object& other, bool strict, int depth, std::size_t& budget);
 
-// What tells schemas of properties apart, without copies of their inner schemas.
+// What distinguishes schemas of properties, without copies of their inner schemas.
 Object outline(const Object& schema, std::size_t& budget) {
   Object plain;
   if (const auto* type = schema.if_contains("type")) plain["type"] = type->is_array() ? *type : Value(Array{*type});
@@ -153,7 +155,8 @@ bool impossible(const Object& plain, std::string_view name) {
   }
   if (!left) return false;
   for (const auto* schema : schemas) {
-    const auto* no = schema->is_object() && schema->as_object().size() == 1 ? schema->as_object().if_contains("not") : nullptr;
+    const auto* no =
+        schema->is_object() && schema->as_object().size() == 1 ? schema->as_object().if_contains("not") : nullptr;
     const auto values = no && no->is_object() && no->as_object().size() == 1 ? values_in(*no) : std::nullopt;
     if (!values) continue;
     Array rest;

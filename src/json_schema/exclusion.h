@@ -1,4 +1,4 @@
-// Whether schemas in plain_form() exclude each other. Cheap checks; false where they can't tell.
+// Whether schemas in plain_form() exclude each other. Cheap checks; false if they don't suffice.
 #pragma once
 
 #include <cstddef>

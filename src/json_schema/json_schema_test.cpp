@@ -7,7 +7,7 @@
 #include "json_schema/formats.h"
 #include "json_schema/number_range.h"
 #include "json_schema/pattern.h"
-#include "json_schema/schema_fixture.h"
+#include "json_schema/grammar_for_tests.h"
 #include "json_schema/text.h"
 
 namespace corral::json_schema {
@@ -248,8 +248,9 @@ TEST(Schema, AlternativesThatCopyTooMuchAreRefused) {
   }
   for (int i = 0; i < 250; ++i) alternatives += fmt::format(R"({}{{"required":["p{}"]}})", i ? "," : "", i);
   Workspace workspace("j");
-  const auto made = make_grammar(
-      *json::parse(fmt::format(R"({{"properties":{{{}}},"anyOf":[{}]}})", properties, alternatives)), workspace, Reading::lenient);
+  const auto made =
+      make_grammar(*json::parse(fmt::format(R"({{"properties":{{{}}},"anyOf":[{}]}})", properties, alternatives)),
+                   workspace, Reading::lenient);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().reason, "is copied too often by its alternatives: make the schema smaller");
 }

@@ -25,8 +25,8 @@ constexpr int kMaxLeast = 1'000'000;
 
 enum class Effect {
   enforced,
-  parts,   // enforced; each member of its object is a schema
-  schema,  // enforced; a schema, or a list of them
+  parts,         // enforced; each member of its object is a schema
+  schema,        // enforced; a schema, or a list of them
   dependencies,  // enforced; schemas or lists of names
   annotation,
   refused,
@@ -199,7 +199,24 @@ class Walk {
     }
   }
 
+  // Whether the items of an array may be listed values; array_rules.cpp knows more.
+  static bool may_be_listed(const Object& schema) {
+    const auto* most = schema.if_contains("maxItems");
+    if (most && most->is_number() && most->to_number<double>() <= 1) return true;
+    const auto* items = schema.if_contains("items");
+    if (!allows_type(schema, "array") || !items || !items->is_object()) return true;
+    static constexpr std::string_view kFree[] = {"string", "number", "integer", "array", "object"};
+    static constexpr std::string_view kLists[] = {"enum", "const", "$ref", "anyOf", "oneOf", "allOf"};
+    const auto& inner = items->as_object();
+    return std::ranges::any_of(kLists,
+                               [&](auto keyword) { return inner.contains(keyword) || schema.contains(keyword); }) ||
+           !inner.contains("type") || std::ranges::none_of(kFree, [&](auto type) { return allows_type(inner, type); });
+  }
+
   void check_value(const Object& schema, std::string_view name, const Value& value, const std::string& at) {
+    if (name == "uniqueItems" && value == Value(true) && !may_be_listed(schema)) {
+      report(name, at, "only for items that are listed in an enum");
+    }
     if (name == "pattern") check_pattern(name, value.as_string(), at);
     if (name == "format" && allows_type(schema, "string") && !format_pattern(value.as_string())) {
       report(name, at, fmt::format("\"{:.40}\" isn't known", std::string_view(value.as_string())));

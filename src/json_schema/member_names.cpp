@@ -167,7 +167,8 @@ std::optional<MemberNames::Schema> MemberNames::schema_of_others(std::size_t cho
 Rule MemberNames::key_of_others(std::size_t chosen) {
   auto& languages = rules_.languages();
   if (!names_ && patterns_.empty()) {
-    return known_.empty() ? Rule(rules_.grammar().builtin("string")) : Rule(rules_.language_rules().other_names(known_));
+    return known_.empty() ? Rule(rules_.grammar().builtin("string"))
+                          : Rule(rules_.language_rules().other_names(known_));
   }
   try {
     auto names = names_ ? *names_ : languages.all();

@@ -33,7 +33,7 @@ Object and_also(Object made, std::string_view name, Value value) {
 
 Object lone_member(std::string_view name, Value schema) {
   return and_also(of_type("object"), "members",
-              Array{Object{{"properties", Object{{name, std::move(schema)}}}, {"silent", true}}});
+                  Array{Object{{"properties", Object{{name, std::move(schema)}}}, {"silent", true}}});
 }
 
 // A keyword of a count or bound, and the one that contradicts it.

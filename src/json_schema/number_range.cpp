@@ -11,9 +11,11 @@ namespace {
 
 constexpr std::uint32_t kMaxDigits = 16;
 constexpr std::size_t kMaxFraction = 32;
-constexpr std::uint32_t kExactDigits = 15;  // digits that a double holds exactly
-constexpr std::uint32_t kMaxStep = 2000;    // digits of a multipleOf
-constexpr std::uint32_t kMaxZeros = 15;     // before or behind its point
+constexpr std::uint32_t kExactDigits = 15;   // digits that a double holds exactly
+constexpr std::uint32_t kExactFraction = 6;  // of them, behind the point
+constexpr std::uint32_t kStepDigits = 12;    // of a multiple of a number with a fraction
+constexpr std::uint32_t kMaxStep = 2000;     // digits of a multipleOf
+constexpr std::uint32_t kMaxZeros = 15;      // before or behind its point
 
 // Numbers without a sign: "0" or digits, perhaps a point and more digits.
 class Magnitudes {
@@ -102,9 +104,7 @@ Decimal negated(Decimal of) {
 class SignedNumbers {
  public:
   SignedNumbers(Languages& languages, const NumberRange& range)
-      : l_(languages),
-        range_(written(range)),
-        magnitudes_(languages, range_.step ? kExactDigits : kMaxDigits, fraction_digits(range_)) {}
+      : l_(languages), range_(written(range)), magnitudes_(languages, whole_digits(range_), fraction_digits(range_)) {}
 
   Language make() {
     const auto plus = side(range_.least, range_.most);
@@ -131,8 +131,20 @@ class SignedNumbers {
     }
     return range;
   }
+  // Whether a number must differ from others: then a double holds all its digits.
+  static bool exact(const NumberRange& range) {
+    return !range.integer && !range.step && (range.fractional || !range.excluded.empty());
+  }
+  static std::uint32_t whole_digits(const NumberRange& range) {
+    if (exact(range)) return kExactDigits - kExactFraction;
+    if (!range.step) return kMaxDigits;
+    // Validators divide doubles.
+    const auto places = range.step->places;
+    return places == 0 ? kExactDigits : std::max(1u, kStepDigits - std::min(places, kStepDigits));
+  }
   static std::uint32_t fraction_digits(const NumberRange& range) {
     if (range.integer) return 0;
+    if (exact(range)) return kExactFraction;
     if (range.step) return range.step->places;
     const auto whole = std::max(length(range.least, &Decimal::whole), length(range.most, &Decimal::whole));
     const auto given = std::max(length(range.least, &Decimal::fraction), length(range.most, &Decimal::fraction));
@@ -173,14 +185,16 @@ class SignedNumbers {
     std::uint64_t scale = 1;  // 10^(places - count)
     for (auto count = step.places;; --count) {
       const auto divisor = step.digits / std::gcd(std::uint64_t(step.digits), scale);
-      const auto shape = count == 0 ? digits() : l_.concat(digits(), l_.concat(ascii("."), l_.repeat(digit, count, count)));
+      const auto shape =
+          count == 0 ? digits() : l_.concat(digits(), l_.concat(ascii("."), l_.repeat(digit, count, count)));
       all = l_.either(all, l_.both(shape, l_.multiple(static_cast<std::uint32_t>(divisor))));
       if (count == 0) return all;
       scale *= 10;
     }
   }
   Language with_fraction() {
-    return l_.concat(digits(), l_.concat(ascii("."), l_.concat(zeros(), l_.concat(l_.set(CharSet::of("123456789")), digits()))));
+    return l_.concat(digits(),
+                     l_.concat(ascii("."), l_.concat(zeros(), l_.concat(l_.set(CharSet::of("123456789")), digits()))));
   }
   // A number with any zeros behind it, with and without a sign.
   Language spellings(const Decimal& value) {

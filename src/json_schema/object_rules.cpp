@@ -83,7 +83,8 @@ class ObjectRule {
     if (least_ > most_) return std::nullopt;
     const auto counts = most_ == Languages::kNoMost ? least_ : std::min(most_, members_.size()) + 1;
     if ((members_.size() + 1) * (counts + 1) > kMaxCounted) {
-      rules_.report(most_ == Languages::kNoMost ? "minProperties" : "maxProperties", at_, "too many properties to count");
+      rules_.report(most_ == Languages::kNoMost ? "minProperties" : "maxProperties", at_,
+                    "too many properties to count");
       least_ = 0;
       most_ = Languages::kNoMost;
     }

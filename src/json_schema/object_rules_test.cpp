@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "json_schema/schema_fixture.h"
+#include "json_schema/grammar_for_tests.h"
 
 namespace corral::json_schema {
 namespace {
@@ -43,8 +43,8 @@ TEST(Objects, OfManyOptionalPropertiesHaveASmallGrammar) {
     std::string inside;
     for (std::size_t i = 0; i < count; ++i) inside += (i ? ",\"p" : "\"p") + std::to_string(i) + R"(":{"type":"null"})";
     Workspace workspace("j");
-    EXPECT_TRUE(make_grammar(*json::parse(R"({"type":"object","properties":{)" + inside + "}}"), workspace,
-                             Reading::lenient));
+    EXPECT_TRUE(
+        make_grammar(*json::parse(R"({"type":"object","properties":{)" + inside + "}}"), workspace, Reading::lenient));
     return workspace.text.text().size();
   };
   EXPECT_LT(bytes(512), 5 * bytes(128));

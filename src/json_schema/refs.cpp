@@ -19,8 +19,8 @@ bool is_data(std::string_view name) {
 }
 // Keywords with an object whose members are schemas, so that "$ref" in it is a name.
 bool has_names(std::string_view name) {
-  static constexpr std::string_view kNamed[] = {"properties", "patternProperties", "$defs",
-                                                "definitions", "dependentSchemas", "dependencies"};
+  static constexpr std::string_view kNamed[] = {"properties",  "patternProperties", "$defs",
+                                                "definitions", "dependentSchemas",  "dependencies"};
   return std::ranges::find(kNamed, name) != std::end(kNamed);
 }
 

@@ -9,8 +9,8 @@ namespace corral::json_schema {
 // depend on.
 bool has_named_refs(const json::Value& root);
 
-// A copy of `root` in which each "$ref" to a part of it is a JSON pointer; the others are unchanged. A "$dynamicRef" with
-// only one target becomes a "$ref".
+// A copy of `root` in which each "$ref" to a part of it is a JSON pointer; the others are unchanged. A "$dynamicRef"
+// with only one target becomes a "$ref".
 json::Value with_pointers(const json::Value& root);
 
 }  // namespace corral::json_schema

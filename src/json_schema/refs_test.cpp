@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "json_schema/schema_fixture.h"
+#include "json_schema/grammar_for_tests.h"
 
 namespace corral::json_schema {
 namespace {
@@ -23,7 +23,8 @@ TEST(References, ByAnchorAndByUri) {
   EXPECT_EQ(first_ref(R"({"$id":"http://e.org/f/root.json","properties":{"a":{"$ref":"/g/item.json#/$defs/e"}},
                           "$defs":{"d":{"$id":"../g/item.json","$defs":{"e":{}}}}})"),
             "#/$defs/d/$defs/e");
-  EXPECT_EQ(first_ref(R"({"$id":"http://e.org/root.json","properties":{"a":{"$ref":"http://e.org/root.json#"}}})"), "#");
+  EXPECT_EQ(first_ref(R"({"$id":"http://e.org/root.json","properties":{"a":{"$ref":"http://e.org/root.json#"}}})"),
+            "#");
   EXPECT_EQ(first_ref(R"({"properties":{"a":{"$ref":"http://e.org/other.json"}}})"), "http://e.org/other.json");
 }
 
@@ -35,13 +36,15 @@ TEST(References, AreReadRelativeToTheirOwnId) {
 }
 
 TEST(References, InDataAreNone) {
-  EXPECT_FALSE(has_named_refs(*json::parse(R"({"enum":[{"$ref":"x"}],"properties":{"$ref":{"type":"null"},"$id":{}}})")));
+  EXPECT_FALSE(
+      has_named_refs(*json::parse(R"({"enum":[{"$ref":"x"}],"properties":{"$ref":{"type":"null"},"$id":{}}})")));
 }
 
 TEST(References, ToOtherDocumentsAreRefused) {
-  EXPECT_THAT(complaints(R"({"$ref":"http://e.org/other.json"})"),
-              ElementsAre("'schema' can't be used: the part at #/$ref names \"http://e.org/other.json\", which isn't in "
-                          "this schema"));
+  EXPECT_THAT(
+      complaints(R"({"$ref":"http://e.org/other.json"})"),
+      ElementsAre("'schema' can't be used: the part at #/$ref names \"http://e.org/other.json\", which isn't in "
+                  "this schema"));
 }
 
 }  // namespace

@@ -277,7 +277,8 @@ std::optional<Language> SchemaRules::without(std::optional<Language> all, std::s
   for (const auto& one : excluded) {
     if (!one.is_string()) continue;
     try {
-      const auto pattern = keyword == "not_format" ? format_pattern(one.as_string()) : std::string_view(one.as_string());
+      const auto pattern =
+          keyword == "not_format" ? format_pattern(one.as_string()) : std::string_view(one.as_string());
       if (!pattern) continue;
       const auto other = languages_.complement(keyword == "excluded" ? languages_.text(characters_of(*pattern))
                                                                      : pattern_language(languages_, *pattern));
@@ -300,7 +301,8 @@ std::optional<Language> SchemaRules::names_of(const Value& schema, const std::st
     }
     if (const auto* values = variant.if_contains("enum")) {
       for (const auto& value : values->as_array()) {
-        if (value.is_string() && fits(variant, value, at)) all.push_back(languages_.text(characters_of(value.as_string())));
+        if (value.is_string() && fits(variant, value, at))
+          all.push_back(languages_.text(characters_of(value.as_string())));
       }
       continue;
     }

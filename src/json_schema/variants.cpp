@@ -151,7 +151,8 @@ Variants::List Variants::alternatives(const Value& list, const std::string& at, 
 
 bool Variants::exclusive(const List& some, const List& others) {
   return std::ranges::all_of(some, [&](const Object& one) {
-    return std::ranges::all_of(others, [&](const Object& other) { return exclude_each_other(one, other, strict_, comparisons_); });
+    return std::ranges::all_of(
+        others, [&](const Object& other) { return exclude_each_other(one, other, strict_, comparisons_); });
   });
 }
 
@@ -313,8 +314,8 @@ bool Variants::keep(Object& plain) {
         if (evaluator_.fits_plain(plain, value)) fitting.push_back(value);
       }
       plain["enum"] = std::move(fitting);
-    } catch (const NotEvaluated&) {         // reported with the rules of its values
-    } catch (const TooComplex&) {           // as above
+    } catch (const NotEvaluated&) {        // reported with the rules of its values
+    } catch (const TooComplex&) {          // as above
     } catch (const UnsupportedPattern&) {  // as above
     }
   }

@@ -27,7 +27,7 @@ class Variants {
 
  private:
   using List = std::vector<json::Object>;
-  static constexpr std::size_t kMaxSteps = 20'000;             // schemas that are expanded or negated, each time
+  static constexpr std::size_t kMaxSteps = 20'000;            // schemas that are expanded or negated, each time
   static constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all copies
   // Alternatives whose values don't fit a schema. Not exact: there are more such values, which the grammar leaves out.
   struct Negation {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "json_schema/schema_fixture.h"
+#include "json_schema/grammar_for_tests.h"
 
 namespace corral::json_schema {
 namespace {
@@ -15,22 +15,28 @@ TEST(Not, OfSimpleSchemas) {
   EXPECT_THAT(fitting(R"({"type":"string","not":{"enum":["a","b"]}})", {R"("a")", R"("ab")", R"("c")"}),
               ElementsAre(R"("ab")", R"("c")"));
   EXPECT_THAT(fitting(R"({"type":"integer","not":{"const":5}})", {"5", "4", "55", "-5"}), ElementsAre("4", "55", "-5"));
-  EXPECT_THAT(fitting(R"({"type":"number","not":{"const":5}})", {"5", "5.00", "5.5", "0.5"}), ElementsAre("5.5", "0.5"));
+  EXPECT_THAT(fitting(R"({"type":"number","not":{"const":5}})", {"5", "5.00", "5.5", "0.5"}),
+              ElementsAre("5.5", "0.5"));
+  EXPECT_THAT(fitting(R"({"type":"number","not":{"type":"integer"}})", {"1.5", "3102111111111111.04"}),
+              ElementsAre("1.5"))
+      << "a double reads the second one as an integer";
   EXPECT_THAT(fitting(R"({"type":"object","not":{"required":["a","b"]}})",
                       {R"({"a":1})", R"({"b":1,"c":1})", R"({"a":1,"b":1})"}),
               ElementsAre(R"({"a":1})", R"({"b":1,"c":1})"));
   EXPECT_THAT(fitting(R"({"type":"string","not":{"pattern":"^a"}})", {R"("a")", R"("b")"}), ElementsAre(R"("b")"));
   EXPECT_THAT(fitting(R"({"type":"number","not":{"minimum":3}})", {"2.9", "3"}), ElementsAre("2.9"));
-  EXPECT_THAT(fitting(R"({"type":"object","properties":{"a":{}},"not":{"properties":{"a":{"const":1}},"required":["a"]}})",
-                      {R"({"a":1})", R"({"a":2})", "{}"}),
-              ElementsAre(R"({"a":2})", "{}"));
+  EXPECT_THAT(
+      fitting(R"({"type":"object","properties":{"a":{}},"not":{"properties":{"a":{"const":1}},"required":["a"]}})",
+              {R"({"a":1})", R"({"a":2})", "{}"}),
+      ElementsAre(R"({"a":2})", "{}"));
   EXPECT_THAT(fitting(R"({"not":{"anyOf":[{"type":"string"},{"not":{"type":"integer"}}]}})", {"1", "1.5", R"("x")"}),
               ElementsAre("1"));
 }
 
 TEST(Not, WhatAGrammarCantSayIsRefused) {
-  EXPECT_THAT(complaints(R"({"type":"number","not":{"multipleOf":3}})"),
-              ElementsAre("'schema' has \"not\" at #/not, which can't be enforced: leave it out, or leave out 'strict'"));
+  EXPECT_THAT(
+      complaints(R"({"type":"number","not":{"multipleOf":3}})"),
+      ElementsAre("'schema' has \"not\" at #/not, which can't be enforced: leave it out, or leave out 'strict'"));
   EXPECT_THAT(complaints(R"({"not":{}})"),
               ElementsAre("'schema' can't be used: the part at # fits no value: no answer is possible"));
 }
@@ -38,7 +44,8 @@ TEST(Not, WhatAGrammarCantSayIsRefused) {
 TEST(OneOf, IsExact) {
   EXPECT_THAT(fitting(R"({"oneOf":[{"type":"integer"},{"minimum":2}]})", {"1", "3", "2.5", "1.5", R"("x")"}),
               ElementsAre("1", "2.5", R"("x")"));
-  const auto* either = R"({"type":"object","properties":{"a":{},"b":{}},"oneOf":[{"required":["a"]},{"required":["b"]}]})";
+  const auto* either =
+      R"({"type":"object","properties":{"a":{},"b":{}},"oneOf":[{"required":["a"]},{"required":["b"]}]})";
   EXPECT_THAT(fitting(either, {"{}", R"({"a":1})", R"({"b":1})", R"({"a":1,"b":1})"}),
               ElementsAre(R"({"a":1})", R"({"b":1})"));
   const auto* tagged = R"({"oneOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}],"$defs":{
@@ -98,7 +105,8 @@ TEST(Enum, MustFitTheRestOfItsSchema) {
   EXPECT_THAT(fitting(R"({"enum":[1,"a",{"x":1},[1,1]],"uniqueItems":true,"required":["y"]})",
                       {"1", R"("a")", R"({"x":1})", "[1,1]"}),
               ElementsAre("1", R"("a")"));
-  EXPECT_THAT(fitting(R"({"allOf":[{"enum":["a","bb"]},{"minLength":2}]})", {R"("a")", R"("bb")"}), ElementsAre(R"("bb")"));
+  EXPECT_THAT(fitting(R"({"allOf":[{"enum":["a","bb"]},{"minLength":2}]})", {R"("a")", R"("bb")"}),
+              ElementsAre(R"("bb")"));
   EXPECT_THAT(fitting(R"({"const":{"a":[1,2]}})", {R"({"a":[1,2]})", R"({"a": [1, 2]})", R"({"a":[1]})"}),
               ElementsAre(R"({"a":[1,2]})", R"({"a": [1, 2]})"));
 }
@@ -106,8 +114,8 @@ TEST(Enum, MustFitTheRestOfItsSchema) {
 TEST(Format, UnknownOnesAreAnnotations) {
   EXPECT_THAT(complaints(R"({"type":"string","format":"color"})"),
               ElementsAre("'schema': \"format\" at #/format isn't enforced (\"color\" isn't known)"));
-  EXPECT_THAT(fitting(R"({"type":"string","format":"duration"})",
-                      {R"("P1Y2D")", R"("P1Y2M3DT4H5M6S")", R"("PT1S")", R"("P1W")", R"("P")", R"("PT")", R"("PT1H2S")"}),
+  EXPECT_THAT(fitting(R"({"type":"string","format":"duration"})", {R"("P1Y2D")", R"("P1Y2M3DT4H5M6S")", R"("PT1S")",
+                                                                   R"("P1W")", R"("P")", R"("PT")", R"("PT1H2S")"}),
               ElementsAre(R"("P1Y2M3DT4H5M6S")", R"("PT1S")", R"("P1W")"));
 }
 

@@ -152,6 +152,14 @@ std::string object(std::size_t properties, bool required) {
 TEST(Limits, PropertiesOfSchemas) {
   taken(chat(R"("json_schema":)" + object(512, true)));
   taken(chat(R"("json_schema":)" + object(512, false)));
+  const auto tool = [](std::size_t optional) {
+    return chat(R"("tools":[{"type":"function","function":{"name":"f","parameters":)" + object(optional, false) +
+                "}}]");
+  };
+  taken(tool(128));
+  refused(tool(129), "tools[0].function.parameters",
+          "'tools[0].function.parameters' has 129 optional properties, at most 128 are allowed: list more of them in "
+          "'required'");
   schema_refused(object(513, true), "has 513 properties in one object, at most 512");
   // Merged into one object.
   const std::string parts = R"({"$defs":{"a":)" + object(100, true) + R"(},"allOf":[)";

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -79,9 +80,8 @@ class Schema {
       if (name == "allOf") all_of(value);
       return value.each_element([&](View one) { visit(one, place); });
     }
-    static constexpr std::string_view kOne[] = {"not",      "if",            "then",
-                                                "else",     "contains",      "unevaluatedProperties",
-                                                "unevaluatedItems", "propertyNames"};
+    static constexpr std::string_view kOne[] = {
+        "not", "if", "then", "else", "contains", "unevaluatedProperties", "unevaluatedItems", "propertyNames"};
     if (std::ranges::find(kOne, name) != std::end(kOne)) return visit(value, place);
     if (name == "patternProperties" || name == "dependentSchemas" || name == "dependencies") {
       return value.each_member([&](std::string_view, View one) { visit(one, place); });
@@ -195,6 +195,23 @@ class Schema {
 }  // namespace
 
 Result<> check_schema(View schema, const Path& path) { return Schema(schema, path).check(); }
+
+Result<> check_tool_schema(View schema, const Path& path) {
+  std::unordered_set<std::string_view> required;
+  schema.find("required").each_element([&](View name) { required.insert(name.as_string()); });
+  std::size_t optional = 0;
+  schema.find("properties").each_member([&](std::string_view name, View) {
+    optional += required.contains(name) ? 0 : 1;
+  });
+  if (optional > SchemaLimits::kOptional) {
+    const auto where = path.text();
+    return fail(errc::bad_value,
+                fmt::format("'{}' has {} optional properties, at most {} are allowed: list more of them in 'required'",
+                            where, optional, SchemaLimits::kOptional),
+                where);
+  }
+  return check_schema(schema, path);
+}
 
 Result<> check_strict_schema(View schema, const Path& path) {
   if (schema.is_null()) return {};

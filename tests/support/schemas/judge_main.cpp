@@ -1,6 +1,6 @@
 // corral-schema-judge [lenient]: for each line of standard input, {"schema": …, "texts": […]}, one line of JSON:
-// whether the grammar of the schema accepts each text ("fits"), what isn't enforced, and what it cost; or why the schema
-// is refused. Schemas are read as with `strict`, unless the argument is given.
+// whether the grammar of the schema accepts each text ("fits"), what isn't enforced, and what it cost; or why the
+// schema is refused. Schemas are read as with `strict`, unless the argument is given.
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -63,7 +63,8 @@ json::Object judged(const std::string& line, corral::json_schema::Reading readin
   const auto grammar = std::make_shared<const engine::Grammar>(*parsed);
   json::Array unenforced, all;
   for (const auto& one : made->unenforced) {
-    unenforced.push_back(json::Object{{"keyword", one.keyword}, {"pointer", one.pointer}, {"reason", one.reason}, {"note", one.annotation}});
+    unenforced.push_back(json::Object{
+        {"keyword", one.keyword}, {"pointer", one.pointer}, {"reason", one.reason}, {"note", one.annotation}});
   }
   for (const auto& instance : given->at("texts").as_array()) {
     try {
@@ -80,5 +81,6 @@ json::Object judged(const std::string& line, corral::json_schema::Reading readin
 int main(int argc, char** argv) {
   using corral::json_schema::Reading;
   const auto reading = argc > 1 && std::string_view(argv[1]) == "lenient" ? Reading::lenient : Reading::strict;
-  for (std::string line; std::getline(std::cin, line);) std::cout << json::serialize(judged(line, reading)) << std::endl;
+  for (std::string line; std::getline(std::cin, line);)
+    std::cout << json::serialize(judged(line, reading)) << std::endl;
 }
