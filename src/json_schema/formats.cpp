@@ -37,7 +37,7 @@ constexpr std::string_view kRelative =
 constexpr std::string_view kPointer = R"((?:/(?:[^~/]|~[01])*)*)";
 constexpr std::string_view kTemplate =
     R"((?:[!#$&(-;=?-[\]_a-z~\u00A0-\uD7FF]|%[0-9a-fA-F]{2}|\{[+#./;?&]?V(?:,V)*\})*)";
-constexpr std::string_view kVariable = R"(\w+(?:\.\w+)*(?::[1-9]\d{0,3}|\*)?)";
+constexpr std::string_view kVariable = R"(\w+(?::[1-9]\d{0,3}|\*)?)";
 // Part of what is a regular expression: groups in groups up to a depth, classes without ranges but those of letters and
 // digits. A is an atom.
 constexpr std::string_view kRegexAtom =
