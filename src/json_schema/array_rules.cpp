@@ -147,6 +147,11 @@ class ArrayRule {
       return std::nullopt;
     }
     const auto at = pointer_to(at_, "contains");
+    for (std::size_t i = 0; i <= prefix_->size(); ++i) {
+      if (rules_.expands(Object{{"allOf", Array{schema_of(i), wanted}}}, at)) continue;
+      rules_.report("contains", at_, "with the items it has too many alternatives");
+      return std::nullopt;
+    }
     std::map<std::size_t, std::pair<Rule, Rule>> items;  // one that is wanted, and another one
     const auto item = [&](std::size_t index) -> const std::pair<Rule, Rule>& {
       index = std::min(index, prefix_->size());

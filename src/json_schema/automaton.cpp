@@ -6,7 +6,7 @@ namespace corral::json_schema {
 namespace {
 
 constexpr std::size_t kMaxStates = 4000;
-constexpr std::size_t kMaxCountedStates = 40'000;  // with lengths; they cost less
+constexpr std::size_t kMaxLengthStates = 25'000;  // with lengths; they cost less
 
 // The states from which an end can be reached.
 std::vector<bool> useful(const std::vector<Automaton::State>& states) {
@@ -103,7 +103,7 @@ Automaton Automaton::within(std::size_t least, std::size_t most) const {
         const std::pair key(to, bounded ? length + 1 : std::min(length + 1, least));
         const auto [known, fresh] = numbers.emplace(key, found.size());
         if (fresh) found.push_back(key);
-        if (found.size() > kMaxCountedStates) throw TooComplex();
+        if (found.size() > kMaxLengthStates) throw TooComplex();
         state.next.emplace_back(characters, known->second);
       }
     }

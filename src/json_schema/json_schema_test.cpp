@@ -5,9 +5,9 @@
 #include "json_schema/automaton.h"
 #include "json_schema/converter.h"
 #include "json_schema/formats.h"
+#include "json_schema/grammar_for_tests.h"
 #include "json_schema/number_range.h"
 #include "json_schema/pattern.h"
-#include "json_schema/grammar_for_tests.h"
 #include "json_schema/text.h"
 
 namespace corral::json_schema {

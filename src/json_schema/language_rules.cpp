@@ -4,6 +4,11 @@
 #include "json_schema/text.h"
 
 namespace corral::json_schema {
+namespace {
+
+constexpr std::size_t kMaxCountedStates = 25'000;  // in all: a part of what a grammar may have
+
+}  // namespace
 
 // JSON can't contain halves of surrogate pairs.
 LanguageRules::LanguageRules(Languages& languages, GrammarText& text)
@@ -22,6 +27,8 @@ std::optional<std::string> LanguageRules::strings(Language language, std::size_t
   const std::tuple key(language, least, most);
   if (const auto known = with_lengths_.find(key); known != with_lengths_.end()) return known->second;
   const auto automaton = Automaton::make(languages_, languages_.both(language, writable_)).within(least, most);
+  if (counted_states_ + automaton.states.size() > kMaxCountedStates) throw TooComplex();
+  counted_states_ += automaton.states.size();
   std::optional<std::string> name;
   if (!automaton.states.empty()) name = text_.strings(automaton);
   return with_lengths_.emplace(key, std::move(name)).first->second;

@@ -37,6 +37,7 @@ class LanguageRules {
   std::map<std::pair<Language, bool>, std::optional<std::string>> known_;
   std::set<Language> too_complex_;
   std::map<std::set<std::string>, std::string> other_names_;
+  std::size_t counted_states_ = 0;  // of automata with lengths
   std::map<std::tuple<Language, std::size_t, std::size_t>, std::optional<std::string>> with_lengths_;
 };
 

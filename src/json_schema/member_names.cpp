@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "json_schema/automaton.h"
 #include "json_schema/exclusion.h"
 #include "json_schema/pattern.h"
 #include "json_schema/text.h"
@@ -16,7 +17,8 @@ using json::Object;
 using json::Value;
 using Rule = SchemaRules::Rule;
 
-constexpr std::size_t kMaxPatterns = 6;
+constexpr std::size_t kMaxPatterns = 32;
+constexpr std::size_t kMaxGroups = 64;  // of names that match the same patterns
 
 }  // namespace
 
@@ -31,7 +33,7 @@ void MemberNames::read(const Object& schema) {
   }
   if (const auto* lists = schema.if_contains("members")) {
     for (const auto& list : lists->as_array()) {
-      auto& part = parts_.emplace_back(Part{list.as_object(), {}});
+      auto& part = parts_.emplace_back(Part{list.as_object(), {}, false});
       if (const auto* patterns = part.own.if_contains("patternProperties")) {
         for (const auto& [pattern, inner] : patterns->as_object()) add_pattern(part, pattern, inner);
       }
@@ -74,6 +76,7 @@ void MemberNames::add_pattern(Part& part, std::string_view pattern, const Value&
   } catch (const TooComplex&) {
     too_complex("patternProperties");
   }
+  part.left_out = true;
   left_out_.push_back({schema, pointer_to(pointer_to(at_, "patternProperties"), pattern)});
 }
 
@@ -119,28 +122,61 @@ std::optional<MemberNames::Schema> MemberNames::schema_of(std::string_view name)
       named = true;
       add(all, part.own.at("patternProperties").at(text), pointer_to(pointer_to(at_, "patternProperties"), text));
     }
+    // The name may match an unenforced pattern.
     const auto* others = part.own.if_contains("additionalProperties");
-    if (!named && others) add(all, *others, pointer_to(at_, "additionalProperties"));
+    if (!named && others && !part.left_out) add(all, *others, pointer_to(at_, "additionalProperties"));
   }
   return joined(std::move(all));
 }
 
 std::vector<MemberNames::Others> MemberNames::others() {
   std::vector<Others> all;
-  for (std::size_t chosen = 0; chosen < std::size_t(1) << patterns_.size(); ++chosen) {
-    auto values = schema_of_others(chosen);
+  const auto by_patterns = groups();
+  for (const auto& group : by_patterns) {
+    auto values = schema_of_others(group.chosen);
     if (!values) continue;
-    if (auto key = key_of_others(chosen)) all.push_back({std::move(key), std::move(*values)});
+    if (auto key = key_of_others(group.names)) all.push_back({std::move(key), std::move(*values)});
   }
-  const bool open = schema_of_others(0).has_value();
+  if (schema_of_others(0)) return all;  // names of unenforced patterns are among them
   for (const auto& values : left_out_) {
-    if (open) break;
-    if (auto key = key_of_others(0)) all.push_back({std::move(key), values});
+    if (auto key = key_of_others(by_patterns.front().names)) all.push_back({std::move(key), values});
   }
   return all;
 }
 
-// Of names that match the patterns of this set and no others; nothing: there are none.
+// The first group matches no pattern.
+std::vector<MemberNames::Group> MemberNames::groups() {
+  std::vector<Group> all{{names_ ? *names_ : rules_.languages().all(), 0}};
+  for (std::size_t i = 0; i < patterns_.size(); ++i) {
+    try {
+      all = divided(all, i);
+    } catch (const TooComplex&) {
+      too_complex("patternProperties");
+      for (const auto& part : parts_) {
+        if (std::ranges::find(part.patterns, i) == part.patterns.end()) continue;
+        const auto text = patterns_[i].text;
+        left_out_.push_back(
+            {part.own.at("patternProperties").at(text), pointer_to(pointer_to(at_, "patternProperties"), text)});
+      }
+    }
+  }
+  return all;
+}
+
+// Each group in two: of names that match this pattern, and others.
+std::vector<MemberNames::Group> MemberNames::divided(std::vector<Group> all, std::size_t pattern) {
+  auto& languages = rules_.languages();
+  const auto matching = patterns_[pattern].names, others = languages.complement(matching);
+  for (auto at = all.size(); at-- > 0;) {
+    const auto both = languages.both(all[at].names, matching);
+    const bool some = !Automaton::make(languages, both).states.empty();
+    all[at].names = languages.both(all[at].names, others);
+    if (some) all.push_back({both, all[at].chosen | std::size_t(1) << pattern});
+    if (all.size() > kMaxGroups) throw TooComplex();
+  }
+  return all;
+}
+
 std::optional<MemberNames::Schema> MemberNames::schema_of_others(std::size_t chosen) const {
   std::vector<Schema> all;
   for (const auto& part : parts_) {
@@ -164,18 +200,13 @@ std::optional<MemberNames::Schema> MemberNames::schema_of_others(std::size_t cho
   return joined(std::move(all));
 }
 
-Rule MemberNames::key_of_others(std::size_t chosen) {
+Rule MemberNames::key_of_others(Language names) {
   auto& languages = rules_.languages();
   if (!names_ && patterns_.empty()) {
     return known_.empty() ? Rule(rules_.grammar().builtin("string"))
                           : Rule(rules_.language_rules().other_names(known_));
   }
   try {
-    auto names = names_ ? *names_ : languages.all();
-    for (std::size_t i = 0; i < patterns_.size(); ++i) {
-      const bool matches = (chosen >> i & 1) != 0;
-      names = languages.both(names, matches ? patterns_[i].names : languages.complement(patterns_[i].names));
-    }
     std::vector<Language> known;
     for (const auto name : known_) {
       if (languages.contains(names, characters_of(name))) known.push_back(languages.text(characters_of(name)));

@@ -41,6 +41,12 @@ class MemberNames {
   struct Part {  // of `members`
     const json::Object& own;
     std::vector<std::size_t> patterns;  // numbers
+    bool left_out = false;              // it has unenforced patterns
+  };
+  // Names that match the patterns of this set and no others.
+  struct Group {
+    Language names;
+    std::size_t chosen;
   };
 
   void read(const json::Object& schema);
@@ -49,8 +55,11 @@ class MemberNames {
   bool matches(Language names, std::string_view name, std::string_view keyword, bool otherwise);
   void add(std::vector<Schema>& all, const json::Value& schema, const std::string& at) const;
   Schema joined(std::vector<Schema> all) const;
+  // Of a group; nothing: there are no such names.
   std::optional<Schema> schema_of_others(std::size_t chosen) const;
-  SchemaRules::Rule key_of_others(std::size_t chosen);
+  std::vector<Group> groups();
+  std::vector<Group> divided(std::vector<Group> all, std::size_t pattern);
+  SchemaRules::Rule key_of_others(Language names);
   void too_complex(std::string_view keyword) { rules_.report(keyword, at_, "the pattern is too complex"); }
 
   SchemaRules& rules_;

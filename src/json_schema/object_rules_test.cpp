@@ -81,6 +81,20 @@ TEST(Objects, UnevaluatedPropertiesKnowAllPartsOfTheirSchema) {
               ElementsAre("{}"));
 }
 
+TEST(Objects, MayHaveManyPatterns) {
+  std::string patterns;
+  for (char c = 'a'; c < 'u'; ++c)
+    patterns += std::string(c > 'a' ? "," : "") + R"("^)" + c + R"(":{"const":")" + c + "\"}";
+  const auto schema =
+      R"({"type":"object","patternProperties":{)" + patterns + R"(},"additionalProperties":false,"required":["bx"]})";
+  EXPECT_THAT(
+      fitting(schema, {R"({"bx":"b"})", R"({"bx":"b","cy":"c"})", R"({"bx":"b","cy":"d"})", R"({"bx":"b","z":1})"}),
+      ElementsAre(R"({"bx":"b"})", R"({"bx":"b","cy":"c"})"));
+  EXPECT_THAT(fitting(R"({"type":"object","patternProperties":{"^a":{"minimum":2},"b$":{"type":"integer"}}})",
+                      {R"({"ab":3})", R"({"ab":1})", R"({"ab":"x"})", R"({"ac":2.5})", R"({"c":1})"}),
+              ElementsAre(R"({"ab":3})", R"({"ac":2.5})", R"({"c":1})"));
+}
+
 TEST(Objects, CountTheirProperties) {
   const auto* schema = R"({"type":"object","properties":{"a":{},"b":{}},"required":["b"],"minProperties":2,
                            "maxProperties":3})";

@@ -81,7 +81,8 @@ std::string_view id_of(const Object& schema, bool draft4) {
 class References {
  public:
   explicit References(const Value& root)
-      : draft4_(root.is_object() && (text_of(root.as_object(), "$schema").contains("draft-04") ||
+      : root_(root),
+        draft4_(root.is_object() && (text_of(root.as_object(), "$schema").contains("draft-04") ||
                                      text_of(root.as_object(), "$schema").contains("draft-03"))) {
     places_.emplace("", "#");
     collect(root, "", "#", false);
@@ -157,8 +158,18 @@ class References {
     }
   }
 
-  // Empty: it isn't in this schema.
+  // Empty: it isn't in this schema. Pointers from a part with an own "$id" that mean the whole schema are common.
   std::string pointer(const std::string& base, std::string_view ref) const {
+    auto found = pointer_by_uri(base, ref);
+    if (found.empty() || !ref.starts_with("#/") || found == ref) return found;
+    try {
+      resolve(root_, found, "#");
+    } catch (const SchemaFault&) {
+      return std::string(ref);
+    }
+    return found;
+  }
+  std::string pointer_by_uri(const std::string& base, std::string_view ref) const {
     const auto whole = joined(base, ref);
     const auto mark = std::min(whole.find('#'), whole.size());
     const auto fragment = std::string_view(whole).substr(std::min(mark + 1, whole.size()));
@@ -170,6 +181,7 @@ class References {
     return found == places_.end() ? std::string() : found->second;
   }
 
+  const Value& root_;
   const bool draft4_;
   bool needed_ = false;
   std::map<std::string, std::string, std::less<>> places_;  // pointers, by URI

@@ -35,6 +35,10 @@ TEST(References, AreReadRelativeToTheirOwnId) {
               ElementsAre("1"));
 }
 
+TEST(References, OfAPartWithAnIdMayMeanTheWholeSchema) {
+  EXPECT_EQ(first_ref(R"({"properties":{"a":{"$id":"a.json","$ref":"#/$defs/d"}},"$defs":{"d":{}}})"), "#/$defs/d");
+}
+
 TEST(References, InDataAreNone) {
   EXPECT_FALSE(
       has_named_refs(*json::parse(R"({"enum":[{"$ref":"x"}],"properties":{"$ref":{"type":"null"},"$id":{}}})")));

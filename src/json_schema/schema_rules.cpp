@@ -367,6 +367,15 @@ SchemaRules::Rule SchemaRules::string_rule(const Object& schema, const std::stri
   return text_.rule(fmt::format(R"("\"" {} "\"")", text_.repeat(text_.builtin("char"), least, most)));
 }
 
+bool SchemaRules::expands(const Value& schema, const std::string& at) {
+  try {
+    variants_.of(schema, at);
+    return true;
+  } catch (const SchemaFault&) {
+    return false;
+  }
+}
+
 std::optional<Array> SchemaRules::listed_values(const Value& schema, const std::string& at) {
   Array all;
   for (const auto& variant : variants_.written_out(schema, at)) {

@@ -51,6 +51,8 @@ class SchemaRules {
   std::optional<Language> names_of(const json::Value& schema, const std::string& at);
   // The values of a schema if it lists them all; nothing: it doesn't.
   std::optional<json::Array> listed_values(const json::Value& schema, const std::string& at);
+  // Whether a schema has no more alternatives than there may be.
+  bool expands(const json::Value& schema, const std::string& at);
   // A text of this value.
   std::string constant(const json::Value& value);
   Rule either(const std::vector<std::string>& rules);

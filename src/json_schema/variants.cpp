@@ -164,16 +164,18 @@ Variants::List Variants::one_of(const List& all, const Value& list, const std::s
   std::size_t sum = 0;
   for (std::size_t i = 0; i < schemas.size(); ++i) {
     own.push_back(expand(schemas[i], here(i), depth + 1));
-    written.push_back(schemas.size() > 1 ? write_out(own.back(), here(i), depth + 1) : List());
+    const bool compared = schemas.size() > 1 && sum <= kMaxVariants;
+    written.push_back(compared ? write_out(own.back(), here(i), depth + 1) : List());
     sum += written.back().size();
-    if (sum > kMaxVariants) throw SchemaFault{here(i), "has too many alternatives: make the schema smaller"};
   }
+  const bool too_many = sum > kMaxVariants;
+  if (too_many) report("oneOf", at, "its schemas overlap, so it is treated as anyOf");
   List result;
   for (std::size_t i = 0; i < schemas.size(); ++i) {
     auto some = cross(all, own[i], at, depth);
     bool exact = true;
     auto narrowed = some;
-    for (std::size_t j = 0; j < schemas.size() && exact && !narrowed.empty(); ++j) {
+    for (std::size_t j = 0; j < schemas.size() && exact && !too_many && !narrowed.empty(); ++j) {
       if (j == i || written[j].empty() || exclusive(written[i], written[j])) continue;
       if (schemas[i] == schemas[j]) {
         narrowed.clear();

@@ -51,7 +51,7 @@ Limits prevent that one request blocks a model for others. In addition to the ta
 |---|---|
 | a message | 1,024 parts, 256 tool calls |
 | tools | 512 KiB in all, 128 optional parameters each |
-| a schema | 4,096 parts, 32 levels, 512 properties in one object, 2,048 values in its lists, 128 different `$ref`s |
+| a schema | 4,096 parts, 32 levels, 512 properties in one object, 2,048 values in its lists, 256 different `$ref`s |
 | a prompt with more bytes than the context can hold | rejected without tokenizing |
 | texts of one embedding or rerank request | 2 million tokens |
 | `grammar_triggers` of type 2 and 3 | RE2 patterns (no look-around, no backreferences) of 512 bytes, applied to the last 2,048 bytes of the output |

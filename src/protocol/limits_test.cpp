@@ -196,9 +196,9 @@ TEST(Limits, ReferencesOfSchemas) {
                  "never reaches a schema");
   schema_refused(R"({"$ref":"#/$defs/)" + std::string(300, 'a') + "\"}", "bytes in a '$ref'");
   std::string many;
-  for (int i = 0; i < 129; ++i) many += fmt::format(R"({}{{"$ref":"#/$defs/a{}"}})", i > 0 ? "," : "", i);
-  schema_refused(R"({"anyOf":[)" + many + "]}", "different '$ref's, at most 128");
-  schema_refused(R"({"allOf":[)" + many + "]}", "different '$ref's, at most 128");
+  for (int i = 0; i < 257; ++i) many += fmt::format(R"({}{{"$ref":"#/$defs/a{}"}})", i > 0 ? "," : "", i);
+  schema_refused(R"({"anyOf":[)" + many + "]}", "different '$ref's, at most 256");
+  schema_refused(R"({"allOf":[)" + many + "]}", "different '$ref's, at most 256");
   // Each target counts.
   const auto large = R"({"anyOf":[)" + repeated(3000, R"({"type":"null"})") + "]}";
   const std::string big =

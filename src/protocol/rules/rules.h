@@ -38,7 +38,7 @@ struct SchemaLimits {
   static constexpr std::size_t kValues = 2048;     // in all enums
   static constexpr std::size_t kPattern = 1024;
   static constexpr std::size_t kRef = 256;
-  static constexpr std::size_t kRefs = 128;
+  static constexpr std::size_t kRefs = 256;
   static constexpr std::size_t kHops = 16;  // from a $ref to a schema without one
 };
 Result<> check_schema(json::View schema, const Path& path);
