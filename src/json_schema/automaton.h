@@ -20,12 +20,6 @@ struct Automaton {
 
   // Throws TooComplex.
   static Automaton make(Languages& languages, Language language);
-  // Its texts of these lengths. Throws TooComplex.
-  Automaton within(std::size_t least, std::size_t most) const;
-
- private:
-  // Without states from which no end can be reached.
-  static Automaton trimmed(std::vector<State> states);
 };
 
 }  // namespace corral::json_schema

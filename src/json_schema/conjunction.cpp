@@ -12,12 +12,29 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-constexpr std::string_view kAssertions[] = {
-    "type",          "enum",       "minLength",        "maxLength",        "pattern",  "format",        "minimum",
-    "maximum",       "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "required", "minProperties", "maxProperties",
-    "propertyNames", "items",      "prefixItems",      "minItems",         "maxItems"};
-// Keywords that depend on each other, so that they stay together.
-constexpr std::string_view kMembers[] = {"properties", "patternProperties", "additionalProperties"};
+constexpr std::string_view kAssertions[] = {"type",
+                                            "enum",
+                                            "minLength",
+                                            "maxLength",
+                                            "pattern",
+                                            "format",
+                                            "minimum",
+                                            "maximum",
+                                            "multipleOf",
+                                            "exclusiveMinimum",
+                                            "exclusiveMaximum",
+                                            "properties",
+                                            "required",
+                                            "minProperties",
+                                            "maxProperties",
+                                            "patternProperties",
+                                            "additionalProperties",
+                                            "propertyNames",
+                                            "items",
+                                            "prefixItems",
+                                            "minItems",
+                                            "maxItems",
+                                            "unevaluatedProperties"};
 
 Array as_list(const Value& value) { return value.is_array() ? value.as_array() : Array{value}; }
 
@@ -59,6 +76,28 @@ Array joined(Array one, const Array& other) {
   return one;
 }
 
+// The subschema of the property `name`; nullptr: none.
+const Value* said_of(const Object& schema, std::string_view name) {
+  if (const auto* properties = schema.if_contains("properties")) {
+    if (const auto* own = properties->as_object().if_contains(name)) return own;
+  }
+  return schema.if_contains("additionalProperties");
+}
+
+Object common_properties(const Object& one, const Object& other) {
+  Object all;
+  for (const auto* schema : {&one, &other}) {
+    const auto* properties = schema->if_contains("properties");
+    if (!properties) continue;
+    for (const auto& [name, value] : properties->as_object()) {
+      if (all.contains(name)) continue;
+      const auto *first = said_of(one, name), *second = said_of(other, name);
+      all[name] = first && second ? all_of(*first, *second) : *(first ? first : second);
+    }
+  }
+  return all;
+}
+
 // The subschema of the item at `index`; nullptr: none.
 const Value* said_of(const Object& schema, std::size_t index) {
   if (const auto* first = schema.if_contains("prefixItems"); first && index < first->as_array().size()) {
@@ -94,10 +133,17 @@ Value tighter(std::string_view name, const Value& one, const Value& other, bool&
 Value common(std::string_view name, const Value& one, const Value& other, bool& inexact) {
   if (name == "type") return common_types(one.as_array(), other.as_array());
   if (name == "enum") return common_values(one.as_array(), other.as_array());
-  if (one.is_array() && other.is_array()) return joined(one.as_array(), other.as_array());
-  if (one.is_bool() && other.is_bool() && name != "items" && name != "propertyNames") return true;
+  if (name == "pattern" || name == "format" || name == "required") return joined(one.as_array(), other.as_array());
   if (one.is_number() && other.is_number()) return tighter(name, one, other, inexact);
-  return all_of(one, other);  // propertyNames, items
+  if (name == "patternProperties") {
+    auto all = one.as_object();
+    for (const auto& [pattern, value] : other.as_object()) {
+      const auto* known = all.if_contains(pattern);
+      all[pattern] = known ? all_of(*known, value) : value;
+    }
+    return all;
+  }
+  return all_of(one, other);  // additionalProperties, unevaluatedProperties, propertyNames, items
 }
 
 // Draft 4 has {"minimum": 1, "exclusiveMinimum": true}.
@@ -122,17 +168,6 @@ void renew_items(Object& schema, const Object& from) {
   if (const auto* more = from.if_contains("additionalItems")) schema["items"] = *more;
 }
 
-// Draft 4 to 2020-12 agree on `contains`; its limits are beside it.
-void renew_contains(Object& plain, const Object& from) {
-  const auto* schema = from.if_contains("contains");
-  if (!schema) return;
-  Object one{{"schema", *schema}};
-  for (const auto* limit : {"minContains", "maxContains"}) {
-    if (const auto* value = from.if_contains(limit); value && value->is_number()) one[limit] = *value;
-  }
-  plain["contains"] = Array{std::move(one)};
-}
-
 }  // namespace
 
 Object plain_form(const Object& schema) {
@@ -147,30 +182,28 @@ Object plain_form(const Object& schema) {
     const Array only{*value};
     plain["enum"] = plain.contains("enum") ? common_values(plain.at("enum").as_array(), only) : only;
   }
-  if (const auto* unique = schema.if_contains("uniqueItems"); unique && *unique == Value(true)) {
-    plain["uniqueItems"] = true;
-  }
-  Object members;
-  for (const auto name : kMembers) {
-    if (const auto* value = schema.if_contains(name)) members[name] = *value;
-  }
-  if (!members.empty()) plain["members"] = Array{std::move(members)};
   renew_bound(plain, "minimum", "exclusiveMinimum");
   renew_bound(plain, "maximum", "exclusiveMaximum");
   renew_items(plain, schema);
-  renew_contains(plain, schema);
   return plain;
 }
 
 Object conjunction(Object one, const Object& other, bool& inexact) {
+  const auto touches = [](const Object& schema) {
+    return schema.contains("properties") || schema.contains("additionalProperties");
+  };
+  if ((one.contains("patternProperties") && touches(other)) || (other.contains("patternProperties") && touches(one))) {
+    inexact = true;
+  }
   const auto before = one;
   for (const auto& [name, value] : other) {
-    if (const auto* own = before.if_contains(name); own && name != "prefixItems") {
+    if (const auto* own = before.if_contains(name); own && name != "properties" && name != "prefixItems") {
       one[name] = common(name, *own, value, inexact);
     } else if (!own) {
       one[name] = value;
     }
   }
+  if (one.contains("properties")) one["properties"] = common_properties(before, other);
   if (one.contains("prefixItems")) one["prefixItems"] = common_items(before, other);
   return one;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "json_schema/refs.h"
 #include "json_schema/schema_rules.h"
 
 namespace corral::json_schema {
@@ -22,10 +21,10 @@ std::vector<std::string> types_of_list(const json::Array& values) {
 }
 
 std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root, const json::Value& schema,
-                                               const std::string& at, Workspace& workspace, Reading reading) {
+                                               const std::string& at, Workspace& workspace) {
   try {
     auto unenforced = check_keywords(root, schema, at, &workspace.languages);
-    SchemaRules rules(root, workspace, reading == Reading::strict, unenforced);
+    SchemaRules rules(root, workspace, unenforced);
     auto name = rules.make(schema, at);
     return SchemaGrammar{std::move(name), std::move(unenforced)};
   } catch (const SchemaFault& fault) {
@@ -39,25 +38,20 @@ std::expected<SchemaGrammar, SchemaFault> make(const json::Value& root, const js
 
 }  // namespace
 
-std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema, Workspace& workspace,
-                                                       Reading reading) {
-  if (!has_named_refs(schema)) return make(schema, schema, "#", workspace, reading);
-  const auto root = with_pointers(schema);
-  return make(root, root, "#", workspace, reading);
+std::expected<SchemaGrammar, SchemaFault> make_grammar(const json::Value& schema, Workspace& workspace) {
+  return make(schema, schema, "#", workspace);
 }
 
 std::expected<SchemaGrammar, SchemaFault> make_property_grammar(const json::Value& schema, std::string_view property,
-                                                                Workspace& workspace, Reading reading) {
-  const auto root = with_pointers(schema);
-  return make(root, root.at("properties").at(property), pointer_to("#/properties", property), workspace, reading);
+                                                                Workspace& workspace) {
+  return make(schema, schema.at("properties").at(property), pointer_to("#/properties", property), workspace);
 }
 
 std::vector<std::string> value_types(const json::Value& root, const json::Value& schema) {
   std::vector<Unenforced> unenforced;
   std::vector<std::string> all;
-  Languages languages;
   try {
-    for (const auto& variant : Variants(root, languages, false, unenforced).written_out(schema, "#")) {
+    for (const auto& variant : Variants(root, unenforced).written_out(schema)) {
       auto types = variant.contains("enum") ? types_of_list(variant.at("enum").as_array()) : types_of(variant, "#");
       if (types.empty()) return {};
       for (auto& type : types) {

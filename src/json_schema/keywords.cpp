@@ -11,7 +11,6 @@
 
 #include "json_schema/automaton.h"
 #include "json_schema/formats.h"
-#include "json_schema/number_range.h"
 #include "json_schema/pattern.h"
 #include "json_schema/pattern_parser.h"
 
@@ -25,9 +24,8 @@ constexpr int kMaxLeast = 1'000'000;
 
 enum class Effect {
   enforced,
-  parts,         // enforced; each member of its object is a schema
-  schema,        // enforced; a schema, or a list of them
-  dependencies,  // enforced; schemas or lists of names
+  parts,   // enforced; each member of its object is a schema
+  schema,  // enforced; a schema, or a list of them
   annotation,
   refused,
 };
@@ -45,12 +43,12 @@ constexpr Keyword kKeywords[] = {
     {"const", Effect::enforced},
     {"$ref", Effect::enforced, Takes::text},
     {"anyOf", Effect::schema, Takes::list},
-    {"oneOf", Effect::schema, Takes::list},
+    {"oneOf", Effect::schema, Takes::list},  // as far as its schemas exclude each other
     {"allOf", Effect::schema, Takes::list},
-    {"not", Effect::schema, Takes::schema},
-    {"if", Effect::schema, Takes::schema},
-    {"then", Effect::schema, Takes::schema},
-    {"else", Effect::schema, Takes::schema},
+    {"not"},
+    {"if"},
+    {"then"},
+    {"else"},
     {"$dynamicRef"},
     {"$recursiveRef"},
     // Strings.
@@ -63,7 +61,7 @@ constexpr Keyword kKeywords[] = {
     {"maximum", Effect::enforced, Takes::number},
     {"exclusiveMinimum", Effect::enforced},  // draft 4 has a boolean next to `minimum`
     {"exclusiveMaximum", Effect::enforced},
-    {"multipleOf", Effect::enforced, Takes::number},  // of few digits
+    {"multipleOf", Effect::enforced, Takes::number},  // whole numbers up to 2000
     // Objects.
     {"properties", Effect::parts, Takes::object},
     {"patternProperties", Effect::parts, Takes::object},
@@ -73,20 +71,20 @@ constexpr Keyword kKeywords[] = {
     {"dependentRequired", Effect::enforced, Takes::object},
     {"minProperties", Effect::enforced, Takes::count},
     {"maxProperties", Effect::enforced, Takes::count},
-    {"unevaluatedProperties", Effect::schema, Takes::schema},
-    {"dependentSchemas", Effect::parts, Takes::object},
-    {"dependencies", Effect::dependencies, Takes::object},
+    {"unevaluatedProperties"},
+    {"dependentSchemas"},
+    {"dependencies"},
     // Arrays.
     {"items", Effect::schema},
     {"prefixItems", Effect::schema, Takes::list},
     {"additionalItems", Effect::schema, Takes::schema},
     {"minItems", Effect::enforced, Takes::count},
     {"maxItems", Effect::enforced, Takes::count},
-    {"uniqueItems", Effect::enforced},  // of listed values
-    {"contains", Effect::schema, Takes::schema},
+    {"uniqueItems"},
+    {"contains"},
     {"minContains", Effect::annotation},  // no effect without `contains`
     {"maxContains", Effect::annotation},
-    {"unevaluatedItems", Effect::schema, Takes::schema},
+    {"unevaluatedItems"},
     // Annotations that have a meaning elsewhere.
     {"contentEncoding", Effect::annotation},
     {"contentMediaType", Effect::annotation},
@@ -177,11 +175,7 @@ class Walk {
       throw SchemaFault{at, fmt::format("is above {}, the maximum", kMaxLeast)};
     }
     if (keyword.effect == Effect::refused) {
-      report(name, at, "");
-    } else if (keyword.effect == Effect::dependencies) {
-      for (const auto& [part, inner] : value.as_object()) {
-        if (is_schema(inner)) visit(inner, pointer_to(at, part));
-      }
+      if (!means_nothing(schema, name, value)) report(name, at, "");
     } else if (keyword.effect == Effect::parts) {
       for (const auto& [part, inner] : value.as_object()) {
         if (name == "patternProperties") check_pattern(name, part, pointer_to(at, part));
@@ -199,33 +193,31 @@ class Walk {
     }
   }
 
-  // Whether the items of an array may be listed values; array_rules.cpp knows more.
-  static bool may_be_listed(const Object& schema) {
-    const auto* most = schema.if_contains("maxItems");
-    if (most && most->is_number() && most->to_number<double>() <= 1) return true;
-    const auto* items = schema.if_contains("items");
-    if (!allows_type(schema, "array") || !items || !items->is_object()) return true;
-    static constexpr std::string_view kFree[] = {"string", "number", "integer", "array", "object"};
-    static constexpr std::string_view kLists[] = {"enum", "const", "$ref", "anyOf", "oneOf", "allOf"};
-    const auto& inner = items->as_object();
-    return std::ranges::any_of(kLists,
-                               [&](auto keyword) { return inner.contains(keyword) || schema.contains(keyword); }) ||
-           !inner.contains("type") || std::ranges::none_of(kFree, [&](auto type) { return allows_type(inner, type); });
+  static bool means_nothing(const Object& schema, std::string_view name, const Value& value) {
+    if (name == "uniqueItems") {
+      const auto* most = schema.if_contains("maxItems");
+      return !value.is_bool() || !value.as_bool() || (most && most->is_number() && most->to_number<double>() <= 1) ||
+             !allows_type(schema, "array");
+    }
+    if (name == "unevaluatedProperties") return value.is_bool();
+    if (name == "unevaluatedItems") return value.is_bool() && value.as_bool();
+    if (name == "then" || name == "else") return !schema.contains("if");
+    if (name == "if") return !schema.contains("then") && !schema.contains("else");
+    if (name == "dependencies" || name == "dependentSchemas") return value.is_object() && value.as_object().empty();
+    return false;
   }
 
   void check_value(const Object& schema, std::string_view name, const Value& value, const std::string& at) {
-    if (name == "uniqueItems" && value == Value(true) && !may_be_listed(schema)) {
-      report(name, at, "only for items that are listed in an enum");
-    }
     if (name == "pattern") check_pattern(name, value.as_string(), at);
     if (name == "format" && allows_type(schema, "string") && !format_pattern(value.as_string())) {
       report(name, at, fmt::format("\"{:.40}\" isn't known", std::string_view(value.as_string())));
-      found_.back().annotation = true;  // as the specification says
     }
     if (name == "multipleOf" && (allows_type(schema, "number") || allows_type(schema, "integer"))) {
       const auto divisor = value.to_number<double>();
       if (divisor <= 0) throw SchemaFault{at, "must be above 0"};
-      if (!Step::of(value)) report(name, at, "it has too many digits");
+      if (divisor != static_cast<std::uint32_t>(std::min(divisor, 1e6)) || divisor > 2000) {
+        report(name, at, "only whole numbers up to 2000 are");
+      }
     }
   }
 

@@ -14,9 +14,8 @@ namespace corral::json_schema {
 // A keyword that a grammar doesn't enforce.
 struct Unenforced {
   std::string keyword;
-  std::string pointer;      // JSON pointer of the keyword, such as "#/properties/a/uniqueItems"
-  std::string reason;       // may be empty
-  bool annotation = false;  // nothing that a schema may rely on: no reason to refuse it
+  std::string pointer;  // JSON pointer of the keyword, such as "#/properties/a/uniqueItems"
+  std::string reason;   // may be empty
 
   friend bool operator==(const Unenforced&, const Unenforced&) = default;
 };

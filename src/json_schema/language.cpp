@@ -162,7 +162,6 @@ Language Languages::derive(Language of, char32_t character) {
       return concat(derivative(node.parts[0], character),
                     repeat(node.parts[0], less_one(node.least), less_one(node.most)));
     case Kind::multiple:
-      if (character == U'.') return of;
       if (character < U'0' || character > U'9') return kNone;
       return multiple(node.most, static_cast<std::uint32_t>((10ull * node.least + (character - U'0')) % node.most));
   }
@@ -183,7 +182,6 @@ std::vector<CharSet> Languages::classes(Language of) const {
     todo.pop_back();
     if (node.kind == Kind::set) sets.insert(sets_[node.least]);
     if (node.kind == Kind::multiple) {
-      sets.insert(CharSet::one(U'.'));
       for (char32_t digit = U'0'; digit <= U'9'; ++digit) sets.insert(CharSet::one(digit));
     }
     for (const auto part : node.parts) {

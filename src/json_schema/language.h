@@ -41,7 +41,7 @@ class Languages {
   Language both(Language one, Language other);
   Language complement(Language of);
   Language repeat(Language of, std::uint32_t least, std::uint32_t most);
-  // Digits that are a multiple of `divisor` (at least 1), read after digits that left `remainder`. Points are skipped.
+  // Digits that are a multiple of `divisor` (at least 1), read after digits that left `remainder`.
   Language multiple(std::uint32_t divisor, std::uint32_t remainder = 0);
 
   // Languages of patterns (pattern.h), so that each is compiled once; nothing: too complex.

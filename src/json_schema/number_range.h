@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "json/value.h"
 #include "json_schema/language.h"
@@ -27,22 +26,12 @@ struct Bound {
   bool exclusive = false;
 };
 
-// A `multipleOf`: digits * 10^zeros / 10^places; of zeros and places one is 0.
-struct Step {
-  std::uint32_t digits = 1, zeros = 0, places = 0;
-
-  // Of a number above 0; nothing: too many digits.
-  static std::optional<Step> of(const json::Value& number);
-};
-
 struct NumberRange {
   bool integer = false;
   std::optional<Bound> least = std::nullopt, most = std::nullopt;
-  std::optional<Step> step = std::nullopt;
-  std::vector<Decimal> excluded = {};
-  bool fractional = false;  // no integers
+  std::uint32_t multiple_of = 1;  // other values than 1: whole numbers only
 
-  bool unbounded() const { return !least && !most && !step && excluded.empty() && !fractional; }
+  bool unbounded() const { return !least && !most && multiple_of == 1; }
 };
 
 // Without exponents. Fractions are long enough to distinguish doubles from the bounds. Throws TooComplex.
