@@ -1,6 +1,25 @@
 # Read by llama.cpp's own build (CMAKE_PROJECT_TOP_LEVEL_INCLUDES), so that it makes only what is wanted of it.
 #   CORRAL_CPU_VARIANT    the one CPU variant to build; empty: all
 #   CORRAL_SLIM_COMMON    of llama-common only what corral uses
+#   CORRAL_PACKAGE        without symbols and paths of this machine
+
+if(CORRAL_PACKAGE)
+  foreach(folder IN ITEMS "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}")
+    add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${folder}=llama.cpp>")
+  endforeach()
+  add_link_options(LINKER:--strip-all)
+endif()
+
+# Debian 12's Vulkan headers lack one structure.
+function(corral_vulkan_headers)
+  if(TARGET ggml-vulkan)
+    target_compile_options(ggml-vulkan PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include \"${corral_cmake_folder}/vulkan_layer_settings.h\">")
+  endif()
+endfunction()
+set(corral_cmake_folder "${CMAKE_CURRENT_LIST_DIR}")
+if(GGML_VULKAN)
+  cmake_language(DEFER CALL corral_vulkan_headers)
+endif()
 
 # libggml waits for every CPU variant, though it links to none: they are modules. It waits for the wanted one only.
 if(CORRAL_CPU_VARIANT)

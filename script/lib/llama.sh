@@ -2,8 +2,11 @@
 # Builds the pinned llama.cpp once per machine into the cache; later runs return at once.
 #   llama.sh libs    shared libraries and headers (what corral links against)
 #   llama.sh tools   also llama.cpp's own programs (the reference and the peer in tests and benchmarks)
+#   llama.sh package   libs for packages, in a folder of its own: every CPU variant, and Vulkan as a module. Needs glslc, libvulkan-dev and
+#                    spirv-headers
 # Prints the folder that holds bin/ (libraries, programs) and include/.
 set -euo pipefail; shopt -s inherit_errexit
+[ "${1:-}" != package ] || export CORRAL_PACKAGE=1
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
 # CPU code comes in variants, of which llama.cpp takes the best one for the machine at run time. A build for this machine needs that one
@@ -31,7 +34,7 @@ fetch_source() {
 # The variants to build: what llama.cpp's own table offers for this architecture, less what this CPU can't run, and of these the best
 # one by llama.cpp's own scores (ggml/src/ggml-cpu/arch/x86/cpu-feats.cpp). All of them where that isn't known.
 cpu_variants() {  # cpu_variants SOURCE
-  [ "${CORRAL_LLAMA_CPU:-}" = all ] || [ "$(uname -m)" != x86_64 ] || [ ! -r /proc/cpuinfo ] || {
+  [ "${CORRAL_LLAMA_CPU:-}" = all ] || [ -n "${CORRAL_PACKAGE:-}" ] || [ "$(uname -m)" != x86_64 ] || [ ! -r /proc/cpuinfo ] || {
     local best; best=$(sed -n 's/^ *ggml_add_cpu_backend_variant(\([a-z0-9_]*\) *\([A-Z0-9_ ]*\))$/\1 \2/p' "$1/ggml/src/CMakeLists.txt" \
       | awk -v flags=" $(sed -n 's/^flags[^:]*: //p;T;q' /proc/cpuinfo) " '
         BEGIN {

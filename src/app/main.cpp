@@ -2,6 +2,7 @@
 // line.
 #include "app/engine_process.h"
 #include "app/inspect_process.h"
+#include "app/machine_facts.h"
 #include "app/measure_process.h"
 #include "app/rpc_worker_process.h"
 #include "app/serve.h"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
   hooks.version = app::kVersion;
   hooks.components = {{"llama.cpp", CORRAL_LLAMA_VERSION}};
   hooks.serve = app::serve;
+  hooks.examine = app::examine_machine;
   hooks.hidden = {{"engine", app::engine_process},
                   {"inspect-model", app::inspect_process},
                   {"measure-speed", app::measure_process},

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/doctor/machine_facts.h"
 #include "config/live_settings.h"
 
 namespace corral::cli {
@@ -27,6 +28,8 @@ struct Hooks {
   std::string version;                                          // "0.1.0"
   std::vector<std::pair<std::string, std::string>> components;  // {"llama.cpp", "0.5.0"}: printed by `version`
   ServeFunction serve;
+  // Facts about this machine for `doctor`; null: the settings are invalid. Empty: none are known.
+  std::function<MachineFacts(const config::ServeSettings*)> examine = {};
   std::vector<HiddenCommand> hidden;
 };
 

@@ -1,0 +1,115 @@
+#include <CLI/App.hpp>
+#include <fmt/format.h>
+
+#include "cli/commands/command.h"
+#include "cli/doctor/checks.h"
+#include "cli/doctor/doctor_wire.h"
+#include "cli/errors.h"
+#include "config/errors.h"
+#include "config/sources.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kServiceState = "/var/lib/corral";  // of the packages' unit
+
+// The configuration to examine: the user's, or that of the system's service if the user has none.
+struct Examined {
+  config::Inputs inputs;
+  std::string file;
+  bool is_service = false;
+};
+
+Examined find_examined(const CommandContext& context) {
+  Examined examined{context.inputs, {}};
+  const auto paths = config::Paths::from(context.inputs.environment);
+  const auto own = config::config_file(context.inputs, paths);
+  std::error_code ignored;
+  const auto& service = context.inputs.service_file;
+  examined.is_service = own.missing == config::MissingFile::is_fine && !std::filesystem::exists(own.path, ignored) &&
+                        !service.empty() && std::filesystem::exists(service, ignored);
+  if (examined.is_service) examined.inputs.config_file = service;
+  examined.file = examined.is_service ? service.native() : own.path.native();
+  return examined;
+}
+
+void examine_machine(const CommandContext& context, DoctorFacts& facts) {
+  const auto examined = find_examined(context);
+  facts.file = examined.file;
+  auto settings = config::load_serve_settings(examined.inputs);
+  facts.is_file_closed = !settings && examined.is_service && settings.error().code == config::errc::unreadable_file;
+  if (!settings) facts.settings_problem = settings.error().message;
+  if (settings && examined.is_service && settings->origins.at("state_dir").source == config::Source::fallback)
+    settings->state_dir = kServiceState;
+  if (context.hooks.examine) facts.machine = context.hooks.examine(settings ? &*settings : nullptr);
+}
+
+// Without admin rights the hub and the mesh are not checked.
+Result<> examine_server(const CommandContext& context, DoctorFacts& facts) {
+  const auto reply = context.api.call(ApiRequest::get("/api/v1/health"));
+  if (!reply && reply.error().code == errc::interrupted) return std::unexpected(reply.error());
+  if (!reply) {
+    facts.answer = reply.error().code == errc::no_server ? ServerAnswer::none : ServerAnswer::foreign;
+    return {};
+  }
+  const auto health = parse_health(reply->body);
+  const bool refused = reply->status == 401 || reply->status == 403;
+  if (refused || (health && health->version.empty() && reply->status < 400)) {
+    facts.answer = ServerAnswer::needs_key;
+    return {};
+  }
+  if (!health || reply->status >= 400) {
+    facts.answer = ServerAnswer::foreign;
+    return {};
+  }
+  facts.answer = ServerAnswer::full;
+  facts.health = *health;
+  const auto hub = context.api.call(ApiRequest::get("/api/v1/registry/search?query=gguf&limit=1"));
+  if (!hub && hub.error().code == errc::interrupted) return std::unexpected(hub.error());
+  if (!hub) {
+    facts.hub = hub.error().message;
+  } else if (hub->status != 401 && hub->status != 403) {
+    facts.hub = hub->status < 400 ? std::string() : refusal(context.api, *hub).message;
+  }
+  if (!facts.health.in_mesh) return {};
+  const auto mesh = context.api.call(ApiRequest::get("/api/v1/mesh/doctor"));
+  if (!mesh && mesh.error().code == errc::interrupted) return std::unexpected(mesh.error());
+  if (!mesh || mesh->status >= 400) return {};
+  if (const auto findings = parse_mesh_findings(mesh->body)) facts.mesh = *findings;
+  return {};
+}
+
+void print(const Terminal& terminal, const std::vector<Check>& checks) {
+  for (const auto& check : checks) {
+    const auto style = check.verdict == Verdict::ok        ? Style::green
+                       : check.verdict == Verdict::failed  ? Style::red
+                       : check.verdict == Verdict::skipped ? Style::dim
+                                                           : Style::yellow;
+    terminal.out << terminal.paint(style, fmt::format("{:<9}", name_of(check.verdict)))
+                 << printable(fmt::format("{}: {}", check.topic, check.text)) << '\n';
+    if (!check.todo.empty()) terminal.out << printable(fmt::format("{:9}to do: {}", "", check.todo)) << '\n';
+  }
+}
+
+Result<int> doctor(CommandContext& context) {
+  DoctorFacts facts{.version = context.hooks.version, .components = context.hooks.components};
+  facts.url = context.api.url();
+  if (auto done = examine_server(context, facts); !done) return std::unexpected(done.error());
+  examine_machine(context, facts);
+  const auto checks = check_all(facts);
+  const int code = has_failed(checks) ? kExitFailed : kExitOk;
+  if (!context.json) {
+    print(context.terminal, checks);
+    return code;
+  }
+  if (auto printed = print_json(context, checks_object(checks)); !printed) return printed;
+  return code;
+}
+
+}  // namespace
+
+Action declare_doctor(CLI::App&) {
+  return [](CommandContext& context) { return doctor(context); };
+}
+
+}  // namespace corral::cli
