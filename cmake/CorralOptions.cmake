@@ -1,7 +1,7 @@
 # Options and flags that every target of this project shares, gathered in the interface target corral_flags.
 
 option(CORRAL_TESTS "Build the tests" ON)
-set(CORRAL_ONLY_TESTS "" CACHE STRING "Test programs to build beside those with labels and simulations; empty: all")
+set(CORRAL_ONLY_TESTS "" CACHE STRING "Test programs to build beside those with labels and simulations; empty: all; none: no tests at all")
 option(CORRAL_BENCH "Build the benchmarks" ON)
 set(CORRAL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them (address,undefined or thread)")
 option(CORRAL_PACKAGE "For packages (script/package): without symbols, and without paths of this machine" OFF)

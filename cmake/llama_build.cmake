@@ -49,3 +49,13 @@ endfunction()
 if(CORRAL_SLIM_COMMON)
   cmake_language(DEFER CALL corral_slim_llama_common)
 endif()
+
+# libllama compiles its models in large pieces. Its other 32 files fit together, too, and two pieces cost half of their headers.
+function(corral_unity_libllama)
+  get_target_property(sources llama SOURCES)
+  list(FILTER sources INCLUDE REGEX "^(llama|unicode)[a-z0-9-]*\\.cpp$")
+  get_target_property(folder llama SOURCE_DIR)
+  list(TRANSFORM sources PREPEND "${folder}/")
+  set_source_files_properties(${sources} TARGET_DIRECTORY llama PROPERTIES SKIP_UNITY_BUILD_INCLUSION OFF)
+endfunction()
+cmake_language(DEFER CALL corral_unity_libllama)

@@ -1,6 +1,5 @@
 # Shared by every script: where things live and which versions are pinned. Sourced, never run.
-# Sets: repo, cache, llama_version, llama_npm_version, llama_flags_id, llama_prefix, and the same of
-# whisper.cpp.
+# Sets: repo, cache, llama_version, llama_npm_version, llama_flags_id, llama_prefix, and the same of whisper.cpp.
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/corral
