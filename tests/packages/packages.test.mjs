@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { DebianRoot, freePort } from "../support/debian-root.mjs";
 import { models } from "../support/server.mjs";
+import { computesTheSame, cpuDriver, environmentOf } from "../support/vulkan.mjs";
 
 const repo = join(import.meta.dirname, "../..");
 const packages = process.env.CORRAL_PACKAGES ?? join(repo, "build/package");
@@ -24,6 +25,7 @@ const there = (program) => {
 const skip = process.getuid() !== 0 ? "needs root" : !there("mmdebstrap") ? "mmdebstrap is not installed" : !deb || !tarball ? `no packages in ${packages}: run script/package` : false;
 
 const kModel = "scripted-hello";
+const kOther = "tiny-llama";
 const kMaxSeconds = 10;
 const kMaxBytes = 120 * 1024 * 1024;
 
@@ -38,13 +40,14 @@ async function start(root, environment = {}) {
   root.sh("install -d -o corral -g corral -m 0700 /run/corral");
   return root.serve([...service.words, "--port", String(await freePort())], { user: "corral:corral", environment: { ...service.environment, ...environment } });
 }
-async function post(server, path, body, headers = {}) {
-  const answer = await fetch(server.url + path, { method: "POST", body: body instanceof FormData ? body : JSON.stringify(body), headers });
+async function ask(server, method, path, body, headers = {}) {
+  const answer = await fetch(server.url + path, { method, body: body === undefined || body instanceof FormData ? body : JSON.stringify(body), headers });
   return { status: answer.status, body: await answer.json() };
 }
+const post = (server, path, body, headers) => ask(server, "POST", path, body, headers);
 const chat = (server, headers) => post(server, "/v1/chat/completions", { model: kModel, messages: [{ role: "user", content: "hi" }], max_tokens: 8 }, headers);
 function addModels(root, folder) {
-  for (const name of [`${kModel}.gguf`, "scripted-whisper.bin"]) root.copy(join(models, name), folder);
+  for (const name of [`${kModel}.gguf`, `${kOther}.gguf`, "scripted-whisper.bin"]) root.copy(join(models, name), folder);
 }
 // One second of silence.
 function silence() {
@@ -96,7 +99,7 @@ for (const suite of ["bookworm", "trixie"]) {
       assert.equal(root.sh("stat -c '%a %U %G' /var/cache/corral/models").trim(), "2775 corral corral");
       assert.equal(root.sh("stat -c '%a %U' /var/lib/corral").trim(), "750 corral");
       assert.match(root.sh("dpkg-query -W -f '${Conffiles}' corral"), /\/etc\/corral\/config\.toml/);
-      assert.ok(root.exists("/etc/systemd/system/multi-user.target.wants/corral.service") || root.sh("ls -la /etc/systemd/system/multi-user.target.wants").includes("corral"));
+      assert.match(root.sh("ls /etc/systemd/system/multi-user.target.wants"), /^corral\.service$/m);
       assert.equal(root.sh("corral __complete unp | cut -f 1").trim(), "unpin");
 
       // A person of the group adds a model.
@@ -112,7 +115,25 @@ for (const suite of ["bookworm", "trixie"]) {
       assert.ok(Date.now() - begin <= kMaxSeconds * 1000, `${Date.now() - begin} ms until the first answer`);
       const heard = await transcribe(server);
       assert.equal(heard.body.text, "The horses are in the corral.");
+      assert.match(root.sh(`corral list --url ${server.url}`, { user: "anna" }), new RegExp(kModel));
       assert.equal(await server.stop(), 0);
+    });
+
+    test("another user starts a server of the same program", async () => {
+      root.sh("install -d -o anna -m 0700 /tmp/anna");
+      const places = ["--models-dir", "/var/cache/corral/models", "--state-dir", "/tmp/anna/state", "--runtime-dir", "/tmp/anna/run"];
+      const server = await root.serve(["corral", "serve", "--port", String(await freePort()), ...places], { user: "anna" });
+      assert.equal((await chat(server)).status, 200);
+      assert.equal(await server.stop(), 0);
+    });
+
+    test("Vulkan computes what the CPU computes", async () => {
+      root.install("mesa-vulkan-drivers");
+      const environment = environmentOf(cpuDriver(root.path("/")));
+      const server = await start(root, environment);
+      await computesTheSame((method, path, body) => ask(server, method, path, body), [kModel, kOther]);
+      assert.equal(await server.stop(), 0);
+      assert.match(root.sh("corral doctor || true", { user: "corral", environment }), /Vulkan0 \(llvmpipe/);
     });
 
     test("remove keeps all data, and purge keeps only models", () => {
@@ -133,15 +154,28 @@ for (const suite of ["bookworm", "trixie"]) {
       const before = await start(root);
       const headers = { authorization: `Bearer ${key}` };
       assert.equal((await post(before, "/internal/set", { max_loaded_models: "2" }, headers)).status, 200);
+      assert.equal((await post(before, `/v1/models/${kModel}/options`, { parallel: 2 }, headers)).status, 200);
       await before.stop();
       root.install(root.copy(deb));
       assert.match(readFileSync(root.path("/etc/corral/config.toml"), "utf8"), /# edited\n$/);
       const server = await start(root);
       assert.equal((await chat(server)).status, 401);
       assert.equal((await chat(server, headers)).status, 200);
-      const health = await (await fetch(`${server.url}/v1/health`, { headers })).json();
+      const health = (await ask(server, "GET", "/v1/health", undefined, headers)).body;
       assert.equal(health.max_models.llm, 2);
+      assert.equal(health.all_models_loaded[0].recipe_options.parallel, 2);
+      assert.equal(root.sh("stat -c '%a %U' /var/lib/corral").trim(), "750 corral");
       await server.stop();
+    });
+
+    test("the scripts of the package may run twice", () => {
+      const scripts = "/var/lib/dpkg/info/corral";
+      const before = root.sh("id corral; ls -lR /var/lib/corral /var/cache/corral");
+      const environment = { DPKG_MAINTSCRIPT_PACKAGE: "corral" };
+      for (const words of ["postinst configure", "postinst configure 0.0.1", "prerm upgrade 9", "postrm upgrade 9", "postinst abort-upgrade 9", "postinst abort-remove"])
+        root.sh(`${scripts}.${words}`, { environment });
+      assert.equal(root.sh("id corral; ls -lR /var/lib/corral /var/cache/corral"), before);
+      assert.equal(root.sh("deb-systemd-helper is-enabled corral.service && echo enabled", { environment }).trim(), "enabled");
     });
 
     test("purge removes models if the variable says so", () => {
