@@ -27,19 +27,25 @@ endif()
 
 add_library(corral_flags INTERFACE)
 target_compile_features(corral_flags INTERFACE cxx_std_23)
-target_compile_options(corral_flags INTERFACE -Xclang -fno-pch-timestamp)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(corral_flags INTERFACE -Xclang -fno-pch-timestamp)
+endif()
 # __FILE__, which each expectation of a test holds, is the same in every clone: the compiler cache serves all of them.
 target_compile_options(corral_flags INTERFACE "-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(PROJECT_IS_TOP_LEVEL)  # a program that takes the libraries has warnings of its own
-  target_compile_options(corral_flags INTERFACE -Wall -Wextra -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wshadow
-                                                -Wimplicit-fallthrough)
+  target_compile_options(corral_flags INTERFACE -Wall -Wextra)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # GCC finds others
+    target_compile_options(corral_flags INTERFACE -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wshadow -Wimplicit-fallthrough)
+  endif()
 endif()
 target_compile_definitions(corral_flags INTERFACE
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_BEAST_SEPARATE_COMPILATION BOOST_BEAST_USE_STD_STRING_VIEW)
 target_include_directories(corral_flags INTERFACE "${PROJECT_SOURCE_DIR}/src")
 # Not mold: its version 1.10 begins the read-only part in a page that isn't mapped when .tbss falls between two pages, and the
 # dynamic linker refuses such a program. Which programs it hits changes with their code.
-target_link_options(corral_flags INTERFACE -fuse-ld=lld)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_link_options(corral_flags INTERFACE -fuse-ld=lld)
+endif()
 if(CORRAL_PACKAGE)
   target_compile_options(corral_flags INTERFACE "-ffile-prefix-map=${PROJECT_BINARY_DIR}=build" "-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
   target_link_options(corral_flags INTERFACE LINKER:--strip-all)

@@ -25,6 +25,8 @@ llama_cmake_flags=(
 )
 # Packages (script/package) are for other machines: every CPU variant and Vulkan, without symbols and paths of this machine.
 [ -z "${CORRAL_PACKAGE:-}" ] || llama_cmake_flags+=(-DGGML_VULKAN=ON -DCORRAL_PACKAGE=ON)
+# For another architecture, CORRAL_TOOLCHAIN names a toolchain file of CMake. Without OpenMP: its package is for one architecture only.
+[ -z "${CORRAL_TOOLCHAIN:-}" ] || llama_cmake_flags+=("-DCMAKE_TOOLCHAIN_FILE=$CORRAL_TOOLCHAIN" -DGGML_OPENMP=OFF)
 # GPU backends are opt-in: CORRAL_LLAMA_GPU="cuda vulkan" adds them to the same set of libraries.
 for gpu in ${CORRAL_LLAMA_GPU:-}; do
   case $gpu in
