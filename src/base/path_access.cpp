@@ -118,7 +118,8 @@ bool mode_allows(const PathStep& step, const FileUser& user, mode_t need) {
 
 std::vector<PathStep> path_steps(const fs::path& path, const FileUser& user) {
   std::vector<PathStep> steps;
-  const auto names = components(fs::absolute(path));
+  std::error_code unknown;  // the working directory was removed
+  const auto names = components(fs::absolute(path, unknown));
   std::deque<fs::path> left(names.begin(), names.end());
   fs::path at = "/";
   for (int links = 0; !left.empty();) {
@@ -165,6 +166,11 @@ std::optional<AccessProblem> explain_access(std::span<const PathStep> steps, con
       const bool own = above != nullptr && above->owner == user.id;
       return AccessProblem{step.path, fmt::format("'{}' does not exist", step.path.native()),
                            fmt::format("{}mkdir -p {}", own ? "" : "sudo ", shell_word(wanted.native()))};
+    }
+    if (step.failed == EACCES && !user.is_this_process) {
+      return AccessProblem{step.path,
+                           fmt::format("only user '{}' or root can examine '{}'", user.name, step.path.native()),
+                           fmt::format("sudo namei -l {}", shell_word(wanted.native()))};
     }
     if (step.failed != 0) {
       return AccessProblem{step.path,

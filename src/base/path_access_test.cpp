@@ -73,6 +73,9 @@ TEST(PathAccess, AMissingFolderAndOtherFailures) {
   EXPECT_EQ(explain_access(steps, kService, "/srv/a/b")->text(), "'/srv/a' does not exist: run sudo mkdir -p /srv/a/b");
   steps.front().owner = kService.id;
   EXPECT_EQ(explain_access(steps, kService, "/srv/a/b")->command, "mkdir -p /srv/a/b");
+  steps.back().failed = EACCES;
+  EXPECT_EQ(explain_access(steps, kService, "/srv/a/b")->text(),
+            "only user 'corral' or root can examine '/srv/a': run sudo namei -l /srv/a/b");
   steps.back().failed = ENOTDIR;
   EXPECT_EQ(explain_access(steps, kService, "/srv/a/b")->text(), "'/srv/a': Not a directory: run namei -l /srv/a/b");
 }
@@ -112,6 +115,11 @@ TEST_F(PathStepsTest, LinksInACircleEnd) {
   const auto steps = path_steps(dir_ / "a/x", this_user());
   ASSERT_FALSE(steps.empty());
   EXPECT_EQ(steps.back().failed, ELOOP);
+}
+
+TEST_F(PathStepsTest, AnEmptyPathHasNoSteps) {
+  EXPECT_TRUE(path_steps("", this_user()).empty());
+  EXPECT_FALSE(find_access_problem("", this_user()));
 }
 
 // Root may read everything, so the test takes the eyes of another user.
