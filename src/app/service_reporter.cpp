@@ -49,7 +49,8 @@ async::Task<void> ServiceReporter::run() {
       notifier_.alive();
       last_alive = now;
     }
-    if (starting_) notifier_.extend_timeout(kMoreTime);
+    if (loaded_ && !ready_) ready_ = notifier_.ready();
+    if (!ready_) notifier_.extend_timeout(kMoreTime);
     auto asking = parts_.report();
     auto status = service_status(co_await std::move(asking));
     if (status != shown) notifier_.status(status);
@@ -59,8 +60,8 @@ async::Task<void> ServiceReporter::run() {
 }
 
 void ServiceReporter::started() {
-  starting_ = false;
-  notifier_.ready();
+  loaded_ = true;
+  ready_ = notifier_.ready();
 }
 
 async::Task<void> visit_all(async::LoopPool& loops) {

@@ -36,7 +36,7 @@ class ServiceReporter {
 
   // Until it is cancelled. A loop that hangs stops the reports, and so the manager's watchdog ends the server.
   async::Task<void> run();
-  // The models of the start are loaded, or can't be.
+  // The models of the start are loaded, or can't be. The message is repeated until it was sent.
   void started();
   void stopping(Millis limit) { notifier_.stopping(limit); }
 
@@ -44,7 +44,8 @@ class ServiceReporter {
   const ServiceNotifier& notifier_;
   async::Timers& timers_;
   const Parts parts_;
-  bool starting_ = true;
+  bool loaded_ = false;  // the models of the start
+  bool ready_ = false;   // and the manager knows
 };
 
 // One visit of every loop, one after the other. `loops` must outlive it.

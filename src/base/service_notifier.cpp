@@ -60,14 +60,14 @@ void ServiceNotifier::stopping(Millis limit) const {
   send(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", micros(limit)));
 }
 
-void ServiceNotifier::send(std::string_view text) const {
-  if (!socket_) return;
+bool ServiceNotifier::send(std::string_view text) const {
+  if (!socket_) return false;
   sockaddr_un to{};
   to.sun_family = AF_UNIX;
   std::memcpy(to.sun_path, address_.data(), address_.size());
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
-  (void)::sendto(socket_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                 reinterpret_cast<const sockaddr*>(&to), size);
+  return ::sendto(socket_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                  reinterpret_cast<const sockaddr*>(&to), size) >= 0;
 }
 
 }  // namespace corral

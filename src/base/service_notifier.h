@@ -26,8 +26,8 @@ class ServiceNotifier {
   // Silence after which the manager ends this process; nullopt: never.
   std::optional<Millis> watchdog() const { return watchdog_; }
 
-  // The start is complete.
-  void ready() const { send("READY=1"); }
+  // The start is complete. False: the message was lost.
+  bool ready() const { return send("READY=1"); }
   // One line, which `systemctl status` shows, also after the end of the process.
   void status(std::string_view line) const;
   // This process works.
@@ -38,7 +38,7 @@ class ServiceNotifier {
   void stopping(Millis limit) const;
 
  private:
-  void send(std::string_view text) const;
+  bool send(std::string_view text) const;
 
   std::string address_;  // of the manager, in the form of the system
   UniqueFd socket_;

@@ -24,7 +24,7 @@ void expect_all_messages(const std::string& name) {
   const FakeServiceManager manager(name);
   const auto to_manager = notifier({{"NOTIFY_SOCKET", name}});
   EXPECT_TRUE(to_manager.active());
-  to_manager.ready();
+  EXPECT_TRUE(to_manager.ready());
   EXPECT_EQ(manager.received(), "READY=1");
   to_manager.status("two\nlines");
   EXPECT_EQ(manager.received(), "STATUS=two lines");
@@ -49,10 +49,10 @@ TEST(ServiceNotifier, DoesNothingWithoutAUsableSocket) {
     const auto nowhere = notifier({{"NOTIFY_SOCKET", name}, {"WATCHDOG_USEC", "1000000"}});
     EXPECT_FALSE(nowhere.active()) << name;
     EXPECT_EQ(nowhere.watchdog(), std::nullopt) << name;
-    nowhere.ready();
+    EXPECT_FALSE(nowhere.ready());
   }
   EXPECT_FALSE(notifier({}).active());
-  notifier({{"NOTIFY_SOCKET", "/nonexistent/socket"}}).ready();  // the manager has ended
+  EXPECT_FALSE(notifier({{"NOTIFY_SOCKET", "/nonexistent/socket"}}).ready()) << "the manager has ended";
 }
 
 TEST(ServiceNotifier, TheWatchdogBelongsToOneProcess) {
