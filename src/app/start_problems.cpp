@@ -34,7 +34,9 @@ std::string explain_state_dir(const Error& error, const std::filesystem::path& f
                        error.message, word);
   if (error.code == std::errc::read_only_file_system)
     return fmt::format("state_dir: {}: set state_dir to a folder that user '{}' can write", error.message, user);
-  if (error.code == std::errc::permission_denied || error.code == std::errc::operation_not_permitted)
+  // Of a system call: where the folder is unsafe, the message itself has the remedy.
+  if (error.code.category() == std::system_category() &&
+      (error.code == std::errc::permission_denied || error.code == std::errc::operation_not_permitted))
     return fmt::format("state_dir: {}: run sudo install -d -o {} -m 750 {}, or set state_dir to a folder of user '{}'",
                        error.message, shell_word(user), word, user);
   return "state_dir: " + error.message;

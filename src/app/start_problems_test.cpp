@@ -26,7 +26,8 @@ TEST(StartProblems, AnAddressThatCannotBeUsed) {
 
 TEST(StartProblems, AStateFolderThatCannotBeUsed) {
   const auto explained = [](std::errc code) {
-    return explain_state_dir({std::make_error_code(code), "folder '/s t' can't be made"}, "/s t", "corral");
+    const std::error_code cause(static_cast<int>(code), std::system_category());
+    return explain_state_dir({cause, "folder '/s t' can't be made"}, "/s t", "corral");
   };
   EXPECT_EQ(explained(std::errc::no_space_on_device),
             "state_dir: folder '/s t' can't be made: free some space (df -h '/s t'), or set state_dir to a folder on "
@@ -38,6 +39,8 @@ TEST(StartProblems, AStateFolderThatCannotBeUsed) {
       "state_dir: folder '/s t' can't be made: run sudo install -d -o corral -m 750 '/s t', or set state_dir to a "
       "folder of user 'corral'");
   EXPECT_EQ(explained(std::errc::io_error), "state_dir: folder '/s t' can't be made");
+  const Error unsafe(std::make_error_code(std::errc::permission_denied), "folder '/s t' is open; run chmod o-w on it");
+  EXPECT_EQ(explain_state_dir(unsafe, "/s t", "corral"), "state_dir: folder '/s t' is open; run chmod o-w on it");
 }
 
 TEST(StartProblems, AFullDisk) {
