@@ -15,7 +15,7 @@ namespace {
 using config::mdoc_argument;
 using config::mdoc_text;
 
-constexpr std::string_view kIntro = R"(.Dt CORRAL 1
+constexpr std::string_view kProgramIntro = R"(.Dt CORRAL 1
 .Os corral
 .Sh NAME
 .Nm corral
@@ -94,7 +94,7 @@ void add_commands(std::string& page, const CLI::App& program) {
 }  // namespace
 
 std::string man_page(std::string_view date) {
-  std::string page = fmt::format(".Dd {}\n{}", date, kIntro);
+  std::string page = fmt::format(".Dd {}\n{}", date, kProgramIntro);
   with_command_line([&page](const CLI::App& program) { add_commands(page, program); });
   page += kFiles;
   page += ".Sh EXIT STATUS\n.Bl -tag -width Ds\n";
