@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/compute_probe.h"
 #include "app/parts_options.h"
 #include "app/service_state.h"
 #include "async/loop.h"
@@ -16,10 +17,10 @@
 #include "base/shell_word.h"
 #include "base/state_file.h"
 #include "config/files/keys.h"
+#include "device/errors.h"
 #include "device/memory_monitor.h"
-#include "engine/llama/backends.h"
-#include "engine/llama/devices.h"
 #include "models/registry.h"
+#include "models/scan/hub_cache.h"
 #include "proc/exec_mode.h"
 #include "proc/posix_spawner.h"
 
@@ -28,38 +29,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Millis kDriverPatience{3'000};
-
-void add_compute(cli::MachineFacts& facts) {
-  if (const auto loaded = engine::load_backends(); !loaded) {
-    facts.compute_problem = loaded.error().message;
-    return;
-  }
-  facts.cpu_backend = engine::cpu_backend_file();
-  for (const auto& found : engine::found_devices()) {
-    auto device = engine::describe(found.handle);
-    facts.devices.push_back({.name = std::move(device.name),
-                             .description = std::move(device.description),
-                             .gpu = device.gpu,
-                             .total = device.memory_total,
-                             .free = device.memory_free});
+// The child first, since a driver is busy while a library starts it.
+async::Task<void> examine_gpus(async::Executor home, async::Timers& timers, proc::Spawner& spawner,
+                               cli::MachineFacts& facts) {
+  auto probing = probe_compute({spawner, timers, proc::own_program()}, facts);
+  co_await std::move(probing);
+  const auto sources = device::gpu_sources(home, timers, spawner);
+  for (const auto& source : sources) {
+    auto asking = source->sample();
+    const auto pools = co_await std::move(asking);
+    if (pools) {
+      for (const auto& pool : *pools)
+        if (pool.kind == device::PoolKind::gpu) facts.driver_gpus.push_back(pool.name);
+    } else if (pools.error().code != device::errc::absent) {
+      facts.driver_problems.push_back(fmt::format("{}: {}", source->name(), pools.error().message));
+    }
   }
 }
 
-async::Task<device::MemoryPools> sample_once(device::MemoryMonitor& monitor) {
-  auto pools = co_await monitor.sample();
-  co_await monitor.stop();
-  co_return pools;
-}
-
-void add_drivers(cli::MachineFacts& facts) {
+void add_gpus(cli::MachineFacts& facts) {
   async::Loop loop;
   async::SystemTimers timers;
   proc::PosixSpawner spawner(timers, {.own_program = proc::own_program()});
-  device::MemoryMonitor monitor(loop.executor(), timers, {.patience = kDriverPatience},
-                                device::gpu_sources(loop.executor(), timers, spawner));
-  for (const auto& pool : async::run_blocking(loop, sample_once(monitor)))
-    if (pool.kind == device::PoolKind::gpu) facts.driver_gpus.push_back(pool.name);
+  async::run_blocking(loop, examine_gpus(loop.executor(), timers, spawner, facts));
 }
 
 // Device files of GPUs that the user can't open.
@@ -107,8 +99,11 @@ std::uint64_t free_space(fs::path folder) {
   return failed ? 0 : space.available;
 }
 
-void add_files(const config::ServeSettings& settings, const FileUser& user, cli::MachineFacts& facts) {
-  const auto places = registry_options(settings, {});
+void add_files(const config::ServeSettings& settings, const config::Environment& environment, const FileUser& user,
+               cli::MachineFacts& facts) {
+  auto places = registry_options(settings, {});
+  const auto variable = [&](std::string_view name) { return environment(name).value_or(""); };
+  if (settings.hub_cache) places.hub_cache = models::hub_cache_dir(variable);
   for (const auto& folder : settings.models_dir)
     facts.folders.push_back(examine_folder("models_dir", folder, user, false));
   std::error_code ignored;
@@ -145,7 +140,7 @@ cli::MachineFacts::Folder examine_folder(std::string setting, const fs::path& pa
   return folder;
 }
 
-cli::MachineFacts examine_machine(const config::ServeSettings* settings) {
+cli::MachineFacts examine_machine(const config::ServeSettings* settings, const config::Environment& environment) {
   log::set_level(log::Level::error);  // the checks show what fails
   cli::MachineFacts facts;
   const auto user = user_of(settings);
@@ -153,11 +148,10 @@ cli::MachineFacts examine_machine(const config::ServeSettings* settings) {
   facts.memory = read_host_memory();
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) facts.open_files = files.rlim_max;  // the server raises its own limit
-  add_compute(facts);
-  add_drivers(facts);
+  add_gpus(facts);
   add_closed_devices(user, facts);
   if (settings != nullptr) {
-    add_files(*settings, user, facts);
+    add_files(*settings, environment, user, facts);
     add_keys(*settings, facts);
   }
   facts.service = read_service_state();

@@ -6,13 +6,14 @@
 
 #include "base/path_access.h"
 #include "cli/doctor/machine_facts.h"
+#include "config/load.h"
 #include "config/serve_settings.h"
 
 namespace corral::app {
 
 // Rights are those of the user that owns state_dir, which may be a service's. `settings` null: only what needs none.
-// Loads the compute backends into this process. Blocking: a second, or some more if a driver hangs.
-cli::MachineFacts examine_machine(const config::ServeSettings* settings);
+// `environment` is the server's. Blocking: a second, up to a minute if drivers hang.
+cli::MachineFacts examine_machine(const config::ServeSettings* settings, const config::Environment& environment);
 
 // A folder of a setting, for that user. A missing one that the server writes is no problem, since the server creates
 // it. Blocking.

@@ -1,5 +1,6 @@
 // corral: one endpoint, many models. A table has the program's modes: the server, its child processes, the command
 // line.
+#include "app/devices_process.h"
 #include "app/engine_process.h"
 #include "app/inspect_process.h"
 #include "app/machine_facts.h"
@@ -27,6 +28,7 @@ int main(int argc, char** argv) {
   hooks.examine = app::examine_machine;
   hooks.hidden = {{"engine", app::engine_process},
                   {"inspect-model", app::inspect_process},
+                  {"list-devices", app::devices_process},
                   {"measure-speed", app::measure_process},
                   {"rpc-worker", app::rpc_worker_process}};
   return cli::main_entry(argc, argv, hooks);

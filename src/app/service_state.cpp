@@ -11,7 +11,7 @@ namespace corral::app {
 namespace {
 
 constexpr const char* kCommand =
-    "systemctl show corral.service --property=LoadState,ActiveState,Result,StatusText,NRestarts 2>/dev/null";
+    "timeout 10 systemctl show corral.service --property=LoadState,ActiveState,Result,StatusText,NRestarts 2>/dev/null";
 
 struct ClosePipe {
   void operator()(std::FILE* pipe) const { ::pclose(pipe); }

@@ -73,7 +73,7 @@ TEST(DoctorChecks, AFileOfTheServiceThatThisUserCannotRead) {
   facts.is_file_closed = true;
   facts.settings_problem = "configuration file /etc/corral/config.toml: cannot be read";
   EXPECT_EQ(wrong(facts), "");
-  EXPECT_EQ(check_all(facts)[1].text, "you cannot read /etc/corral/config.toml");
+  EXPECT_EQ(check_all(facts)[1].text, "you cannot read /etc/corral/config.toml or the keys of its server");
   EXPECT_EQ(check_all(facts)[1].todo, "sudo corral doctor examines the service");
 }
 
@@ -81,18 +81,30 @@ TEST(DoctorChecks, TheMachine) {
   auto facts = good_facts();
   auto& machine = facts.machine;
   machine.compute_problem = "no compute backend found";
+  machine.compute_remedy = "install corral again";
   machine.devices.clear();
-  machine.driver_gpus = {"NVIDIA H100"};
   machine.memory.available = 512 << 20;
   machine.open_files = 1'024;
   EXPECT_EQ(wrong(facts),
-            "failed cpu: no compute backend found [install corral again, or set CORRAL_LLAMA_BACKEND_DIR]\n"
-            "warning devices: a driver reports NVIDIA H100, but no compute backend uses it [install the package "
-            "corral-cuda, or a Vulkan driver of the GPU]\n"
+            "failed cpu: no compute backend found [install corral again]\n"
             "warning memory: 512 MiB of 64 GiB available [end other programs, or raise the limit of the control "
             "group]\n"
             "warning limits: 1024 open files [raise the hard limit to 4096 or more: ulimit -Hn, LimitNOFILE= of a "
             "service]\n");
+}
+
+TEST(DoctorChecks, Devices) {
+  auto facts = good_facts();
+  facts.machine.devices.clear();
+  EXPECT_EQ(wrong(facts), "") << "there is no GPU";
+  facts.machine.driver_gpus = {"NVIDIA H100"};
+  EXPECT_EQ(wrong(facts),
+            "warning devices: a driver reports NVIDIA H100, but no compute backend uses it [install the package "
+            "corral-cuda, or a Vulkan driver of the GPU]\n");
+  facts.machine.driver_problems = {"NVIDIA: no answer within 10000 ms"};
+  EXPECT_EQ(wrong(facts),
+            "warning devices: NVIDIA: no answer within 10000 ms [look for errors of the driver (sudo dmesg), and "
+            "restart the machine]\n");
   facts = good_facts();
   facts.machine.closed_devices = {"/dev/dri/renderD128", "/dev/kfd"};
   EXPECT_EQ(wrong(facts),
@@ -145,6 +157,10 @@ TEST(DoctorChecks, PortHubAndKeys) {
             "disk work without it]\n"
             "failed keys: keys.json: not valid JSON [corral key list shows the keys]\n");
   facts = good_facts();
+  facts.answer = ServerAnswer::silent;
+  EXPECT_EQ(wrong(facts),
+            "failed port: a program at http://127.0.0.1:8000 accepts connections, but does not respond [sudo ss -ltnp "
+            "shows it; if it is corral, restart it: sudo systemctl restart corral]\n");
   facts.answer = ServerAnswer::needs_key;
   EXPECT_EQ(wrong(facts),
             "warning port: the server at http://127.0.0.1:8000 requires an API key [set CORRAL_API_KEY to a key with "
@@ -181,14 +197,16 @@ TEST(DoctorChecks, TheMesh) {
 class DoctorCommandTest : public ProgramTest {
  protected:
   DoctorCommandTest() {
-    hooks_.examine = [this](const config::ServeSettings* settings) {
+    hooks_.examine = [this](const config::ServeSettings* settings, const config::Environment& environment) {
       examined_ = settings == nullptr ? std::nullopt : std::optional(*settings);
+      hub_cache_ = environment("HF_HUB_CACHE").value_or("");
       return good_machine();
     };
     server_.on("GET /api/v1/health", R"({"status":"ok","version":"0.1.0","models_known":2})");
     server_.on("GET /api/v1/registry/search?query=gguf&limit=1", "[]");
   }
   std::optional<config::ServeSettings> examined_;
+  std::string hub_cache_;
 };
 
 TEST_F(DoctorCommandTest, PrintsOnePage) {
@@ -212,7 +230,7 @@ TEST_F(DoctorCommandTest, PrintsOnePage) {
 }
 
 TEST_F(DoctorCommandTest, AFailureHasItsRemedyAndAnExitCode) {
-  hooks_.examine = [](const config::ServeSettings*) {
+  hooks_.examine = [](const config::ServeSettings*, const config::Environment&) {
     auto machine = good_machine();
     machine.folders[0].reason = "user 'corral' cannot enter '/home/jo'";
     machine.folders[0].command = "sudo chmod o+x /home/jo";
@@ -235,7 +253,7 @@ TEST_F(DoctorCommandTest, WorksWithoutAServerAndWithAWrongConfiguration) {
   EXPECT_FALSE(examined_);
   EXPECT_THAT(out(), HasSubstr("failed   configuration: CORRAL_THREADS: "));
   EXPECT_THAT(out(), HasSubstr("warning  port: no server responds at http://127.0.0.1:8000\n"));
-  EXPECT_THAT(out(), HasSubstr("skipped  hub: only a server that runs can check it"));
+  EXPECT_THAT(out(), HasSubstr("skipped  hub: only a server that downloads models can check it"));
 }
 
 TEST_F(DoctorCommandTest, AServerThatWantsAKeyIsNoFailure) {
@@ -245,13 +263,33 @@ TEST_F(DoctorCommandTest, AServerThatWantsAKeyIsNoFailure) {
   EXPECT_THAT(out(), HasSubstr("warning  port: the server at http://127.0.0.1:8000 requires an API key\n"));
 }
 
+TEST_F(DoctorCommandTest, AServerThatHangsIsNotAwaited) {
+  server_.answers.clear();
+  server_.on("GET /api/v1/health", Scripted{.error = Error{errc::no_answer, "no response"}});
+  EXPECT_EQ(run({"doctor"}), kExitFailed);
+  EXPECT_THAT(out(), HasSubstr("failed   port: a program at http://127.0.0.1:8000 accepts connections, but does not"));
+  for (const auto& request : server_.requests) EXPECT_NE(request.limit, Millis(0)) << request.path;
+}
+
+TEST_F(DoctorCommandTest, AServerThatLoadsItsOnlyModel) {
+  server_.answers.clear();
+  server_.on("GET /api/v1/health", Scripted{.status = 503, .body = R"({"error":{"message":"Loading model"}})"});
+  EXPECT_EQ(run({"doctor"}), kExitOk);
+  EXPECT_THAT(out(), HasSubstr("ok       port: the server at http://127.0.0.1:8000 loads its model\n"));
+}
+
 TEST_F(DoctorCommandTest, TheServiceIsExaminedIfTheUserHasNoConfiguration) {
+  variables_["CORRAL_STATE_DIR"] = "/home/jo/state";
+  variables_["HF_HUB_CACHE"] = "/home/jo/hub";
   surroundings_.service_file = std::filesystem::path(testing::TempDir()) / "corral-doctor-test-service.toml";
   std::ofstream(surroundings_.service_file) << "models_dir = [\"/var/cache/corral/models\"]\n";
   EXPECT_EQ(run({"doctor"}), kExitOk);
   ASSERT_TRUE(examined_);
-  EXPECT_EQ(examined_->state_dir, "/var/lib/corral");
+  EXPECT_EQ(examined_->state_dir, "/var/lib/corral") << "variables of the user are not those of the service";
+  EXPECT_EQ(hub_cache_, "/var/cache/corral/hub");
   EXPECT_THAT(out(), HasSubstr("configuration: " + surroundings_.service_file.native()));
+  EXPECT_EQ(run({"doctor", "--config", surroundings_.service_file.native()}), kExitOk);
+  EXPECT_EQ(examined_->state_dir, "/var/lib/corral") << "the file is named";
   std::filesystem::remove(surroundings_.service_file);
 }
 

@@ -87,13 +87,16 @@ test("the service manager learns of the start, the models, the watchdog and the 
 });
 
 test("doctor examines a server that runs", async () => {
-  const server = await Server.start();
+  const environment = { HF_HUB_OFFLINE: "1", HF_HUB_CACHE: "/nonexistent" };
+  const server = await Server.launch({ environment });
   try {
-    const { stdout } = await corral(["doctor", "--json", "--port", server.port]);
+    const { stdout } = await corral(["doctor", "--json", "--port", server.port], environment);
     const { checks } = JSON.parse(stdout);
     const of = (topic) => checks.find((check) => check.topic === topic);
     assert.equal(of("port").status, "ok");
+    assert.equal(of("cpu").status, "ok", of("cpu").text);
     assert.match(of("cpu").text, /libggml-cpu|part of the program/);
+    assert.equal(of("hub").status, "warning", "it is offline");
     assert.match(of("models").text, /^[1-9]\d* found/);
     for (const topic of ["version", "configuration", "devices", "memory", "limits", "state_dir", "hub", "service", "keys", "mesh"])
       assert.ok(of(topic), topic);

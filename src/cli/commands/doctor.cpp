@@ -11,9 +11,29 @@
 namespace corral::cli {
 namespace {
 
-constexpr const char* kServiceState = "/var/lib/corral";  // of the packages' unit
+// For a server that answers slowly. The hub is asked by the server, which has limits of its own.
+constexpr Millis kAnswerLimit{10'000}, kCheckLimit{60'000};
 
-// The configuration to examine: the user's, or that of the system's service if the user has none.
+constexpr const char* kServiceState = "/var/lib/corral";
+
+// The environment of the packages' unit: variables of this user don't reach the service.
+std::optional<std::string> service_variable(std::string_view name) {
+  static constexpr std::pair<std::string_view, const char*> kVariables[] = {{"HOME", kServiceState},
+                                                                            {"CORRAL_STATE_DIR", kServiceState},
+                                                                            {"CORRAL_RUNTIME_DIR", "/run/corral"},
+                                                                            {"HF_HUB_CACHE", "/var/cache/corral/hub"}};
+  for (const auto& [known, value] : kVariables)
+    if (name == known) return value;
+  return std::nullopt;
+}
+
+ApiRequest get(std::string path, Millis limit) {
+  auto request = ApiRequest::get(std::move(path));
+  request.limit = limit;
+  return request;
+}
+
+// The configuration to examine: the user's, or that of the system's service if it is named or the user has none.
 struct Examined {
   config::Inputs inputs;
   std::string file;
@@ -26,30 +46,44 @@ Examined find_examined(const CommandContext& context) {
   const auto own = config::config_file(context.inputs, paths);
   std::error_code ignored;
   const auto& service = context.inputs.service_file;
-  examined.is_service = own.missing == config::MissingFile::is_fine && !std::filesystem::exists(own.path, ignored) &&
-                        !service.empty() && std::filesystem::exists(service, ignored);
-  if (examined.is_service) examined.inputs.config_file = service;
+  const bool has_own = own.missing == config::MissingFile::is_an_error || std::filesystem::exists(own.path, ignored);
+  const bool has_service = !service.empty() && std::filesystem::exists(service, ignored);
+  examined.is_service = has_service && (own.path == service || !has_own);
+  if (examined.is_service) {
+    examined.inputs.config_file = service;
+    examined.inputs.environment = service_variable;
+    examined.inputs.flags.clear();
+  }
   examined.file = examined.is_service ? service.native() : own.path.native();
   return examined;
+}
+
+// This user can't see what another one sees: the file, or the keys that allow other machines to connect.
+bool is_closed(const Error& error) {
+  std::error_code failed;
+  const std::filesystem::directory_iterator state(kServiceState, failed);
+  return error.code == config::errc::unreadable_file ||
+         (error.code == config::errc::unsafe_bind && failed == std::errc::permission_denied);
 }
 
 void examine_machine(const CommandContext& context, DoctorFacts& facts) {
   const auto examined = find_examined(context);
   facts.file = examined.file;
-  auto settings = config::load_serve_settings(examined.inputs);
-  facts.is_file_closed = !settings && examined.is_service && settings.error().code == config::errc::unreadable_file;
+  const auto settings = config::load_serve_settings(examined.inputs);
+  facts.is_file_closed = !settings && examined.is_service && is_closed(settings.error());
   if (!settings) facts.settings_problem = settings.error().message;
-  if (settings && examined.is_service && settings->origins.at("state_dir").source == config::Source::fallback)
-    settings->state_dir = kServiceState;
-  if (context.hooks.examine) facts.machine = context.hooks.examine(settings ? &*settings : nullptr);
+  if (context.hooks.examine)
+    facts.machine = context.hooks.examine(settings ? &*settings : nullptr, examined.inputs.environment);
 }
 
 // Without admin rights the hub and the mesh are not checked.
 Result<> examine_server(const CommandContext& context, DoctorFacts& facts) {
-  const auto reply = context.api.call(ApiRequest::get("/api/v1/health"));
+  const auto reply = context.api.call(get("/api/v1/health", kAnswerLimit));
   if (!reply && reply.error().code == errc::interrupted) return std::unexpected(reply.error());
   if (!reply) {
-    facts.answer = reply.error().code == errc::no_server ? ServerAnswer::none : ServerAnswer::foreign;
+    facts.answer = reply.error().code == errc::no_server   ? ServerAnswer::none
+                   : reply.error().code == errc::no_answer ? ServerAnswer::silent
+                                                           : ServerAnswer::foreign;
     return {};
   }
   const auto health = parse_health(reply->body);
@@ -58,21 +92,26 @@ Result<> examine_server(const CommandContext& context, DoctorFacts& facts) {
     facts.answer = ServerAnswer::needs_key;
     return {};
   }
+  constexpr unsigned kLoads = 503;  // a server with one model says so until that is loaded
+  if (reply->status == kLoads) {
+    facts.answer = ServerAnswer::loading;
+    return {};
+  }
   if (!health || reply->status >= 400) {
     facts.answer = ServerAnswer::foreign;
     return {};
   }
   facts.answer = ServerAnswer::full;
   facts.health = *health;
-  const auto hub = context.api.call(ApiRequest::get("/api/v1/registry/search?query=gguf&limit=1"));
+  const auto hub = context.api.call(get("/api/v1/registry/search?query=gguf&limit=1", kCheckLimit));
   if (!hub && hub.error().code == errc::interrupted) return std::unexpected(hub.error());
   if (!hub) {
     facts.hub = hub.error().message;
-  } else if (hub->status != 401 && hub->status != 403) {
+  } else if (hub->status != 401 && hub->status != 403 && hub->status != 404) {  // 404: it downloads nothing
     facts.hub = hub->status < 400 ? std::string() : refusal(context.api, *hub).message;
   }
   if (!facts.health.in_mesh) return {};
-  const auto mesh = context.api.call(ApiRequest::get("/api/v1/mesh/doctor"));
+  const auto mesh = context.api.call(get("/api/v1/mesh/doctor", kCheckLimit));
   if (!mesh && mesh.error().code == errc::interrupted) return std::unexpected(mesh.error());
   if (!mesh || mesh->status >= 400) return {};
   if (const auto findings = parse_mesh_findings(mesh->body)) facts.mesh = *findings;

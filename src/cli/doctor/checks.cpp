@@ -39,7 +39,7 @@ Check check_version(const DoctorFacts& facts) {
 
 Check check_configuration(const DoctorFacts& facts) {
   if (facts.is_file_closed) {
-    auto check = skipped("configuration", fmt::format("you cannot read {}", facts.file));
+    auto check = skipped("configuration", fmt::format("you cannot read {} or the keys of its server", facts.file));
     check.todo = "sudo corral doctor examines the service";
     return check;
   }
@@ -48,18 +48,22 @@ Check check_configuration(const DoctorFacts& facts) {
 }
 
 Check check_cpu(const MachineFacts& machine) {
-  if (!machine.compute_problem.empty())
-    return failed("cpu", machine.compute_problem, "install corral again, or set CORRAL_LLAMA_BACKEND_DIR");
+  if (!machine.compute_problem.empty()) return failed("cpu", machine.compute_problem, machine.compute_remedy);
   if (machine.cpu_backend.empty()) return fine("cpu", "the compute backend is a part of the program");
   return fine("cpu", std::filesystem::path(machine.cpu_backend).filename().native());
 }
 
 Check check_devices(const MachineFacts& machine) {
+  if (!machine.driver_problems.empty()) {
+    return warning("devices", fmt::format("{}", fmt::join(machine.driver_problems, "; ")),
+                   "look for errors of the driver (sudo dmesg), and restart the machine");
+  }
   if (!machine.closed_devices.empty()) {
     return warning("devices",
                    fmt::format("user '{}' cannot open {}", machine.user, fmt::join(machine.closed_devices, ", ")),
                    fmt::format("sudo usermod -aG render,video {}, then restart the server", shell_word(machine.user)));
   }
+  if (!machine.compute_problem.empty()) return skipped("devices", "unknown without compute backends");
   std::vector<std::string> gpus;
   for (const auto& device : machine.devices) {
     if (device.gpu)
@@ -102,9 +106,14 @@ Check check_port(const DoctorFacts& facts) {
   switch (facts.answer) {
     case ServerAnswer::full:
       return fine("port", fmt::format("a corral server responds at {}", facts.url));
+    case ServerAnswer::loading:
+      return fine("port", fmt::format("the server at {} loads its model", facts.url));
     case ServerAnswer::needs_key:
       return warning("port", fmt::format("the server at {} requires an API key", facts.url),
                      "set CORRAL_API_KEY to a key with the scope admin");
+    case ServerAnswer::silent:
+      return failed("port", fmt::format("a program at {} accepts connections, but does not respond", facts.url),
+                    "sudo ss -ltnp shows it; if it is corral, restart it: sudo systemctl restart corral");
     case ServerAnswer::foreign:
       return failed("port", fmt::format("another program responds at {}", facts.url),
                     "end it (sudo ss -ltnp shows it), or set another port for corral");
@@ -115,7 +124,8 @@ Check check_port(const DoctorFacts& facts) {
 }
 
 Check check_hub(const DoctorFacts& facts) {
-  if (!facts.hub) return skipped("hub", "only a server that runs can check it, for a key with the scope admin");
+  if (!facts.hub)
+    return skipped("hub", "only a server that downloads models can check it, for a key with the scope admin");
   if (facts.hub->empty()) return fine("hub", "models can be downloaded");
   return warning("hub", *facts.hub, "see docs/downloads.md for proxies and mirrors; models on disk work without it");
 }

@@ -23,7 +23,7 @@ struct Check {
 };
 
 // How the server at the address behaved.
-enum class ServerAnswer { none, foreign, needs_key, full };
+enum class ServerAnswer { none, silent, foreign, loading, needs_key, full };
 
 struct DoctorFacts {
   std::string version;

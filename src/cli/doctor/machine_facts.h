@@ -42,10 +42,12 @@ struct MachineFacts {
   };
 
   std::string cpu_backend = {};      // file of the CPU's compute backend; empty: a part of the program
-  std::string compute_problem = {};  // why no compute backend works
+  std::string compute_problem = {};  // why the compute backends don't work
+  std::string compute_remedy = {};
   std::vector<ComputeDevice> devices = {};
-  std::vector<std::string> driver_gpus = {};     // names of GPUs that drivers report
-  std::vector<std::string> closed_devices = {};  // device files that the user can't open
+  std::vector<std::string> driver_gpus = {};      // names of GPUs that drivers report
+  std::vector<std::string> driver_problems = {};  // of drivers that fail or hang
+  std::vector<std::string> closed_devices = {};   // device files that the user can't open
   HostMemory memory = {};
   std::uint64_t open_files = 0;  // limit of this process
   std::string user = {};         // whose rights were examined
