@@ -271,6 +271,19 @@ TEST_F(DoctorCommandTest, AServerThatHangsIsNotAwaited) {
   for (const auto& request : server_.requests) EXPECT_NE(request.limit, Millis(0)) << request.path;
 }
 
+TEST_F(DoctorCommandTest, AWrongTokenOfTheHubIsNotALackOfRights) {
+  const auto hub_with = [&](unsigned status, const char* body) {
+    server_.answers.erase("GET /api/v1/registry/search?query=gguf&limit=1");
+    server_.on("GET /api/v1/registry/search?query=gguf&limit=1", Scripted{.status = status, .body = body});
+    EXPECT_EQ(run({"doctor"}), kExitOk);
+    return out();
+  };
+  EXPECT_THAT(hub_with(403, R"({"error":{"message":"HF_TOKEN is wrong","code":"hub_token_refused"}})"),
+              HasSubstr("warning  hub: HF_TOKEN is wrong\n"));
+  EXPECT_THAT(hub_with(403, R"({"error":{"message":"scope admin","code":"forbidden"}})"), HasSubstr("skipped  hub: "));
+  EXPECT_THAT(hub_with(404, "<html>"), HasSubstr("skipped  hub: "));
+}
+
 TEST_F(DoctorCommandTest, AServerThatLoadsItsOnlyModel) {
   server_.answers.clear();
   server_.on("GET /api/v1/health", Scripted{.status = 503, .body = R"({"error":{"message":"Loading model"}})"});

@@ -7,6 +7,7 @@
 #include "cli/errors.h"
 #include "config/errors.h"
 #include "config/sources.h"
+#include "json/value.h"
 
 namespace corral::cli {
 namespace {
@@ -76,6 +77,14 @@ void examine_machine(const CommandContext& context, DoctorFacts& facts) {
     facts.machine = context.hooks.examine(settings ? &*settings : nullptr, examined.inputs.environment);
 }
 
+// The key lacks the right, or the server downloads nothing. A 403 may also be the hub's, for a wrong HF_TOKEN.
+bool is_not_checked(const ApiReply& reply) {
+  const auto body = json::parse(reply.body);
+  const auto* const error = body ? json::find(*body, "error") : nullptr;
+  if (reply.status == 403 && error != nullptr && json::text_or(*error, "code", "") == "hub_token_refused") return false;
+  return reply.status == 401 || reply.status == 403 || reply.status == 404;
+}
+
 // Without admin rights the hub and the mesh are not checked.
 Result<> examine_server(const CommandContext& context, DoctorFacts& facts) {
   const auto reply = context.api.call(get("/api/v1/health", kAnswerLimit));
@@ -107,7 +116,7 @@ Result<> examine_server(const CommandContext& context, DoctorFacts& facts) {
   if (!hub && hub.error().code == errc::interrupted) return std::unexpected(hub.error());
   if (!hub) {
     facts.hub = hub.error().message;
-  } else if (hub->status != 401 && hub->status != 403 && hub->status != 404) {  // 404: it downloads nothing
+  } else if (!is_not_checked(*hub)) {
     facts.hub = hub->status < 400 ? std::string() : refusal(context.api, *hub).message;
   }
   if (!facts.health.in_mesh) return {};
