@@ -228,8 +228,9 @@ TEST(DeviceMemorySampler, ALoadWaitsForTheFirstAnswerOfAGpu) {
   async::Loop loop;
   async::ManualTimers timers{loop.executor()};
   async::Event awake(loop.executor());
+  const bool there = true;
   device::PoolSources sources;
-  sources.push_back(std::make_unique<FakeGpu>(true, &awake));
+  sources.push_back(std::make_unique<FakeGpu>(there, &awake));
   device::MemoryMonitor monitor(loop.executor(), timers, {}, std::move(sources));
   DeviceMemorySampler sampler(monitor);
   const auto settle = [&](Millis time) {
