@@ -169,6 +169,7 @@ Variants::List Variants::one_of(const List& all, const Value& list, const std::s
     sum += written.back().size();
   }
   const bool too_many = sum > kMaxVariants;
+  const auto share = std::min(kMaxExact, kMaxVariants / 2 / schemas.size());
   if (too_many) report("oneOf", at, "its schemas overlap, so it is treated as anyOf");
   List result;
   for (std::size_t i = 0; i < schemas.size(); ++i) {
@@ -187,8 +188,7 @@ Variants::List Variants::one_of(const List& all, const Value& list, const std::s
       // A part of what doesn't fit the other schemas is enough; each alternative gets its share.
       List next;
       for (const auto& one : narrowed) {
-        std::ranges::move(cross({one}, others.list, at, depth, 1 + kMaxExact / narrowed.size()),
-                          std::back_inserter(next));
+        std::ranges::move(cross({one}, others.list, at, depth, 1 + share / narrowed.size()), std::back_inserter(next));
       }
       exact = !spent() && (!next.empty() || others.exact);
       narrowed = std::move(next);
