@@ -13,6 +13,12 @@ class TestElsewhere final : public fleet::RemoteModels {
     ++asked;
     if (name == "two") return fail(fleet::errc::ambiguous_model, "ask for one of two@11111111, two@22222222", "model");
     if (name == "away") return fail(fleet::errc::out_of_reach, "it is at x, which can't be reached now", "model");
+    if (name == "just-away" && reconnects_after > 0) {
+      --reconnects_after;
+      Error error(fleet::errc::out_of_reach, "it is at x, which has been unreachable for 0 s", "model");
+      error.retry_after = 1s;
+      return std::unexpected(std::move(error));
+    }
     const auto found = models.find(std::string(name));
     if (found == models.end()) return fail(models::errc::model_not_found, "nobody has it", "model");
     return found->second;
@@ -29,6 +35,7 @@ class TestElsewhere final : public fleet::RemoteModels {
 
   std::map<std::string, models::Catalog::Model> models;
   mutable int asked = 0;
+  mutable int reconnects_after = 0;  // questions for just-away
 };
 
 // Lends what others have; what is this machine's own is the router's.
@@ -78,6 +85,41 @@ TEST_F(ElsewhereTest, ANameThatMeansTwoThingsIsAConflict) {
   EXPECT_EQ(nobody.status, 404u);
   EXPECT_EQ(nobody.error("code"), "model_not_found");
   expect_untouched();
+}
+
+// A pause of a busy node ends its link for a moment: no request sees it.
+TEST_F(ElsewhereTest, ARequestWaitsForANodeThatHasJustBecomeUnreachable) {
+  elsewhere.add("just-away");
+  const auto load = [this] {
+    auto asked = send("POST", "/v1/load", R"({"model_name":"just-away"})");
+    loop.context().restart();
+    while (timers.sleepers() == 0) loop.context().run_one();  // after the scan of the disk
+    return asked;
+  };
+  elsewhere.reconnects_after = 5;
+  auto asked = load();
+  pass(300ms);
+  EXPECT_FALSE(got(*asked));
+  pass(200ms);
+  auto answer = got(*asked);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200u) << answer->text;
+
+  elsewhere.reconnects_after = 1000;
+  asked = load();
+  pass(2900ms);
+  EXPECT_FALSE(got(*asked));
+  pass(200ms);
+  answer = got(*asked);
+  ASSERT_TRUE(answer) << "it doesn't wait for ever";
+  EXPECT_EQ(answer->status, 503u);
+  EXPECT_EQ(answer->error("message"), "it is at x, which has been unreachable for 0 s");
+  // A client that is gone waits for nothing.
+  asked = load();
+  EXPECT_EQ(timers.sleepers(), 1u);
+  asked.reset();
+  settle();
+  EXPECT_EQ(timers.sleepers(), 0u);
 }
 
 TEST_F(ElsewhereTest, WhatIsHereUnderAnotherNameIsServedHere) {

@@ -5,8 +5,9 @@
 
 namespace corral::api {
 
-// The model for requests with this name: one of this disk, else one of other nodes (fleet::as_remote_model). Errors:
-// those of DiskCatalog::find() and fleet::RemoteModels::find().
+// The model for requests with this name: one of this disk, else one of other nodes (fleet::as_remote_model). Waits up
+// to 3 s for a node that has just become unreachable. Errors: those of DiskCatalog::find() and
+// fleet::RemoteModels::find().
 async::Task<Result<backends::ModelPtr>> find_model(ApiContext& context, std::string name);
 
 // A model of this disk, for operations that only this node can do. Errors: the same; for models that only other nodes

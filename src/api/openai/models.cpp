@@ -6,6 +6,7 @@
 #include "api/access/rights.h"
 #include "api/admin/mesh_json.h"
 #include "api/anthropic_models.h"
+#include "api/inference/find_model.h"
 #include "api/model_status.h"
 #include "api/openai/lm_studio.h"
 #include "api/openai/mesh_models.h"
@@ -14,9 +15,9 @@
 #include "api/supply/supply.h"
 #include "dialects/error_filter.h"
 #include "dialects/paths.h"
+#include "fleet/base/not_found.h"
 #include "fleet/base/remote_models.h"
 #include "json/writer.h"
-#include "models/errors.h"
 
 namespace corral::api {
 namespace {
@@ -264,23 +265,19 @@ struct Asking {
 
 async::Task<http::Response> one(ApiContext& context, std::string id, Asking asking) {
   const auto [anthropic, shape, with_details, paths] = asking;
-  const auto model = co_await context.models.find(id);
+  const auto model = co_await find_model(context, id);
   const auto house = co_await look(context);
   std::string body;
   json::Writer out(body);
   if (!model || fleet::is_remote(**model)) {
     const auto* far = house.mesh.find_far(id);
-    if (far == nullptr && !model) {
-      // Errors of other nodes about the name are more specific than "not found".
-      const auto elsewhere = context.elsewhere != nullptr ? context.elsewhere->find(id) : model;
-      const bool known = !elsewhere && elsewhere.error().code != models::errc::model_not_found;
-      co_return dialects::error_response(known ? elsewhere.error() : model.error());
+    if (far == nullptr) {
+      const auto error = model ? fleet::nobody_has(id) : model.error();  // its node has just left
+      co_return dialects::error_response(error);
     }
-    if (far != nullptr) {
-      if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(*far)));
-      write_far_model(out, house.mesh.view(), *far, shape);
-      co_return http::Response::json(200, std::move(body));
-    }
+    if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(*far)));
+    write_far_model(out, house.mesh.view(), *far, shape);
+    co_return http::Response::json(200, std::move(body));
   }
   const std::vector<backends::ModelPtr> all = {*model};
   const auto windows = co_await context.router.contexts(all);
