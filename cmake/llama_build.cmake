@@ -1,6 +1,43 @@
 # Read by llama.cpp's own build (CMAKE_PROJECT_TOP_LEVEL_INCLUDES), so that it makes only what is wanted of it.
 #   CORRAL_CPU_VARIANT    the one CPU variant to build; empty: all
 #   CORRAL_SLIM_COMMON    of llama-common only what corral uses
+#   CORRAL_PACKAGE        without symbols and paths of this machine
+
+if(CORRAL_PACKAGE)
+  foreach(folder IN ITEMS "${CMAKE_BINARY_DIR}" "${CMAKE_SOURCE_DIR}")
+    add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:-ffile-prefix-map=${folder}=llama.cpp>")
+  endforeach()
+  add_link_options(LINKER:--strip-all)
+endif()
+
+# For Debian 12's Vulkan: its headers lack one structure, and its glslc cannot compile two shaders of Intel's GPUs, which then use the
+# general ones.
+function(corral_vulkan_of_debian)
+  if(NOT TARGET ggml-vulkan)
+    return()
+  endif()
+  target_compile_options(ggml-vulkan PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include \"${corral_cmake_folder}/vulkan_layer_settings.h\">")
+  get_target_property(folder ggml-vulkan SOURCE_DIR)
+  get_directory_property(has_matrices DIRECTORY "${folder}" DEFINITION GGML_VULKAN_COOPMAT_GLSLC_SUPPORT)
+  if(has_matrices)
+    return()
+  endif()
+  file(READ "${folder}/ggml-vulkan.cpp" text)
+  string(REPLACE "bool xe_fa_supported_platform =" "bool xe_fa_supported_platform = false &&" changed "${text}")
+  if(changed STREQUAL text)
+    message(FATAL_ERROR "ggml-vulkan.cpp has changed: see corral_vulkan_of_debian")
+  endif()
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/ggml-vulkan.cpp" CONTENT "${changed}" @ONLY)
+  get_target_property(sources ggml-vulkan SOURCES)
+  list(TRANSFORM sources REPLACE "^ggml-vulkan.cpp$" "${CMAKE_BINARY_DIR}/ggml-vulkan.cpp")
+  set_target_properties(ggml-vulkan PROPERTIES SOURCES "${sources}")
+  target_include_directories(ggml-vulkan PRIVATE "${folder}")
+endfunction()
+set(corral_cmake_folder "${CMAKE_CURRENT_LIST_DIR}")
+if(GGML_VULKAN)
+  set(Vulkan_GLSLC_EXECUTABLE "${CMAKE_CURRENT_LIST_DIR}/glslc" CACHE FILEPATH "" FORCE)
+  cmake_language(DEFER CALL corral_vulkan_of_debian)
+endif()
 
 # libggml waits for every CPU variant, though it links to none: they are modules. It waits for the wanted one only.
 if(CORRAL_CPU_VARIANT)
@@ -30,3 +67,13 @@ endfunction()
 if(CORRAL_SLIM_COMMON)
   cmake_language(DEFER CALL corral_slim_llama_common)
 endif()
+
+# libllama compiles its models in large pieces. Its other 32 files fit together, too, and two pieces cost half of their headers.
+function(corral_unity_libllama)
+  get_target_property(sources llama SOURCES)
+  list(FILTER sources INCLUDE REGEX "^(llama|unicode)[a-z0-9-]*\\.cpp$")
+  get_target_property(folder llama SOURCE_DIR)
+  list(TRANSFORM sources PREPEND "${folder}/")
+  set_source_files_properties(${sources} TARGET_DIRECTORY llama PROPERTIES SKIP_UNITY_BUILD_INCLUSION OFF)
+endfunction()
+cmake_language(DEFER CALL corral_unity_libllama)

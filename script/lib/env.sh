@@ -23,6 +23,10 @@ llama_cmake_flags=(
   -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF
   -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF
 )
+# Packages (script/package) are for other machines: every CPU variant and Vulkan, without symbols and paths of this machine.
+[ -z "${CORRAL_PACKAGE:-}" ] || llama_cmake_flags+=(-DGGML_VULKAN=ON -DCORRAL_PACKAGE=ON)
+# For another architecture, CORRAL_TOOLCHAIN names a toolchain file of CMake. Without OpenMP: its package is for one architecture only.
+[ -z "${CORRAL_TOOLCHAIN:-}" ] || llama_cmake_flags+=("-DCMAKE_TOOLCHAIN_FILE=$CORRAL_TOOLCHAIN" -DGGML_OPENMP=OFF)
 # GPU backends are opt-in: CORRAL_LLAMA_GPU="cuda vulkan" adds them to the same set of libraries.
 for gpu in ${CORRAL_LLAMA_GPU:-}; do
   case $gpu in
@@ -33,6 +37,7 @@ for gpu in ${CORRAL_LLAMA_GPU:-}; do
 done
 llama_flags_id=$(printf '%s\n' "${llama_cmake_flags[@]}" "$llama_npm_version" | sha256sum | cut -c1-8)
 llama_prefix=$cache/llama-$llama_version-$llama_flags_id
+whisper_prefix=$cache/whisper-$whisper_version-$(printf '%s\n' "$whisper_npm_version" "$llama_flags_id" | sha256sum | cut -c1-8)
 
 say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }

@@ -2,8 +2,11 @@
 # Builds the pinned llama.cpp once per machine into the cache; later runs return at once.
 #   llama.sh libs    shared libraries and headers (what corral links against)
 #   llama.sh tools   also llama.cpp's own programs (the reference and the peer in tests and benchmarks)
+#   llama.sh package   libs for packages, in a folder of their own: every CPU variant, and Vulkan as a module (needs glslc, libvulkan-dev
+#                    and spirv-headers)
 # Prints the folder that holds bin/ (libraries, programs) and include/.
 set -euo pipefail; shopt -s inherit_errexit
+[ "${1:-}" != package ] || export CORRAL_PACKAGE=1
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
 # CPU code comes in variants, of which llama.cpp takes the best one for the machine at run time. A build for this machine needs that one
@@ -31,7 +34,7 @@ fetch_source() {
 # The variants to build: what llama.cpp's own table offers for this architecture, less what this CPU can't run, and of these the best
 # one by llama.cpp's own scores (ggml/src/ggml-cpu/arch/x86/cpu-feats.cpp). All of them where that isn't known.
 cpu_variants() {  # cpu_variants SOURCE
-  [ "${CORRAL_LLAMA_CPU:-}" = all ] || [ "$(uname -m)" != x86_64 ] || [ ! -r /proc/cpuinfo ] || {
+  [ "${CORRAL_LLAMA_CPU:-}" = all ] || [ -n "${CORRAL_PACKAGE:-}${CORRAL_TOOLCHAIN:-}" ] || [ "$(uname -m)" != x86_64 ] || [ ! -r /proc/cpuinfo ] || {
     local best; best=$(sed -n 's/^ *ggml_add_cpu_backend_variant(\([a-z0-9_]*\) *\([A-Z0-9_ ]*\))$/\1 \2/p' "$1/ggml/src/CMakeLists.txt" \
       | awk -v flags=" $(sed -n 's/^flags[^:]*: //p;T;q' /proc/cpuinfo) " '
         BEGIN {
@@ -65,13 +68,14 @@ build() {  # build STAGE TARGET...
   command -v ccache >/dev/null && launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   local wanted=("-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES=$repo/cmake/llama_build.cmake" "-DCORRAL_CPU_VARIANT=${variant/#all/}"
                 "-DCORRAL_SLIM_COMMON=$([ "$programs" = no ] && echo ON || echo OFF)")  # programs need all of it
+  export CC=clang-19 CXX=clang++-19  # for what it builds to run at once: the generator of Vulkan's shaders
   say "Building llama.cpp $llama_version ($stage): minutes, once per machine"
   cmake -S "$src" -B "$dir" -G Ninja "${llama_cmake_flags[@]}" "${launcher[@]}" "${wanted[@]}" >"$llama_prefix/configure.log" 2>&1 \
     || { tail -n 30 "$llama_prefix/configure.log" >&2; die "llama.cpp: configure failed"; }
   local targets=("$@")
   # CPU variants and GPU backends are modules that nothing links to: name them.
   local modules='ggml-cuda\|ggml-vulkan'
-  if [ "$variant" = all ]; then modules+='\|ggml-cpu-[a-z0-9_]*'; else modules+="\\|ggml-cpu-$variant"; fi
+  if [ "$variant" = all ]; then modules+='\|ggml-cpu-[a-z0-9_.]*'; else modules+="\\|ggml-cpu-$variant"; fi
   mapfile -t -O "${#targets[@]}" targets < <(ninja -C "$dir" -t targets all | sed -n "s/^\\($modules\\): phony\$/\\1/p" | grep -v feats)
   ninja -C "$dir" "${targets[@]}" >"$llama_prefix/$stage.log" 2>&1 \
     || { tail -n 40 "$llama_prefix/$stage.log" >&2; die "llama.cpp: build failed"; }

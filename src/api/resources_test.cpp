@@ -107,6 +107,22 @@ TEST_F(ApiTest, HealthOfAnEmptyHouse) {
   for (const auto* path : {"/live", "/v1/live", "/api/v1/live"}) EXPECT_EQ(get(path).text, R"({"status":"ok"})");
 }
 
+TEST_F(ApiTest, HealthNamesFilesAndFoldersWithoutAModelAndWhy) {
+  EXPECT_EQ(json::number_or(get("/health").json(), "models_known", 0), 4);
+  EXPECT_EQ(json::number_or(get("/health").json(), "model_problem_count", 7), 0);
+  std::ofstream(dir / "a-text.gguf") << "no model";
+  std::filesystem::create_symlink("nowhere", dir / "gone.gguf");
+  registry.rescan();
+  const auto health = get("/health").json();
+  EXPECT_EQ(json::number_or(health, "model_problem_count", 0), 2);
+  const auto& problems = json::find(health, "model_problems")->get_array();
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(json::text_or(problems[0], "path", ""), (dir / "gone.gguf").native()) << "it can't be read";
+  EXPECT_EQ(json::text_or(problems[0], "message", ""),
+            "'" + (dir / "gone.gguf").native() + "' cannot be read: No such file or directory");
+  EXPECT_EQ(json::text_or(problems[1], "path", ""), (dir / "a-text.gguf").native());
+}
+
 TEST_F(ApiTest, HealthDescribesWhatIsLoadedAndBusy) {
   have("tiny-llama");
   auto chat = send("POST", "/v1/chat/completions",

@@ -1,7 +1,9 @@
 // corral: one endpoint, many models. A table has the program's modes: the server, its child processes, the command
 // line.
+#include "app/devices_process.h"
 #include "app/engine_process.h"
 #include "app/inspect_process.h"
+#include "app/machine_facts.h"
 #include "app/measure_process.h"
 #include "app/rpc_worker_process.h"
 #include "app/serve.h"
@@ -23,8 +25,10 @@ int main(int argc, char** argv) {
   hooks.version = app::kVersion;
   hooks.components = {{"llama.cpp", CORRAL_LLAMA_VERSION}};
   hooks.serve = app::serve;
+  hooks.examine = app::examine_machine;
   hooks.hidden = {{"engine", app::engine_process},
                   {"inspect-model", app::inspect_process},
+                  {"list-devices", app::devices_process},
                   {"measure-speed", app::measure_process},
                   {"rpc-worker", app::rpc_worker_process}};
   return cli::main_entry(argc, argv, hooks);

@@ -226,10 +226,6 @@ backends::ExternalBackendOptions external_options(const config::ServeSettings& s
   options.work_dir = settings.state_dir / "backends";
   const auto own = proc::own_program().parent_path();
   options.program_dirs = {own / "../lib/corral", own};
-  // The folder in which script/lib/whisper.sh puts its build.
-  const auto home = environment("HOME"), cache = environment("XDG_CACHE_HOME");
-  if (!cache.empty()) options.program_dirs.push_back(std::filesystem::path(cache) / "corral/bin");
-  if (cache.empty() && !home.empty()) options.program_dirs.push_back(std::filesystem::path(home) / ".cache/corral/bin");
   options.environment = [](std::string_view name) -> std::optional<std::string> {
     const char* value = std::getenv(std::string(name).c_str());
     return value ? std::optional<std::string>(value) : std::nullopt;

@@ -20,6 +20,8 @@
 #include "app/parts_options.h"
 #include "app/preload.h"
 #include "app/runtime_dir.h"
+#include "app/service_reporter.h"
+#include "app/start_problems.h"
 #include "app/version.h"
 #include "async/loop.h"
 #include "async/offload.h"
@@ -30,7 +32,9 @@
 #include "backends/external/program_path.h"
 #include "base/log.h"
 #include "base/own_recipes.h"
+#include "base/path_access.h"
 #include "base/private_folder.h"
+#include "base/service_notifier.h"
 #include "config/files/known_models.h"
 #include "config/files/state_lock.h"
 #include "config/load.h"
@@ -74,6 +78,8 @@ constexpr Millis kDiskGrace{1'000};
 constexpr Millis kStoreGrace{5'000};
 // For another server with the same state folder, which may be about to end.
 constexpr Millis kLockPatience{3'000};
+// At the end, for all that has no limit of its own: files and threads.
+constexpr Millis kEndGrace{15'000};
 // Interval for saving when keys were last used.
 constexpr Millis kKeyUses{60'000};
 
@@ -103,8 +109,9 @@ std::string espeak_program() {
 class Application {
  public:
   Application(config::LiveSettings& live, const config::ServeSettings& settings, router::RouterOptions options,
-              api::KeyStore& keys, BackendSettings& backends)
-      : backends_(backends),
+              api::KeyStore& keys, BackendSettings& backends, const ServiceNotifier& notifier)
+      : notifier_(notifier),
+        backends_(backends),
         live_(live),
         keys_(keys),
         settings_(settings),
@@ -240,7 +247,9 @@ class Application {
   int run(const config::StateLock& lock) {
     const auto listening = listen_everywhere();
     if (!listening) {
-      log::error("app", "{}", listening.error().message);
+      const auto why = explain_listen(listening.error(), settings_.port, live_.file());
+      log::error("app", "{}", why);
+      notifier_.status(why);
       return 1;
     }
     lock.publish(listening->front().host, listening->front().port);
@@ -294,6 +303,7 @@ class Application {
       supply_.start();
       tells_of_downloads_ = router_.attach(supply_.events());
     }
+    tasks_.spawn("service manager", service_.run());
     tasks_.spawn("configuration file", follow_file());
     tasks_.spawn("file of keys", follow_keys());
     if (models_watch_) tasks_.spawn("models of backends", follow_backends(*models_watch_));
@@ -373,6 +383,7 @@ class Application {
     }
     auto loading = preload(router_, models_named(*catalog, names));
     co_await std::move(loading);
+    service_.started();
   }
 
   fleet::AnnouncerParts announcer_parts() {
@@ -463,9 +474,10 @@ class Application {
   async::Task<void> first_look() {
     co_await look_for_models();
     tasks_.spawn("models of the start", preload_all());
-    if (!registry_.catalog()->models().empty() || supply_.supply().desk.offline()) co_return;
+    if (!registry_.catalog()->models().empty()) co_return;
     const auto memory = co_await memory_for_models();
-    for (const auto& line : first_steps(known_models_, memory)) log::info("app", "{}", line);
+    const FirstPlaces places{live_.in_force()->models_dir, live_.file(), supply_.supply().desk.offline()};
+    for (const auto& line : first_steps(known_models_, memory, places)) log::info("app", "{}", line);
   }
 
   // From the cache, else from the hub.
@@ -494,8 +506,10 @@ class Application {
     const auto& hub_model = settings_.hub_model;
     const auto give_up = [this, &hub_model](const std::string& why) {
       if (stopping_) return;  // the stop aborted the load
-      log::error("app", "'{}' cannot be served: {}", hub_model.empty() ? settings_.model_file.native() : hub_model,
-                 why);
+      const auto text =
+          fmt::format("'{}' cannot be served: {}", hub_model.empty() ? settings_.model_file.native() : hub_model, why);
+      log::error("app", "{}", text);
+      notifier_.status(text);
       exit_code_ = 1;
       std::raise(SIGTERM);
     };
@@ -519,6 +533,7 @@ class Application {
     const auto loaded = co_await std::move(loading);
     if (!loaded) co_return give_up(loaded.error().message);
     context_.given_is_loading = false;
+    service_.started();
   }
 
   // A thread that waits for a disk only ends with the process. Everything else has ended in order by now.
@@ -609,6 +624,7 @@ class Application {
   // Start-up in reverse: no new requests, running ones finish, then the backends stop.
   async::Task<void> shut_down() {
     stopping_ = true;
+    service_.stopping(live_.in_force()->drain_timeout + shutdown_patience(*live_.in_force()) + kEndGrace);
     tasks_.cancel();
     co_await tasks_.join();
     co_await router_.end_events();  // otherwise the server would wait for their readers
@@ -633,6 +649,7 @@ class Application {
     keys_.save_uses();
   }
 
+  const ServiceNotifier& notifier_;
   BackendSettings& backends_;
   config::LiveSettings& live_;
   api::KeyStore& keys_;
@@ -695,26 +712,36 @@ class Application {
   ConfigWatch watch_;
   ConfigWatch keys_watch_;
   std::optional<ConfigWatch> models_watch_, descriptors_watch_;
+  ServiceReporter service_{
+      notifier_,
+      timers_,
+      {.report = [this] { return router_.report(); }, .visit_loops = [this] { return visit_all(loops_); }}};
   async::TaskGroup tasks_;
 };
 
 }  // namespace
 
 int serve(config::LiveSettings& live) {
+  if (!proc::bind_to_parent_from_environment()) return 1;  // of a command that started it (cli/server/server_starter.h)
   const auto started = live.in_force();
   const config::ServeSettings& settings = *started;
   log::set_level(settings.log_level);
   raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);  // writes to closed connections return an error instead
-  if (const auto safe = close_to_others(settings.state_dir); !safe) {
-    log::error("app", "state_dir: {}", safe.error().message);
-    return 2;
-  }
+  const auto notifier = ServiceNotifier::of_this_process();
+  const auto give_up = [&notifier](int code, const std::string& why) {
+    log::error("app", "{}", why);
+    notifier.status(why);
+    return code;
+  };
+  if (const auto safe = close_to_others(settings.state_dir); !safe)
+    return give_up(2, explain_state_dir(safe.error(), settings.state_dir, this_user().name));
+  std::error_code unknown_space;
+  const auto space = std::filesystem::space(settings.state_dir, unknown_space);
+  if (const auto full = explain_free_space(space.available, settings.state_dir); full && !unknown_space)
+    log::error("app", "{}", *full);
   const auto lock = config::StateLock::take(settings.state_dir, kLockPatience);
-  if (!lock) {
-    log::error("app", "{}", lock.error().message);
-    return 2;
-  }
+  if (!lock) return give_up(2, lock.error().message);
   std::error_code ignored;  // without the folder child logs are kept in memory only, and a warning is logged
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
@@ -723,21 +750,14 @@ int serve(config::LiveSettings& live) {
   models::set_configured(models_of(*backends.known()));
   std::filesystem::create_directories(settings.imported_dir(), ignored);  // for imports at runtime
   auto options = router_options(settings);
-  if (!options) {
-    log::error("app", "{}", options.error().message);
-    return 2;
-  }
+  if (!options) return give_up(2, options.error().message);
   try {
     const auto keys = api::KeyStore::open(settings.keys_file(), settings.key_uses_file(), settings.api_key);
-    if (!keys) {
-      log::error("app", "{}", keys.error().message);
-      return 2;
-    }
-    Application application(live, settings, std::move(*options), **keys, backends);
+    if (!keys) return give_up(2, keys.error().message);
+    Application application(live, settings, std::move(*options), **keys, backends, notifier);
     return application.run(*lock);
   } catch (const std::exception& error) {
-    log::error("app", "{}", error.what());
-    return 1;
+    return give_up(1, error.what());
   }
 }
 

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/doctor/machine_facts.h"
 #include "config/live_settings.h"
+#include "config/load.h"
 
 namespace corral::cli {
 
@@ -27,6 +29,9 @@ struct Hooks {
   std::string version;                                          // "0.1.0"
   std::vector<std::pair<std::string, std::string>> components;  // {"llama.cpp", "0.5.0"}: printed by `version`
   ServeFunction serve;
+  // Facts about this machine for `doctor`, with the settings (null: they are invalid) and the environment of the
+  // server. Empty: none are known.
+  std::function<MachineFacts(const config::ServeSettings*, const config::Environment&)> examine = {};
   std::vector<HiddenCommand> hidden;
 };
 

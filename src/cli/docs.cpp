@@ -19,8 +19,9 @@ the server requires a key for the change, and `corral launch` files for agents i
 
 The address of the server comes from `--url`, or `--host` and `--port`, or the variables `CORRAL_URL`, `CORRAL_HOST`,
 `CORRAL_PORT`, or a file that `--config` names. Otherwise it is that of the running server with the same `state_dir`, or
-`host` and `port` in the configuration file, or `http://127.0.0.1:8000`. The key comes from `--api-key`, `CORRAL_API_KEY`
-or the file. Base URLs of other clients (`http://host:8000/v1`) work too.
+`host` and `port` in the configuration file, or that of the system's service (`/etc/corral/config.toml`, if you may read
+it), or `http://127.0.0.1:8000`. The key comes from `--api-key`, `CORRAL_API_KEY` or the file. Base URLs of other clients
+(`http://host:8000/v1`) work too.
 
 - `--json` prints the response of the server as one JSON text. An error is `{"error":{"message","code"}}`, also on
   standard output.
@@ -73,7 +74,9 @@ seen = "where the repository is mentioned"
 `corral run MODEL` loads the model if necessary, and then reads messages. `/bye` or Ctrl-D leaves, `/clear` clears the
 conversation, `"""` starts and ends a message of several lines. Ctrl-C stops a response; a second one at the prompt leaves.
 When the context is full, the oldest messages are dropped; the system text stays.
-With a prompt as an argument, or text from a pipe, it prints one response and exits:
+If no server responds, `run` asks whether to start one (`--start`: without the question), which ends with the command. Its
+log is `log/started-server.log` in `state_dir`. With a prompt as an argument, or text from a pipe, `run` prints one response
+and exits:
 
 ```sh
 corral run tiny-llama "Why is the sky blue?"

@@ -9,7 +9,7 @@ const std::error_category& error_category() {
   static constexpr ErrorRow kRows[] = {
       {"usage", ErrorKind::invalid_request},   {"no_server", ErrorKind::unavailable},
       {"request_failed", ErrorKind::upstream}, {"bad_answer", ErrorKind::upstream},
-      {"interrupted", ErrorKind::cancelled},
+      {"interrupted", ErrorKind::cancelled},   {"no_answer", ErrorKind::timeout},
   };
   static const TableCategory category("cli", kRows);
   return category;

@@ -14,6 +14,7 @@ enum class errc {
   request_failed,  // the server returned an error
   bad_answer,      // the answer is invalid, or ended too early
   interrupted,     // Ctrl-C
+  no_answer,       // within the limit of the request
 };
 
 // One row for each exit code of the program; docs/cli.md has the same table.

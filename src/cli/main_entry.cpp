@@ -6,10 +6,13 @@
 #include "cli/cli.h"
 #include "cli/program.h"
 #include "cli/server/http_api.h"
+#include "cli/server/server_starter.h"
 #include "cli/terminal/interrupts.h"
 
 namespace corral::cli {
 namespace {
+
+constexpr const char* kServiceFile = "/etc/corral/config.toml";  // of the packages' unit
 
 // An input that always fails: the server uses neither signals nor standard input here.
 class NoInput final : public LineInput {
@@ -48,7 +51,10 @@ int main_entry(int argc, char** argv, const Hooks& hooks) {
   SystemInterrupts interrupts;
   StandardInput input(STDIN_FILENO, interrupts);
   const auto connect = [&](const Address& address) { return connect_http(address, interrupts); };
-  ProgramIo surroundings{environment, process_terminal(environment), input, clock, connect};
+  const auto start = [&](const Address& address, const config::Inputs& inputs) {
+    return start_server(address, inputs, interrupts);
+  };
+  ProgramIo surroundings{environment, process_terminal(environment), input, clock, connect, start, kServiceFile};
   return run_program(arguments, hooks, surroundings);
 }
 

@@ -256,6 +256,23 @@ TEST(HttpApi, AConnectionThatTheServerClosedMeanwhileIsReplaced) {
   }  // the connection is closed by now
 }
 
+class SilentServer final : public ClosedPort {
+ public:
+  SilentServer() { EXPECT_EQ(::listen(socket_, 1), 0); }
+};
+
+TEST(HttpApi, ARequestWithALimitDoesNotWaitForAServerThatHangs) {
+  HandInterrupts interrupts;
+  const SilentServer server;
+  const Address address{"127.0.0.1", server.number(), "", ""};
+  auto request = ApiRequest::get("/");
+  request.limit = Millis(1);
+  const auto reply = connect_http(address, interrupts)->call(request);
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, errc::no_answer);
+  EXPECT_EQ(reply.error().message, address.url() + " gave no response within 0 s");
+}
+
 TEST(HttpApi, NobodyListens) {
   HandInterrupts interrupts;
   const ClosedPort port;

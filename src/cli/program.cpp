@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/service_notifier.h"
 #include "cli/commands/command.h"
+#include "cli/completion.h"
 #include "cli/errors.h"
 #include "cli/server/reply_parser.h"
 #include "cli/terminal/help_formatter.h"
@@ -89,7 +91,11 @@ int report(const Terminal& terminal, const Error& error, bool json = false) {
 
 int serve(CommandLine& line, const Hooks& hooks, const ProgramIo& surroundings) {
   const auto settings = config::LiveSettings::open(line.inputs());
-  if (!settings) return report(surroundings.terminal, settings.error());
+  if (!settings) {
+    // `systemctl status` shows it.
+    ServiceNotifier(surroundings.environment).status(settings.error().message);
+    return report(surroundings.terminal, settings.error());
+  }
   return hooks.serve(**settings);
 }
 
@@ -120,9 +126,32 @@ int command(CommandLine& line, const Action& action, const Hooks& hooks, Program
   const auto api = surroundings.connect(*address);
   CommandContext context{*api,  surroundings.terminal, surroundings.input, surroundings.clock,
                          hooks, line.inputs(),         line.json()};
+  if (surroundings.start_server)
+    context.start_server = [&] { return surroundings.start_server(*address, line.inputs()); };
   const auto outcome = action(context);
   surroundings.terminal.out << std::flush;
   return outcome ? *outcome : report(surroundings.terminal, outcome.error(), line.json());
+}
+
+// Without a server, or with an old one, there are no names of models.
+std::vector<std::string> names_of_models(const Result<Address>& address, const ProgramIo& surroundings) {
+  if (!address) return {};
+  const auto api = surroundings.connect(*address);
+  const auto text = fetch(*api, ApiRequest::get("/api/v1/models"));
+  const auto models = text ? parse_models(*text) : std::unexpected(text.error());
+  std::vector<std::string> names;
+  for (const ListedModel& model : models.value_or(std::vector<ListedModel>())) names.push_back(model.name);
+  return names;
+}
+
+int complete_words(CommandLine& line, std::span<const std::string> words, const ProgramIo& surroundings) {
+  const auto models = [&] {
+    return names_of_models(find_address(line, line.inputs(), surroundings.terminal), surroundings);
+  };
+  for (const Candidate& one : complete(line.app(), words, models)) {
+    surroundings.terminal.out << printable(one.text) << (one.help.empty() ? "" : "\t") << printable(one.help) << '\n';
+  }
+  return kExitOk;
 }
 
 }  // namespace
@@ -152,6 +181,9 @@ int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, P
   CommandLine line;
   line.set_version("corral " + hooks.version);
   line.inputs().environment = surroundings.environment;
+  line.inputs().service_file = surroundings.service_file;
+  if (!arguments.empty() && arguments.front() == kCompleteCommand)
+    return complete_words(line, std::span(arguments).subspan(1), surroundings);
   const bool wants_json = std::ranges::find(arguments, "--json") != arguments.end();
   auto words = translated(arguments, terminal);
   if (!words) return report(terminal, words.error());
@@ -182,6 +214,11 @@ std::string help_text(const std::string& name) {
     app = app->get_subcommand(word);
   }
   return app->help(parents);
+}
+
+void with_command_line(const std::function<void(const CLI::App&)>& use) {
+  CommandLine line;
+  use(line.app());
 }
 
 std::vector<std::string> command_names() {

@@ -415,6 +415,17 @@ TEST_F(ProgramTest, StatusSumsUp) {
             "waiting    1 loads\n");
 }
 
+TEST_F(ProgramTest, StatusNamesFilesThatGiveNoModel) {
+  server_.on("GET /api/v1/health", R"({"version":"0.2.0","all_models_loaded":[],"models_known":1,
+    "model_problem_count":22,"model_problems":[{"path":"/m","message":"'/m' cannot be read: run chmod o+x /m"},
+    {"path":"/x.gguf","message":"'/x.gguf' is not a GGUF file"}]})");
+  EXPECT_EQ(run({"status"}), kExitOk);
+  EXPECT_EQ(err(),
+            "warning: '/m' cannot be read: run chmod o+x /m\n"
+            "warning: '/x.gguf' is not a GGUF file\n"
+            "warning: 20 more files or folders give no model\n");
+}
+
 TEST_F(ProgramTest, UnloadOneOrAll) {
   server_.on("POST /api/v1/unload", R"({"status":"success","unloaded":["a"],"draining":["b"]})");
   EXPECT_EQ(run({"unload", "a"}), kExitOk);

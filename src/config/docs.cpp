@@ -104,4 +104,84 @@ std::string configuration_page() {
   return page;
 }
 
+namespace {
+
+constexpr std::string_view kManIntro = R"(.Dt CORRAL-CONFIG 5
+.Os corral
+.Sh NAME
+.Nm corral-config
+.Nd settings of the corral server
+.Sh DESCRIPTION
+Every setting of
+.Nm corral serve
+can be given as a flag, as an environment variable, by
+.Nm corral config set ,
+or as a key of the configuration file.
+The first of these sources wins.
+The file is TOML, one key for each setting.
+.Sh FILES
+.Bl -tag -width Ds
+.It Pa /etc/corral/config.toml
+Configuration of the service.
+.It Pa ~/.config/corral/config.toml
+Configuration of a server that a user starts.
+.El
+.Sh SETTINGS
+)";
+
+constexpr std::string_view kManOutro = R"(.Sh EXAMPLES
+.Bd -literal
+port = 8001
+models_dir = ["~/models", "/srv/models"]
+max_loaded_models = "llm=2,*=1"
+swap_patience = "500ms"
+.Ed
+.Sh SEE ALSO
+.Xr corral 1
+)";
+
+std::string mdoc_escape(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\\') {
+      result += "\\e";
+    } else if (c == '-') {
+      result += "\\-";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string mdoc_text(std::string_view text) {
+  const bool looks_like_macro = text.starts_with('.') || text.starts_with('\'');
+  return (looks_like_macro ? "\\&" : "") + mdoc_escape(text);
+}
+
+std::string mdoc_argument(std::string_view text) {
+  std::string escaped = mdoc_escape(text);
+  for (std::size_t at = 0; (at = escaped.find('"', at)) != std::string::npos; at += 4) escaped.replace(at, 1, "\\(dq");
+  return "\"\\&" + escaped + '"';
+}
+
+std::string configuration_man_page(std::string_view date) {
+  std::string page = fmt::format(".Dd {}\n{}", date, kManIntro);
+  const Option* previous = nullptr;
+  for (const Option& option : options()) {
+    if (!previous || previous->group != option.group) {
+      page += fmt::format("{}.Ss {}\n.Bl -tag -width Ds\n", previous ? ".El\n" : "", mdoc_text(title(option.group)));
+    }
+    page += fmt::format(".It Ic {} = Ar {}\n", mdoc_argument(option.key), mdoc_argument(expectation(option)));
+    page += mdoc_text(option.help) + '\n';
+    if (!option.fallback.empty()) page += fmt::format("Default:\n.Li {} .\n", mdoc_argument(option.fallback));
+    page += fmt::format("Variable:\n.Ev {} .\n", variable_of(option));
+    previous = &option;
+  }
+  page += ".El\n";
+  return page += kManOutro;
+}
+
 }  // namespace corral::config

@@ -13,12 +13,34 @@ namespace corral::config {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 Result<> assign_from(const Sources& sources, std::string_view key, ServeSettings& settings) {
   const Option& option = *find_option(key);
   const auto given = find_value(option, sources);
   if (!given) return std::unexpected(given.error());
   settings.origins[std::string(key)] = given->origin;  // also of an invalid value
   return assign(option, *given, sources.paths, settings);
+}
+
+// Host, port and key of the system's service, as far as this user can read them.
+void take_service(const fs::path& service_file, const Paths& paths, ServeSettings& settings) {
+  if (service_file.empty()) return;
+  auto file = read_file(service_file, paths, MissingFile::is_fine, UnknownKeys::are_ignored);
+  if (!file || file->empty()) return;
+  const Environment nothing = [](std::string_view) { return std::nullopt; };
+  const Sources sources{
+      {.flags = {}, .environment = nothing, .config_file = service_file}, paths, std::move(*file), {}, false};
+  ServeSettings service;
+  for (const std::string_view key : {"host", "port", "api_key", "state_dir"})
+    if (!assign_from(sources, key, service)) return;
+  settings.host = service.host;
+  settings.port = service.port;
+  if (settings.api_key.empty()) settings.api_key = service.api_key;
+  if (auto running = running_server(service.state_dir); running && running->port != 0) {
+    settings.host = std::move(running->host);
+    settings.port = running->port;
+  }
 }
 
 }  // namespace
@@ -58,9 +80,13 @@ Result<ClientSettings> load_client_settings(const Inputs& inputs) {
     return source >= Source::environment || (named && source == Source::file);
   };
   if (!is_given("host") && !is_given("port")) {
+    const auto is_default = [&](const char* key) { return settings.origins.at(key).source == Source::fallback; };
     if (auto running = running_server(settings.state_dir); running && running->port != 0) {
       settings.host = std::move(running->host);
       settings.port = running->port;
+    } else if (!inputs.config_file && !inputs.environment("CORRAL_CONFIG") && is_default("host") &&
+               is_default("port")) {
+      take_service(inputs.service_file, sources->paths, settings);
     }
   }
   // A server with several addresses is called at the first one.

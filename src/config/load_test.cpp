@@ -417,5 +417,39 @@ TEST_F(ClientSettingsTest, TheRunningServerIsFoundThoughItsPortWasChanged) {
   EXPECT_EQ(load().port, 9000);
 }
 
+// The deb's server has a configuration of its own; commands of people asked port 8000.
+TEST_F(ClientSettingsTest, TheServiceOfTheSystemIsFoundIfNothingElseNamesAServer) {
+  inputs_.service_file = home_ / "service.toml";
+  EXPECT_EQ(load().port, 8000) << "there is no service";
+  std::ofstream(inputs_.service_file) << "host = \"0.0.0.0\"\nport = 8010\napi_key = \"of-the-service-0123\"\n";
+  EXPECT_EQ(load().port, 8010);
+  EXPECT_EQ(load().host, "127.0.0.1");
+  EXPECT_EQ(load().api_key, "of-the-service-0123");
+  EXPECT_EQ(load().problem, "");
+  variables_["CORRAL_API_KEY"] = "my-own-key-01234567";
+  EXPECT_EQ(load().api_key, "my-own-key-01234567");
+  variables_.erase("CORRAL_API_KEY");
+  write_file("port = 8011\n");
+  EXPECT_EQ(load().port, 8011) << "the user's own file has one";
+  EXPECT_EQ(load().api_key, "");
+  write_file("log_level = \"debug\"\n");
+  EXPECT_EQ(load().port, 8010);
+  inputs_.flags["port"] = {"8012"};
+  EXPECT_EQ(load().port, 8012);
+  inputs_.flags.clear();
+  variables_["CORRAL_CONFIG"] = home_ / ".config/corral/config.toml";
+  EXPECT_EQ(load().port, 8000);
+  variables_.erase("CORRAL_CONFIG");
+  std::ofstream(inputs_.service_file) << "port =\n";
+  EXPECT_EQ(load().port, 8000) << "the service's file is broken";
+  const auto state = home_ / ".local/state/corral";
+  fs::create_directories(state);
+  const auto lock = StateLock::take(state, Millis(0));
+  ASSERT_TRUE(lock);
+  lock->publish("127.0.0.1", 8013);
+  std::ofstream(inputs_.service_file) << "port = 8010\n";
+  EXPECT_EQ(load().port, 8013) << "a server of this user runs";
+}
+
 }  // namespace
 }  // namespace corral::config

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/path_access.h"
 #include "base/state_file.h"
 #include "models/errors.h"
 #include "models/gguf/gguf_facts.h"
@@ -32,7 +33,10 @@ class FactsCache {
 namespace {
 
 Result<GgufFacts> facts_in(const std::filesystem::path& path) {
-  return may_be_whisper(path) ? read_whisper_facts(path) : read_facts(path);
+  auto facts = may_be_whisper(path) ? read_whisper_facts(path) : read_facts(path);
+  if (facts || facts.error().code != errc::unreadable) return facts;
+  if (const auto problem = find_access_problem(path, this_user())) facts.error().message += ": " + problem->text();
+  return facts;
 }
 
 // x-1b.params.json and x-1b-lora.gguf beside x-1b.gguf, as downloads/hub/ollama_registry.h names them.

@@ -59,7 +59,7 @@ const said = async (pattern) => {
 };
 
 test("a server without models says which suit the machine, and run offers them", async () => {
-  await said(/corral run little\s+about 1\.0 MiB on disk, .* of memory; chat; licence: mit/);
+  await said(/no models are here; download one with: corral run little \(about 1\.0 MiB on disk, .* of memory; chat; licence: mit\)/);
   const run = await corral("run");
   assert.equal(run.code, 2);
   assert.match(run.stderr, /these fit the machine:\n {2}corral run --yes little\n/);

@@ -7,6 +7,8 @@
 #include "api/routes.h"
 #include "backends/engine_protocol.h"
 #include "json/writer.h"
+#include "models/errors.h"
+#include "models/text.h"
 #include "residency/instance_state.h"
 
 namespace corral::api {
@@ -147,6 +149,26 @@ void write_mesh_of(json::Writer& out, const fleet::MeshView& view) {
   out.end_object();
 }
 
+// Files and folders that give no model, and why. Those that can't be read are first.
+void write_model_problems(json::Writer& out, const models::Catalog& catalog) {
+  constexpr std::size_t kMaxShown = 20;
+  out.field("models_known", catalog.models().size()).field("model_problem_count", catalog.problems().size());
+  out.key("model_problems").begin_array();
+  std::size_t shown = 0;
+  for (const bool unreadable : {true, false}) {
+    for (const auto& problem : catalog.problems()) {
+      const auto& code = problem.cause.code;
+      const bool is_unreadable = code == models::errc::unreadable || code == models::errc::file_not_found;
+      if (is_unreadable != unreadable || ++shown > kMaxShown) continue;
+      out.begin_object()
+          .field("path", models::printable_path(problem.path))
+          .field("message", problem.cause.message)
+          .end_object();
+    }
+  }
+  out.end_array();
+}
+
 async::Task<http::Response> health(ApiContext& context) {
   const auto report = co_await context.router.report();
   std::string body;
@@ -161,7 +183,9 @@ async::Task<http::Response> health(ApiContext& context) {
   out.key("backend_problems").begin_array();
   if (context.backend_problems)
     for (const auto& text : context.backend_problems()) out.value(text);
-  out.end_array().end_object();
+  out.end_array();
+  write_model_problems(out, *context.models.last());
+  out.end_object();
   co_return http::Response::json(200, std::move(body));
 }
 

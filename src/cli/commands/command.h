@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -29,6 +30,8 @@ struct CommandContext {
   const Hooks& hooks;
   const config::Inputs& inputs;  // flags and environment, for commands that use files of this machine
   bool json = false;
+  // Starts a server for the time of the command, at the address of `api`; the handle's end stops it. Empty: impossible.
+  std::function<Result<std::shared_ptr<void>>()> start_server = {};
 };
 
 // Returns the exit code, or an error, which the program prints and converts to an exit code.
@@ -59,6 +62,7 @@ Action declare_events(CLI::App& app);
 Action declare_stats(CLI::App& app);
 Action declare_activity(CLI::App& app);
 Action declare_status(CLI::App& app);
+Action declare_doctor(CLI::App& app);
 Action declare_load(CLI::App& app);
 Action declare_estimate(CLI::App& app);
 Action declare_show(CLI::App& app);

@@ -20,6 +20,7 @@ std::span<const Command> commands() {
       Command{"stats", "Show token usage, last request and total", declare_stats},
       Command{"activity", "List the results of finished requests, newest first", declare_activity},
       Command{"status", "Show whether a server responds, and its state", declare_status},
+      Command{"doctor", "Check the machine, the server and its files, and show what to do", declare_doctor},
       Command{"load", "Load a model into memory", declare_load},
       Command{"estimate", "Show how much memory a model needs", declare_estimate},
       Command{"unload", "Unload a model, or all models", declare_unload, false, "stop"},

@@ -8,6 +8,7 @@
 #include "cli/loading.h"
 #include "cli/offers.h"
 #include "cli/pulling.h"
+#include "cli/starting.h"
 #include "cli/terminal/chat.h"
 
 namespace corral::cli {
@@ -27,6 +28,7 @@ struct RunOptions {
   std::optional<double> temperature;
   std::optional<std::int64_t> seed;
   bool yes = false;
+  bool start = false;
 
   ChatOptions chat() const { return {model, max_tokens, temperature, seed}; }
   LoadRequest load() const {
@@ -178,6 +180,8 @@ Result<int> answer_as_json(const RunOptions& options, const std::string& prompt,
 }
 
 Result<int> run(RunOptions options, CommandContext& context) {
+  const auto server = see_that_a_server_runs(context, options.start);
+  if (!server) return std::unexpected(server.error());
   if (options.model.empty()) {
     auto model = choose_model(context);
     if (!model) return std::unexpected(model.error());
@@ -212,6 +216,7 @@ Action declare_run(CLI::App& app) {
   app.add_option("--temperature", options->temperature, "0: always the most likely token")->type_name("X");
   app.add_option("--seed", options->seed, "The same seed gives the same response")->type_name("N");
   app.add_flag("--yes", options->yes, "Download a missing model without a question");
+  app.add_flag("--start", options->start, "If no server responds, start one for the time of this command");
   return [options](CommandContext& context) { return run(*options, context); };
 }
 

@@ -40,6 +40,11 @@ Result<int> status(CommandContext& context) {
     terminal.out << fmt::format("loading    {} {}\n", printable(model.name), percent(model.progress));
   }
   if (!health->queue.empty()) terminal.out << fmt::format("waiting    {} loads\n", health->queue.size());
+  if (health->model_problem_count > 0) {
+    const auto more = health->model_problem_count - static_cast<std::int64_t>(health->model_problems.size());
+    for (const auto& problem : health->model_problems) terminal.err << printable("warning: " + problem.message) << '\n';
+    if (more > 0) terminal.err << fmt::format("warning: {} more files or folders give no model\n", more);
+  }
   for (const auto& problem : health->problems) terminal.err << printable("warning: " + problem) << '\n';
   return kExitOk;
 }

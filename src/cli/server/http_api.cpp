@@ -10,6 +10,7 @@
 #include "async/event.h"
 #include "async/loop.h"
 #include "async/task_group.h"
+#include "async/timer.h"
 #include "cli/errors.h"
 #include "http/client.h"
 #include "http/errors.h"
@@ -62,20 +63,31 @@ class HttpApi final : public ServerApi {
   async::Task<Result<ApiReply>> until_interrupted(ApiRequest request, const EventSink* sink) {
     Outcome outcome;
     async::Event done(loop_.executor());
+    bool late = false;
     async::TaskGroup group(loop_.executor());
     group.spawn("request", answer(request, sink, outcome, done));
     group.spawn("interrupt", interrupt(done));
+    if (request.limit > Millis(0)) group.spawn("limit", end_after(request.limit, late, done));
     co_await done.wait();
     const bool answered = outcome.has_value();  // read it first: a request that is cancelled below has an outcome, too
     group.cancel();
     co_await group.join();
     if (answered) co_return std::move(*outcome);
+    if (late)
+      co_return fail(errc::no_answer,
+                     fmt::format("{} gave no response within {} s", url(), request.limit.count() / 1000));
     interrupts_.take();
     co_return fail(errc::interrupted, "interrupted");
   }
 
   async::Task<void> interrupt(async::Event& done) {
     co_await wait_readable(interrupts_.fd());
+    done.set();
+  }
+
+  async::Task<void> end_after(Millis limit, bool& late, async::Event& done) {
+    co_await timers_.sleep_for(limit);
+    late = true;
     done.set();
   }
 
@@ -126,6 +138,7 @@ class HttpApi final : public ServerApi {
 
   const Address address_;
   Interrupts& interrupts_;
+  async::SystemTimers timers_;
   async::Loop loop_;
   http::Client client_;
 };

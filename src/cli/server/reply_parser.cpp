@@ -168,6 +168,11 @@ Health health_in(const json::Value& value) {
   for_each(json::find(value, "backend_problems"), [&](const json::Value& item) {
     if (const auto* text = item.if_string()) health.problems.emplace_back(text->data(), text->size());
   });
+  health.models_known = integer_of(value, "models_known").value_or(0);
+  health.model_problem_count = integer_of(value, "model_problem_count").value_or(0);
+  for_each(json::find(value, "model_problems"), [&](const json::Value& item) {
+    health.model_problems.push_back({.path = text_of(item, "path"), .message = text_of(item, "message")});
+  });
   for_each(json::find(value, "loading"), [&](const json::Value& item) {
     health.loading.push_back({text_of(item, "model"), text_of(item, "type"), number_of(item, "progress").value_or(0)});
   });
@@ -188,7 +193,9 @@ Health health_in(const json::Value& value) {
   });
   health.max_models = counts_of(value, "max_models");
   health.pinned_models = counts_of(value, "pinned_models");
-  if (const auto* mesh = json::find(value, "mesh")) health.elsewhere = served_elsewhere(*mesh);
+  const auto* const mesh = json::find(value, "mesh");
+  health.in_mesh = mesh != nullptr;
+  if (mesh != nullptr) health.elsewhere = served_elsewhere(*mesh);
   return health;
 }
 

@@ -79,6 +79,12 @@ struct QueuedLoad {
   std::vector<std::string> waiting_for;  // models that must be evicted first
 };
 
+// A file or folder that gives no model.
+struct ModelProblem {
+  std::string path;
+  std::string message;
+};
+
 struct Health {
   std::string version;
   std::vector<LoadedModel> loaded;  // stopping ones are last
@@ -89,6 +95,10 @@ struct Health {
   std::map<std::string, std::int64_t, std::less<>> pinned_models;  // by type
   std::vector<RemoteServedModel> elsewhere;                        // in a mesh
   std::vector<std::string> problems;                               // of the configuration
+  std::int64_t models_known = 0;
+  std::vector<ModelProblem> model_problems = {};  // the first ones
+  std::int64_t model_problem_count = 0;
+  bool in_mesh = false;
 
   const LoadedModel* find(std::string_view name) const;
 };

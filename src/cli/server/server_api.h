@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 namespace corral::cli {
@@ -14,6 +15,7 @@ struct ApiRequest {
   std::string method;
   std::string path;  // "/api/v1/models"
   std::string body;  // JSON, or empty
+  Millis limit{0};   // for the whole answer; 0: none, since the user can press Ctrl-C
 
   static ApiRequest get(std::string path) { return {"GET", std::move(path), {}}; }
   static ApiRequest post(std::string path, std::string body) { return {"POST", std::move(path), std::move(body)}; }
@@ -27,7 +29,8 @@ struct ApiReply {
 // Name ("" if it has none) and data of one server-sent event.
 using EventSink = std::function<void(std::string_view event, std::string_view data)>;
 
-// Errors of all calls: no_server, interrupted, bad_answer (ended too early). An error status is a reply, not an error.
+// Errors of all calls: no_server, interrupted, no_answer (after the limit), bad_answer (ended too early). An error
+// status is a reply, not an error.
 class ServerApi {
  public:
   virtual ~ServerApi() = default;

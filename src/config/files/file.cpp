@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "base/path_access.h"
 #include "config/errors.h"
 #include "config/options/close_keys.h"
 #include "json/value.h"
@@ -64,7 +65,14 @@ Result<FileValues> read_file(const fs::path& path, const Paths& paths, MissingFi
   if (status.type() == fs::file_type::not_found && missing == MissingFile::is_fine) return FileValues{};
   std::ifstream stream(path, std::ios::binary);
   if (!stream || status.type() == fs::file_type::directory) {
-    const std::string reason = status.type() == fs::file_type::not_found ? "no such file" : "cannot be read";
+    std::string reason = status.type() == fs::file_type::not_found ? "no such file" : "cannot be read";
+    const auto problem = find_access_problem(path, this_user());
+    if (problem && status.type() == fs::file_type::regular) {  // it may have a key, so not for everyone
+      reason += fmt::format(": {}: give the file to a group of that user (chgrp), and run chmod 640 {}",
+                            problem->reason, path.native());
+    } else if (problem && status.type() != fs::file_type::not_found) {
+      reason += ": " + problem->text();
+    }
     return fail(errc::unreadable_file, fmt::format("configuration file {}: {}", name, reason));
   }
   const std::string text(std::istreambuf_iterator<char>(stream), {});
@@ -74,8 +82,8 @@ Result<FileValues> read_file(const fs::path& path, const Paths& paths, MissingFi
     table = toml::parse(std::string_view(text), path.string());
   } catch (const toml::parse_error& error) {
     const auto& place = error.source().begin;
-    return fail(errc::malformed_file,
-                fmt::format("{}:{}:{}: not valid TOML: {}", name, place.line, place.column, error.description()));
+    return fail(errc::malformed_file, fmt::format("{}:{}:{}: not valid TOML: {}: correct this line", name, place.line,
+                                                  place.column, error.description()));
   }
 
   FileValues values;

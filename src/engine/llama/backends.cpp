@@ -17,11 +17,14 @@ namespace {
 
 std::string backend_directory() {
   if (const char* given = getenv("CORRAL_LLAMA_BACKEND_DIR"); given != nullptr && *given != '\0') return given;
-#ifdef CORRAL_LLAMA_BACKEND_DIR
-  return CORRAL_LLAMA_BACKEND_DIR;
-#else
-  return {};  // an installed ggml knows its folder
+#ifdef CORRAL_PRIVATE_LLAMA
+  // Beside the library that loads them, wherever the program was moved with it.
+  Dl_info found{};
+  const auto* const loader = reinterpret_cast<const void*>(&ggml_backend_load_all_from_path);
+  if (::dladdr(loader, &found) != 0 && found.dli_fname != nullptr)
+    return std::filesystem::path(found.dli_fname).parent_path().lexically_normal();
 #endif
+  return {};  // an installed ggml knows its folder
 }
 
 // False: nothing was loaded, and all variants must be tried.

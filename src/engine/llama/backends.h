@@ -17,7 +17,7 @@ std::string_view running_llama_version();
 
 // Finds the compute backends (CPU variants, GPU, RPC) and checks libllama's version. Takes some tens of milliseconds,
 // so a warm spare does it before it gets a model. Only the first call works; later calls return its result. Safe on
-// every thread. `directory` empty: $CORRAL_LLAMA_BACKEND_DIR, else the one of the build. Errors: version_mismatch;
+// every thread. `directory` empty: $CORRAL_LLAMA_BACKEND_DIR, else the folder of ggml. Errors: version_mismatch;
 // load_failed if there is no backend at all.
 Result<> load_backends(std::string directory = {});
 

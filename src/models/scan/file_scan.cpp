@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/path_access.h"
 #include "models/errors.h"
 #include "models/gguf/whisper_facts.h"
 #include "models/scan/hub_cache.h"
@@ -30,6 +31,13 @@ std::optional<struct stat> stat_of(const fs::path& path) {
 errc cause_now() { return errno == ENOENT || errno == ENOTDIR ? errc::file_not_found : errc::unreadable; }
 std::string reason_now() { return "cannot be read: " + std::generic_category().message(errno); }
 
+// The same for a folder of the settings, with the folder above it that stops this user and the remedy.
+std::string reason_for(const fs::path& folder) {
+  const auto reason = reason_now();
+  const auto problem = find_access_problem(folder, this_user());
+  return problem ? "cannot be read: " + problem->text() : reason;
+}
+
 bool may_be_model(const fs::path& path) {
   return equal_folded(path.extension().native(), ".gguf") || may_be_whisper(path);
 }
@@ -41,7 +49,8 @@ class Walk {
   void models_dir(const fs::path& root) {
     const auto status = stat_of(root);
     if (!status) {
-      problem(root, cause_now(), reason_now());
+      const auto cause = cause_now();
+      problem(root, cause, reason_for(root));
     } else if (S_ISDIR(status->st_mode)) {
       directory({root, {}}, root, 0);
     } else if (may_be_model(root)) {
@@ -52,7 +61,9 @@ class Walk {
   }
 
   void hub(const fs::path& cache) {
-    if (!cache.empty() && stat_of(cache)) directory({cache, {}}, cache, 0);
+    if (cache.empty()) return;
+    if (stat_of(cache)) return directory({cache, {}}, cache, 0);
+    if (cause_now() == errc::unreadable) problem(cache, errc::unreadable, reason_for(cache));
   }
 
   void ollama(const fs::path& folder) {
@@ -109,7 +120,10 @@ class Walk {
         files.push_back({it->path(), link});
       }
     }
-    if (error) problem(path, errc::unreadable, "cannot be read: " + error.message());
+    if (error) {
+      const auto why = find_access_problem(path, this_user());
+      problem(path, errc::unreadable, "cannot be read: " + (why ? why->text() : error.message()));
+    }
 
     const auto order = [](const Entry& entry) { return std::pair(entry.link, entry.path); };
     std::ranges::sort(files, {}, order);
