@@ -275,7 +275,8 @@ external("what it took is measured, and counts for its next load", async (extern
   const file = join(server.state, "measured-memory.json");
   await until(() => existsSync(file));
   const [measured] = Object.values(JSON.parse(readFileSync(file, "utf8")));
-  assert.ok(measured.host > 10 << 20, `${measured.host} bytes`);
+  // More than its file says; how much depends on how many processes share its libraries.
+  assert.ok(measured.host > 2 << 20, `${measured.host} bytes`);
   const { body } = await server.post("/v1/estimate", { model_name: "m" });
   assert.ok(JSON.stringify(body).includes(`${measured.host}`), JSON.stringify(body));
 });
