@@ -75,6 +75,7 @@ struct ApiContext {
   KeptStreams kept_streams{timers};
   KeptProps kept_props = {};
   bool slots = true;            // clients may see them
+  bool console = false;         // browsers get the page, if the program has it
   bool models_autoload = true;  // a request may load its model
 };
 

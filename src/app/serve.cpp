@@ -39,6 +39,7 @@
 #include "config/files/state_lock.h"
 #include "config/load.h"
 #include "config/load/request_defaults.h"
+#include "console/pack.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_filter.h"
 #include "fleet/allotment/router_allot_actions.h"
@@ -199,6 +200,7 @@ class Application {
     context_.backend_problems = [this] { return backends_.problems(); };
     context_.sounds = &sounds_;
     context_.slots = settings.slots;
+    context_.console = settings.console;
     context_.models_autoload = settings.models_autoload;
     context_.uploads =
         std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
@@ -255,6 +257,8 @@ class Application {
     lock.publish(listening->front().host, listening->front().port);
     for (const auto& endpoint : *listening)
       log::info("app", "corral {} listens on http://{}", kVersion, http::to_string(endpoint));
+    if (settings_.console && console::Pack::embedded().empty())
+      log::info("app", "the console is not part of this program: it was built without npm");
     listen_as_ollama();
     async::asio::co_spawn(loops_.home().executor(), live(), [this](const std::exception_ptr& failure) {
       if (failure) exit_code_ = 1;

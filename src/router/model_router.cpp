@@ -111,6 +111,15 @@ async::Task<Report> ModelRouter::report() {
   return at_home(*this).run([](ModelRouter& self) { return report_of(self.driver_, self.processes_); });
 }
 
+async::Task<MemoryReport> ModelRouter::memory() { return at_home(*this).call(&ModelRouter::memory_here); }
+
+async::Task<MemoryReport> ModelRouter::memory_here() {
+  auto* const sampler = memory_.sampler();
+  device::MemoryPools pools;
+  if (sampler != nullptr) pools = co_await sampler->pools();
+  co_return memory_report_of(driver_, processes_, sampler, pools);
+}
+
 async::Task<std::optional<double>> ModelRouter::progress(ModelName model) {
   return at_home(processes_).run([model = std::move(model)](const ProcessManager& processes) {
     const auto* loading = processes.loading();

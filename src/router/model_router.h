@@ -116,6 +116,8 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   async::Task<Result<PressureReport>> simulate_pressure(double pct);
 
   async::Task<Report> report();
+  // Samples the memory, which takes milliseconds. Shares of other nodes' models are included.
+  async::Task<MemoryReport> memory();
   // Progress of the running load, if it is of this model.
   async::Task<std::optional<double>> progress(ModelName model);
   async::Task<Totals> totals();
@@ -166,6 +168,7 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
     return {part, home_.executor()};
   }
   async::Task<Update> next_update(std::optional<std::uint64_t> seen, Millis patience);
+  async::Task<MemoryReport> memory_here();
   async::Task<void> stop_here(Millis deadline);
 
   async::Loop& home_;

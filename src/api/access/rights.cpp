@@ -19,6 +19,9 @@ constexpr std::uint32_t kPublic = 0, kEither = kInference | kAdmin;
 constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "live", kPublic},
     {"GET", "health", kPublic},  // to callers without a key it says "ok" only
+    // The page has no data of the server, and must load before it can ask for a key.
+    {"GET", "console", kPublic},
+    {"GET", "console/{path...}", kPublic},
 
     {"POST", "chat/completions", kInference},
     {"POST", "completions", kInference},
@@ -75,7 +78,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "api/blobs/{digest}", kAdmin},
     {"POST", "api/blobs/{digest}", kAdmin},
 
-    {"GET", "", kEither},
+    {"GET", "", kEither},  // browsers get the page in any case
     {"GET", "models", kEither},
     {"DELETE", "models", kAdmin},  // llama-server's
     {"GET", "models/{id...}", kEither},
@@ -101,6 +104,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "lora-adapters", kAdmin},  // changes the answers to other clients
     {"GET", "openapi.json", kEither},
     {"GET", "stats", kEither},
+    {"GET", "memory", kEither},
     {"GET", "events", kEither},
     {"GET", "metrics", kEither},
     {"GET", "slots", kEither},

@@ -34,6 +34,7 @@ constexpr Millis kShortestInterval{100};
 // Writes the members of one event into an open object and returns its name.
 struct EventWriter {
   json::Writer& out;
+  WallTime time;
 
   std::string_view operator()(const router::InstanceChanged& moved) const {
     out.field("model", moved.spec->name.value()).field("type", name_of(moved.spec->type));
@@ -41,6 +42,7 @@ struct EventWriter {
     if (moved.reason != residency::StopReason::none) out.field("reason", residency::name_of(moved.reason));
     if (!moved.cause.empty()) out.field("cause", moved.cause);
     out.field("active_requests", moved.requests).field("pinned", moved.pinned);
+    if (residency::is_resident(moved.to)) write_idle_outlook(out, moved.idle_next, time);
     return "server";
   }
   std::string_view operator()(const router::LoadChanged& moved) const {
@@ -105,7 +107,7 @@ class EventFeed final : public http::BodySource {
     payload_.clear();
     json::Writer out(payload_);
     out.begin_object().field("time", epoch_millis(event.time));
-    const std::string_view name = std::visit(EventWriter{out}, event.change);
+    const std::string_view name = std::visit(EventWriter{out, event.time}, event.change);
     out.end_object();
     http::append_sse_event(text_, event.number, name, payload_);
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
+#include "api/console.h"
 #include "api/inference/model_of_request.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
@@ -25,11 +26,12 @@ constexpr std::size_t kMaxShown = 32;
 constexpr std::uint64_t kMaxAdapterBytes = 64 * 1024;
 
 // Programs that accept JSON explicitly get JSON; people, and programs that accept anything, get a line of text. On the
-// port for Ollama's clients it is the line that they expect.
+// port for Ollama's clients it is the line that they expect. Browsers get the console, which asks for a key itself.
 async::Task<http::Response> alive(const ApiContext& context, http::Request request) {
   const auto host = request.head.headers.get("Host");
   if (context.ollama_port > 0 && host.ends_with(fmt::format(":{}", context.ollama_port)))
     co_return http::Response::text(200, "text/plain; charset=utf-8", "Ollama is running");
+  if (auto page = console_at_root(context, request.head)) co_return std::move(*page);
   const auto accept = request.head.headers.get("Accept");
   if (accept.find("application/json") == std::string_view::npos || accept.find("text/html") != std::string_view::npos)
     co_return http::Response::text(200, "text/plain; charset=utf-8", "corral is running\n");
