@@ -1,7 +1,7 @@
 // What the server does, as the page shows it: one stream of events, and a few requests a minute for what no event has.
 import { ApiError, events, get, idPath, post, type ServerSentEvent } from "./api";
 import { Budget } from "./budget";
-import { applyLoad, applyServer } from "./state";
+import { applyLoad, applyServer } from "./changes";
 import type { LoadEvent, Memory, Model, Options, Residency, ServerEvent } from "./types";
 
 export type Connection = "connecting" | "live" | "away" | "needs a key";
@@ -26,6 +26,7 @@ export class Live {
   error = $state("");
 
   private ahead = 0; // of the server's clock
+  private readonly listeners = new Set<(event: ServerSentEvent) => void>();
   private stop = new AbortController();
   private readonly budget = new Budget(kRequestsPerMinute, (what) => this.read(what));
   private readonly timers: ReturnType<typeof setInterval>[] = [];
@@ -74,17 +75,25 @@ export class Live {
     return get<Options>(`v1/models/${idPath(id)}/options`);
   }
 
-  private async act(before: string, after: string, call: () => Promise<unknown>): Promise<void> {
+  // An action of the user: shows what happens, and the error. True: it has succeeded.
+  async act(before: string, after: string, call: () => Promise<unknown>): Promise<boolean> {
     this.error = "";
     this.notice = before;
     try {
       await call();
       this.notice = after;
+      return true;
     } catch (error) {
       this.notice = "";
       if (error instanceof ApiError && error.lacksScope) this.mayAdmin = false;
       this.error = (error as Error).message;
+      return false;
     }
+  }
+  // Gives the events of the server to a page as well: "download", "mesh", "server" … Returns the end of it.
+  listen(listener: (event: ServerSentEvent) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
   }
 
   // ---- the stream
@@ -119,6 +128,7 @@ export class Live {
   private on({ name, data }: ServerSentEvent): void {
     const event = JSON.parse(data) as { time: number };
     this.ahead = event.time - Date.now();
+    for (const listener of this.listeners) listener({ name, data });
     if (name === "snapshot") return this.whole(event as unknown as Residency);
     const state = this.residency;
     if (!state) return;

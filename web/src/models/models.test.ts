@@ -2,7 +2,7 @@
 import { render } from "svelte/server";
 import { expect, test, vi } from "vitest";
 import type { Instance, Memory, Model, Residency } from "../lib/types";
-import KeyForm from "./KeyForm.svelte";
+import KeyForm from "../parts/KeyForm.svelte";
 import ModelsPage from "./ModelsPage.svelte";
 
 const kEvil = '<img src=x onerror="alert(1)">';

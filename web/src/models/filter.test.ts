@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { matches, storedFilter, storeFilter } from "./filter";
-import type { Model } from "./types";
+import type { Model } from "../lib/types";
 
 const llama: Model = { id: "org/Llama-3-8B:Q4_K_M", recipe: "llamacpp", type: "llm", labels: ["chat"], aliases: ["small"], quantization: "Q4_K_M", status: { value: "unloaded" } };
 

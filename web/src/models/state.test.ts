@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { applyLoad, applyServer, idleText, nextFor, poolText, slotText, stateOf } from "./state";
-import type { Instance, Memory, Model, Residency } from "./types";
+import { applyLoad, applyServer } from "../lib/changes";
+import { idleText, nextFor, poolText, slotText, stateOf } from "./state";
+import type { Instance, Memory, Model, Residency } from "../lib/types";
 
 const model = (id: string, more: Partial<Model> = {}): Model => ({ id, recipe: "llamacpp", labels: [], status: { value: "unloaded" }, ...more });
 const instance = (name: string, more: Partial<Instance> = {}): Instance => ({

@@ -1,5 +1,5 @@
 // The filter of the table of models. It stays in this browser.
-import type { Model } from "./types";
+import type { Model } from "../lib/types";
 
 export interface Filter {
   text: string;
