@@ -36,7 +36,7 @@ export function duration(milliseconds: number): string {
 
 export const percent = (share: number): string => `${Math.round(Math.min(1, Math.max(0, share)) * 100)} %`;
 
-export const tokens = (count: number): string => `${count.toLocaleString("en")} tokens`;
+export const tokens = (count: number): string => `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}`;
 
 export const counted = (count: number, one: string, several = `${one}s`): string => `${count} ${count === 1 ? one : several}`;
 

@@ -28,6 +28,7 @@ export class Live {
   private ahead = 0; // of the server's clock
   private readonly listeners = new Set<(event: ServerSentEvent) => void>();
   private stop = new AbortController();
+  private readonly readers = new Map<string, () => Promise<void>>(); // of pages
   private readonly budget = new Budget(kRequestsPerMinute, (what) => this.read(what));
   private readonly timers: ReturnType<typeof setInterval>[] = [];
 
@@ -94,6 +95,12 @@ export class Live {
   listen(listener: (event: ServerSentEvent) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  // A read of a page, which shares the budget. Calls for the same thing become one; the reader handles its errors.
+  want(what: string, read: () => Promise<void>): void {
+    this.readers.set(what, read);
+    this.budget.want(what);
   }
 
   // ---- the stream
@@ -164,6 +171,8 @@ export class Live {
   // ---- requests
 
   private async read(what: string): Promise<void> {
+    const reader = this.readers.get(what);
+    if (reader) return reader();
     try {
       if (what === "health") {
         const health = await get<Residency>("v1/health");
