@@ -2,6 +2,7 @@
 import type { Component } from "svelte";
 import type { Live } from "./lib/live.svelte";
 import type { Route } from "./lib/route";
+import DownloadsPage from "./downloads/DownloadsPage.svelte";
 import ModelsPage from "./models/ModelsPage.svelte";
 import RequestsPage from "./requests/RequestsPage.svelte";
 
@@ -14,4 +15,5 @@ export interface Page {
 export const kPages: Page[] = [
   { id: "models", title: "Models", page: ModelsPage },
   { id: "requests", title: "Requests", page: RequestsPage },
+  { id: "downloads", title: "Downloads", page: DownloadsPage },
 ];

@@ -69,11 +69,11 @@ async function send(path: string, init: RequestInit = {}): Promise<Response> {
   return response;
 }
 
-export async function get<T>(path: string): Promise<T> {
-  return (await (await send(path)).json()) as T;
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await (await send(path, { signal })).json()) as T;
 }
-export async function post<T>(path: string, body: unknown): Promise<T> {
-  return (await (await send(path, { method: "POST", body: JSON.stringify(body) })).json()) as T;
+export async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  return (await (await send(path, { method: "POST", body: JSON.stringify(body), signal })).json()) as T;
 }
 
 export interface ServerSentEvent {
@@ -99,9 +99,10 @@ export class EventSplitter {
   }
 }
 
-// Reads events until the server or the signal ends them. EventSource can't send a key.
-export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void): Promise<void> {
-  const response = await send(path, { signal, headers: { Accept: "text/event-stream" } });
+// Reads events until the server or the signal ends them; with a body it is a POST. EventSource can't send a key.
+export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void, body?: unknown): Promise<void> {
+  const call = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const response = await send(path, { ...call, signal, headers: { Accept: "text/event-stream" } });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   const splitter = new EventSplitter();
   for (;;) {

@@ -10,6 +10,7 @@ const kRequestsPerMinute = 5;
 const kMemoryInterval = 30_000;
 const kModelsInterval = 120_000;
 const kLongestPause = 15_000;
+const kScanTime = 2000;
 
 export class Live {
   connection = $state<Connection>("connecting");
@@ -144,7 +145,9 @@ export class Live {
     if (name === "queue") state.load_queue = (event as unknown as Residency).load_queue;
     if (name === "settings") state.max_models = (event as unknown as Residency).max_models;
     if (name === "pin") this.pinChanged(event as unknown as { model: string; pinned: boolean });
-    if (name === "download" || name === "mesh") this.budget.want("models");
+    if (name === "mesh") this.budget.want("models");
+    // The scan that finds the files of a complete download takes a moment.
+    if (name === "download" && (event as unknown as { status: string }).status === "completed") setTimeout(() => this.budget.want("models"), kScanTime);
     if (name === "settings" || name === "pin") this.budget.want("memory");
   }
   private whole(state: Residency): void {
