@@ -2,7 +2,9 @@
 import type { Component } from "svelte";
 import type { Live } from "./lib/live.svelte";
 import type { Route } from "./lib/route";
+import LogsPage from "./logs/LogsPage.svelte";
 import ModelsPage from "./models/ModelsPage.svelte";
+import SettingsPage from "./settings/SettingsPage.svelte";
 
 export interface Page {
   id: string; // in the address: #/models
@@ -10,4 +12,8 @@ export interface Page {
   page: Component<{ live: Live; route: Route }>;
 }
 
-export const kPages: Page[] = [{ id: "models", title: "Models", page: ModelsPage }];
+export const kPages: Page[] = [
+  { id: "models", title: "Models", page: ModelsPage },
+  { id: "logs", title: "Logs", page: LogsPage },
+  { id: "settings", title: "Settings", page: SettingsPage },
+];
