@@ -44,6 +44,7 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   add_memory(routes, context);
   add_load(routes, context);
   add_events(routes, context);
+  add_logs(routes, context);
   add_requests(routes, context, board);
   if (context.store) add_activity(routes, context);
   add_metrics(routes, context);

@@ -33,6 +33,7 @@ void add_health(std::vector<http::Route>& routes, ApiContext& context);         
 void add_memory(std::vector<http::Route>& routes, ApiContext& context);           // admin/memory.cpp
 void add_load(std::vector<http::Route>& routes, ApiContext& context);             // admin/load.cpp
 void add_events(std::vector<http::Route>& routes, ApiContext& context);           // admin/events.cpp
+void add_logs(std::vector<http::Route>& routes, ApiContext& context);             // admin/logs.cpp
 void add_requests(std::vector<http::Route>& routes, ApiContext& context);         // admin/requests.cpp
 void add_metrics(std::vector<http::Route>& routes, ApiContext& context);          // admin/metrics.cpp
 void add_options(std::vector<http::Route>& routes, ApiContext& context);          // admin/options.cpp

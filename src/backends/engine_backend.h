@@ -72,6 +72,7 @@ class EngineBackend final : public Backend {
     std::unique_ptr<proc::Child> child;
     std::filesystem::path socket;
     std::vector<std::string> argv;
+    std::filesystem::path log_file;  // empty: none
     bool spare = false;  // it was a warm spare
   };
 

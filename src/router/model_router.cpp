@@ -120,6 +120,11 @@ async::Task<MemoryReport> ModelRouter::memory_here() {
   co_return memory_report_of(driver_, processes_, sampler, pools);
 }
 
+async::Task<std::filesystem::path> ModelRouter::log_file(ModelName model) {
+  return at_home(processes_).run(
+      [model = std::move(model)](const ProcessManager& processes) { return processes.log_file(model); });
+}
+
 async::Task<std::optional<double>> ModelRouter::progress(ModelName model) {
   return at_home(processes_).run([model = std::move(model)](const ProcessManager& processes) {
     const auto* loading = processes.loading();

@@ -5,6 +5,7 @@
 // method waits while the core decides, so loaded models, health and the queue respond at once during loads and stops.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -118,6 +119,8 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   async::Task<Report> report();
   // Samples the memory, which takes milliseconds. Shares of other nodes' models are included.
   async::Task<MemoryReport> memory();
+  // The file with the output of the model's latest process, which may have ended; empty: none is known.
+  async::Task<std::filesystem::path> log_file(ModelName model);
   // Progress of the running load, if it is of this model.
   async::Task<std::optional<double>> progress(ModelName model);
   async::Task<Totals> totals();

@@ -5,6 +5,9 @@ import type { Route } from "./lib/route";
 import DownloadsPage from "./downloads/DownloadsPage.svelte";
 import ModelsPage from "./models/ModelsPage.svelte";
 import RequestsPage from "./requests/RequestsPage.svelte";
+import LogsPage from "./logs/LogsPage.svelte";
+import ModelsPage from "./models/ModelsPage.svelte";
+import SettingsPage from "./settings/SettingsPage.svelte";
 
 export interface Page {
   id: string; // in the address: #/models
@@ -16,4 +19,6 @@ export const kPages: Page[] = [
   { id: "models", title: "Models", page: ModelsPage },
   { id: "requests", title: "Requests", page: RequestsPage },
   { id: "downloads", title: "Downloads", page: DownloadsPage },
+  { id: "logs", title: "Logs", page: LogsPage },
+  { id: "settings", title: "Settings", page: SettingsPage },
 ];

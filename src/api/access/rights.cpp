@@ -91,7 +91,6 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "unload", kAdmin},
     {"POST", "api/models/unload", kAdmin},
     {"POST", "api/models/unload/{model...}", kAdmin},
-    {"GET", "logs", kAdmin},
     // The handler requires the right for the path of the program.
     {"GET", "upstream/{path...}", kEither},
     {"POST", "upstream/{path...}", kEither},
@@ -106,6 +105,8 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "stats", kEither},
     {"GET", "memory", kEither},
     {"GET", "events", kEither},
+    // At the root it is llama-swap's. Logs name models, clients and folders of all users.
+    {"GET", "logs", kAdmin},
     {"GET", "metrics", kEither},
     {"GET", "slots", kEither},
     {"GET", "stream", kInference},

@@ -111,6 +111,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
   argv_ = spec.argv;
   if (!backend_.options_.log_dir.empty()) {
     spec.log_file = backend_.options_.log_dir / (spec.name + ".log");
+    log_file_ = spec.log_file;
     spec.log_file_bytes = kExternalLog;
     if (backend_.options_.files.offload)
       backend_.options_.files.offload(

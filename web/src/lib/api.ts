@@ -33,6 +33,8 @@ function stored(): string {
 let key = stored();
 
 export const hasKey = (): boolean => key !== "";
+// The identifier in the key that the page uses; "": none is in it.
+export const keyId = (): string => /^corral-([^-]+)-/.exec(key)?.[1] ?? "";
 
 export function setKey(next: string, keep: boolean): void {
   key = next;
@@ -74,6 +76,9 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 }
 export async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
   return (await (await send(path, { method: "POST", body: JSON.stringify(body), signal })).json()) as T;
+}
+export async function del<T>(path: string): Promise<T> {
+  return (await (await send(path, { method: "DELETE" })).json()) as T;
 }
 
 export interface ServerSentEvent {
