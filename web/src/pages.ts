@@ -2,7 +2,9 @@
 import type { Component } from "svelte";
 import type { Live } from "./lib/live.svelte";
 import type { Route } from "./lib/route";
+import ChatPage from "./chat/ChatPage.svelte";
 import ModelsPage from "./models/ModelsPage.svelte";
+import TrialPage from "./trial/TrialPage.svelte";
 
 export interface Page {
   id: string; // in the address: #/models
@@ -10,4 +12,8 @@ export interface Page {
   page: Component<{ live: Live; route: Route }>;
 }
 
-export const kPages: Page[] = [{ id: "models", title: "Models", page: ModelsPage }];
+export const kPages: Page[] = [
+  { id: "models", title: "Models", page: ModelsPage },
+  { id: "chat", title: "Chat", page: ChatPage },
+  { id: "try", title: "Try", page: TrialPage },
+];

@@ -54,10 +54,11 @@ async function failure(response: Response): Promise<ApiError> {
   }
 }
 
-async function send(path: string, init: RequestInit = {}): Promise<Response> {
+// Of a form the browser itself writes the Content-Type.
+export async function send(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (key !== "") headers.set("Authorization", `Bearer ${key}`);
-  if (init.body != null) headers.set("Content-Type", "application/json");
+  if (typeof init.body === "string") headers.set("Content-Type", "application/json");
   let response: Response;
   try {
     response = await fetch(root + path, { ...init, headers, credentials: "omit", cache: "no-store", redirect: "error" });
@@ -74,6 +75,9 @@ export async function get<T>(path: string): Promise<T> {
 }
 export async function post<T>(path: string, body: unknown): Promise<T> {
   return (await (await send(path, { method: "POST", body: JSON.stringify(body) })).json()) as T;
+}
+export async function remove(path: string): Promise<void> {
+  await send(path, { method: "DELETE" });
 }
 
 export interface ServerSentEvent {
@@ -101,11 +105,17 @@ export class EventSplitter {
 
 // Reads events until the server or the signal ends them. EventSource can't send a key.
 export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void): Promise<void> {
-  const response = await send(path, { signal, headers: { Accept: "text/event-stream" } });
+  await readEvents(await send(path, { signal, headers: { Accept: "text/event-stream" } }), on);
+}
+// `longestSilence`: after that many milliseconds without data, comments included, reading ends with an error.
+export async function readEvents(response: Response, on: (event: ServerSentEvent) => void, longestSilence = 0): Promise<void> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   const splitter = new EventSplitter();
+  let silent = false;
   for (;;) {
-    const { done, value } = await reader.read();
+    const timer = longestSilence > 0 ? setTimeout(() => ((silent = true), void reader.cancel()), longestSilence) : undefined;
+    const { done, value } = await reader.read().finally(() => clearTimeout(timer));
+    if (silent) throw new ApiError(0, "unreachable", `The server has sent nothing for ${longestSilence / 1000} s.`);
     if (done) return;
     for (const event of splitter.push(value)) on(event);
   }
