@@ -8,6 +8,9 @@ import RequestsPage from "./requests/RequestsPage.svelte";
 import LogsPage from "./logs/LogsPage.svelte";
 import ModelsPage from "./models/ModelsPage.svelte";
 import SettingsPage from "./settings/SettingsPage.svelte";
+import ChatPage from "./chat/ChatPage.svelte";
+import ModelsPage from "./models/ModelsPage.svelte";
+import TrialPage from "./trial/TrialPage.svelte";
 
 export interface Page {
   id: string; // in the address: #/models
@@ -21,4 +24,6 @@ export const kPages: Page[] = [
   { id: "downloads", title: "Downloads", page: DownloadsPage },
   { id: "logs", title: "Logs", page: LogsPage },
   { id: "settings", title: "Settings", page: SettingsPage },
+  { id: "chat", title: "Chat", page: ChatPage },
+  { id: "try", title: "Try", page: TrialPage },
 ];

@@ -56,10 +56,11 @@ async function failure(response: Response): Promise<ApiError> {
   }
 }
 
-async function send(path: string, init: RequestInit = {}): Promise<Response> {
+// Of a form the browser itself writes the Content-Type.
+export async function send(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   if (key !== "") headers.set("Authorization", `Bearer ${key}`);
-  if (init.body != null) headers.set("Content-Type", "application/json");
+  if (typeof init.body === "string") headers.set("Content-Type", "application/json");
   let response: Response;
   try {
     response = await fetch(root + path, { ...init, headers, credentials: "omit", cache: "no-store", redirect: "error" });
@@ -79,6 +80,9 @@ export async function post<T>(path: string, body: unknown, signal?: AbortSignal)
 }
 export async function del<T>(path: string): Promise<T> {
   return (await (await send(path, { method: "DELETE" })).json()) as T;
+}
+export async function remove(path: string): Promise<void> {
+  await send(path, { method: "DELETE" });
 }
 
 export interface ServerSentEvent {
@@ -108,10 +112,19 @@ export class EventSplitter {
 export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void, body?: unknown): Promise<void> {
   const call = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   const response = await send(path, { ...call, signal, headers: { Accept: "text/event-stream" } });
+// Reads events until the server or the signal ends them. EventSource can't send a key.
+export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void): Promise<void> {
+  await readEvents(await send(path, { signal, headers: { Accept: "text/event-stream" } }), on);
+}
+// `longestSilence`: after that many milliseconds without data, comments included, reading ends with an error.
+export async function readEvents(response: Response, on: (event: ServerSentEvent) => void, longestSilence = 0): Promise<void> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   const splitter = new EventSplitter();
+  let silent = false;
   for (;;) {
-    const { done, value } = await reader.read();
+    const timer = longestSilence > 0 ? setTimeout(() => ((silent = true), void reader.cancel()), longestSilence) : undefined;
+    const { done, value } = await reader.read().finally(() => clearTimeout(timer));
+    if (silent) throw new ApiError(0, "unreachable", `The server has sent nothing for ${longestSilence / 1000} s.`);
     if (done) return;
     for (const event of splitter.push(value)) on(event);
   }

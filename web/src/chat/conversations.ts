@@ -1,0 +1,38 @@
+// Conversations at the server. There is no list of them: the page keeps their IDs (records.ts).
+import { get, post, remove } from "../lib/api";
+import type { Conversation, Item, ItemList } from "./types";
+
+const kItemsAtOnce = 20; // the limit of one request
+const kItemsOfPage = 100;
+
+const path = (id: string): string => `v1/conversations/${encodeURIComponent(id)}`;
+
+export async function createConversation(title: string, model: string): Promise<Conversation> {
+  return post("v1/conversations", { metadata: { title, model } });
+}
+export const readConversation = (id: string): Promise<Conversation> => get(path(id));
+export async function nameConversation(id: string, title: string, model: string): Promise<void> {
+  await post(path(id), { metadata: { title, model } });
+}
+export const removeConversation = (id: string): Promise<void> => remove(path(id));
+
+export async function readItems(id: string): Promise<Item[]> {
+  const items: Item[] = [];
+  for (let after = ""; ; ) {
+    const page = await get<ItemList>(`${path(id)}/items?order=asc&limit=${kItemsOfPage}${after && `&after=${encodeURIComponent(after)}`}`);
+    items.push(...page.data);
+    if (!page.has_more || page.last_id === null) return items;
+    after = page.last_id;
+  }
+}
+
+// Returns the items with their IDs.
+export async function addItems(id: string, items: readonly Item[]): Promise<Item[]> {
+  const added: Item[] = [];
+  for (let at = 0; at < items.length; at += kItemsAtOnce) added.push(...(await post<ItemList>(`${path(id)}/items`, { items: items.slice(at, at + kItemsAtOnce) })).data);
+  return added;
+}
+// The last one first, so that what remains after an error is still a conversation.
+export async function removeItems(id: string, items: readonly Item[]): Promise<void> {
+  for (const item of items.toReversed()) if (item.id) await remove(`${path(id)}/items/${encodeURIComponent(item.id)}`);
+}
