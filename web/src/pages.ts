@@ -1,15 +1,13 @@
 // The pages of the console, in the order of the navigation. The first one is shown if the address names none.
 import type { Component } from "svelte";
+import ChatPage from "./chat/ChatPage.svelte";
+import DownloadsPage from "./downloads/DownloadsPage.svelte";
 import type { Live } from "./lib/live.svelte";
 import type { Route } from "./lib/route";
-import DownloadsPage from "./downloads/DownloadsPage.svelte";
-import ModelsPage from "./models/ModelsPage.svelte";
-import RequestsPage from "./requests/RequestsPage.svelte";
 import LogsPage from "./logs/LogsPage.svelte";
 import ModelsPage from "./models/ModelsPage.svelte";
+import RequestsPage from "./requests/RequestsPage.svelte";
 import SettingsPage from "./settings/SettingsPage.svelte";
-import ChatPage from "./chat/ChatPage.svelte";
-import ModelsPage from "./models/ModelsPage.svelte";
 import TrialPage from "./trial/TrialPage.svelte";
 
 export interface Page {
@@ -21,9 +19,9 @@ export interface Page {
 export const kPages: Page[] = [
   { id: "models", title: "Models", page: ModelsPage },
   { id: "requests", title: "Requests", page: RequestsPage },
-  { id: "downloads", title: "Downloads", page: DownloadsPage },
-  { id: "logs", title: "Logs", page: LogsPage },
-  { id: "settings", title: "Settings", page: SettingsPage },
   { id: "chat", title: "Chat", page: ChatPage },
   { id: "try", title: "Try", page: TrialPage },
+  { id: "downloads", title: "Downloads", page: DownloadsPage },
+  { id: "settings", title: "Settings", page: SettingsPage },
+  { id: "logs", title: "Logs", page: LogsPage },
 ];

@@ -1,5 +1,5 @@
 // Conversations at the server. There is no list of them: the page keeps their IDs (records.ts).
-import { get, post, remove } from "../lib/api";
+import { get, post, del } from "../lib/api";
 import type { Conversation, Item, ItemList } from "./types";
 
 const kItemsAtOnce = 20; // the limit of one request
@@ -14,7 +14,7 @@ export const readConversation = (id: string): Promise<Conversation> => get(path(
 export async function nameConversation(id: string, title: string, model: string): Promise<void> {
   await post(path(id), { metadata: { title, model } });
 }
-export const removeConversation = (id: string): Promise<void> => remove(path(id));
+export const removeConversation = (id: string): Promise<void> => del(path(id));
 
 export async function readItems(id: string): Promise<Item[]> {
   const items: Item[] = [];
@@ -34,5 +34,5 @@ export async function addItems(id: string, items: readonly Item[]): Promise<Item
 }
 // The last one first, so that what remains after an error is still a conversation.
 export async function removeItems(id: string, items: readonly Item[]): Promise<void> {
-  for (const item of items.toReversed()) if (item.id) await remove(`${path(id)}/items/${encodeURIComponent(item.id)}`);
+  for (const item of items.toReversed()) if (item.id) await del(`${path(id)}/items/${encodeURIComponent(item.id)}`);
 }

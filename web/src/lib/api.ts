@@ -81,9 +81,6 @@ export async function post<T>(path: string, body: unknown, signal?: AbortSignal)
 export async function del<T>(path: string): Promise<T> {
   return (await (await send(path, { method: "DELETE" })).json()) as T;
 }
-export async function remove(path: string): Promise<void> {
-  await send(path, { method: "DELETE" });
-}
 
 export interface ServerSentEvent {
   name: string;
@@ -111,10 +108,7 @@ export class EventSplitter {
 // Reads events until the server or the signal ends them; with a body it is a POST. EventSource can't send a key.
 export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void, body?: unknown): Promise<void> {
   const call = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-  const response = await send(path, { ...call, signal, headers: { Accept: "text/event-stream" } });
-// Reads events until the server or the signal ends them. EventSource can't send a key.
-export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void): Promise<void> {
-  await readEvents(await send(path, { signal, headers: { Accept: "text/event-stream" } }), on);
+  await readEvents(await send(path, { ...call, signal, headers: { Accept: "text/event-stream" } }), on);
 }
 // `longestSilence`: after that many milliseconds without data, comments included, reading ends with an error.
 export async function readEvents(response: Response, on: (event: ServerSentEvent) => void, longestSilence = 0): Promise<void> {
