@@ -38,7 +38,7 @@ export const percent = (share: number): string => `${Math.round(Math.min(1, Math
 
 export const tokens = (count: number): string => `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}`;
 
-export const counted = (count: number, one: string, several = `${one}s`): string => `${count} ${count === 1 ? one : several}`;
+export const counted = (count: number, one: string, several = `${one}s`): string => `${count.toLocaleString("en")} ${count === 1 ? one : several}`;
 
 export function parameters(count: number): string {
   if (count >= 1e9) return `${(count / 1e9).toFixed(1)} B parameters`;
