@@ -32,6 +32,7 @@ export class Chat {
   answer = $state.raw<Answer | null>(null); // that is being generated
   start = $state(0); // index of the items that it replaces
   failure = $state.raw<Failure | null>(null);
+  unsent = $state(false); // the failure is that of the draft, which was not sent
   unread = $state(false); // the conversation could not be read
   pageOnly = $state(""); // why the server doesn't store this chat; empty: it does
   note = $state(""); // on the last answer
@@ -92,6 +93,7 @@ export class Chat {
       this.items = [...this.items, await this.save(call ? outputItem(call, text) : userItem(text))];
       this.draft = "";
     });
+    this.unsent = !kept;
     if (kept && this.open.length === 0) await this.generate(this.items.length);
     this.around.changed(this);
   }
@@ -106,10 +108,15 @@ export class Chat {
       if (this.isStored) await removeItems(this.id, this.items.slice(index));
       this.items = this.items.slice(0, index);
     });
-    if (!removed) return;
     this.draft = text;
-    await this.submit();
-    this.draft ||= old;
+    if (removed) {
+      await this.submit();
+    } else {
+      // Some of the messages may be deleted.
+      const why = this.failure?.message ?? "";
+      if (await this.read()) this.failure = { code: "not_changed", message: `The message is not changed: ${why}` };
+    }
+    if (old) this.draft = this.draft ? `${old}\n\n${this.draft}` : old;
   }
   stop(): void {
     this.end.abort();
@@ -151,7 +158,7 @@ export class Chat {
 
   private async generate(start: number, contextSize = 0): Promise<void> {
     this.end = new AbortController();
-    [this.start, this.loadedAt, this.failure, this.note, this.full] = [start, 0, null, "", false];
+    [this.start, this.loadedAt, this.failure, this.note, this.full, this.unsent] = [start, 0, null, "", false, false];
     [this.phase, this.said] = ["generating", "The answer is being generated"];
     this.answer = { items: [], ended: "", incomplete: "", failure: null, usage: null };
     // With `conversation` the server adds the answer; an answer that replaces another one is added here.
@@ -194,7 +201,7 @@ export class Chat {
   private async run(phase: "reading" | "saving", steps: () => Promise<void>): Promise<boolean> {
     if (this.busy) return false;
     this.phase = phase;
-    this.failure = null;
+    [this.failure, this.unsent] = [null, false];
     try {
       await steps();
       return true;

@@ -25,13 +25,18 @@ function withHeading(pre: HTMLPreElement): void {
   const language = /(?:^|\s)language-(\S+)/.exec(code?.className ?? "")?.[1] ?? "";
   const box = element("div", "code");
   const heading = element("div", "line");
-  const button = element("button", "", "Copy");
+  const button = element("button", "");
   button.type = "button";
-  button.ariaLabel = `Copy the code${language ? ` in ${language}` : ""}`;
+  // The name for screen readers starts with the visible word.
+  const name = (word: string) => {
+    button.textContent = word;
+    button.ariaLabel = `${word} the code${language ? ` in ${language}` : ""}`;
+  };
+  name("Copy");
   button.addEventListener("click", () => {
     void copyText(code?.textContent ?? "").then((done) => {
-      button.textContent = done ? "Copied" : "Not copied";
-      setTimeout(() => (button.textContent = "Copy"), 2000);
+      name(done ? "Copied" : "Not copied:");
+      setTimeout(() => name("Copy"), 2000);
     });
   });
   heading.append(element("span", "quiet", language || "code"), button);

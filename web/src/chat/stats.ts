@@ -9,6 +9,9 @@ export interface Times {
   last: number;
 }
 
+// A text that comes in one piece has no speed.
+const kShortest = 50; // ms
+
 export function statsOf(model: string, usage: Usage | null, times: Times, context: number): Stats {
   const ready = times.loaded > times.sent ? times.loaded : times.sent;
   const output = usage?.output_tokens ?? 0;
@@ -20,7 +23,7 @@ export function statsOf(model: string, usage: Usage | null, times: Times, contex
     cachedTokens: usage?.input_tokens_details?.cached_tokens ?? 0,
     loadMs: ready - times.sent,
     firstMs: times.first > 0 ? Math.max(0, times.first - ready) : 0,
-    speed: output > 1 && time > 0 ? (1000 * (output - 1)) / time : 0,
+    speed: output > 1 && time >= kShortest ? (1000 * (output - 1)) / time : 0,
     context,
   };
 }
