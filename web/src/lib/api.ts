@@ -62,6 +62,7 @@ async function send(path: string, init: RequestInit = {}): Promise<Response> {
   try {
     response = await fetch(root + path, { ...init, headers, credentials: "omit", cache: "no-store", redirect: "error" });
   } catch (error) {
+    if ((error as Error).name === "TimeoutError") throw new ApiError(0, "timeout", "The server has not answered in time. Try again.");
     if (init.signal?.aborted) throw error;
     throw new ApiError(0, "unreachable", "The server cannot be reached.");
   }
@@ -69,11 +70,15 @@ async function send(path: string, init: RequestInit = {}): Promise<Response> {
   return response;
 }
 
-export async function get<T>(path: string): Promise<T> {
-  return (await (await send(path)).json()) as T;
+// `signal` ends the wait: AbortSignal.timeout(10_000) after ten seconds.
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await (await send(path, { signal })).json()) as T;
 }
-export async function post<T>(path: string, body: unknown): Promise<T> {
-  return (await (await send(path, { method: "POST", body: JSON.stringify(body) })).json()) as T;
+export async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  return (await (await send(path, { method: "POST", body: JSON.stringify(body), signal })).json()) as T;
+}
+export async function remove(path: string, signal?: AbortSignal): Promise<void> {
+  await send(path, { method: "DELETE", signal });
 }
 
 export interface ServerSentEvent {
@@ -99,9 +104,10 @@ export class EventSplitter {
   }
 }
 
-// Reads events until the server or the signal ends them. EventSource can't send a key.
-export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void): Promise<void> {
-  const response = await send(path, { signal, headers: { Accept: "text/event-stream" } });
+// Reads events until the server or the signal ends them; with a body, of a POST. EventSource can't send a key.
+export async function events(path: string, signal: AbortSignal, on: (event: ServerSentEvent) => void, body?: unknown): Promise<void> {
+  const call: RequestInit = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const response = await send(path, { ...call, signal, headers: { Accept: "text/event-stream" } });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   const splitter = new EventSplitter();
   for (;;) {

@@ -2,6 +2,7 @@
 import { ApiError, events, get, idPath, post, type ServerSentEvent } from "./api";
 import { Budget } from "./budget";
 import { applyLoad, applyServer } from "./changes";
+import { distinct } from "./distinct";
 import type { LoadEvent, Memory, Model, Options, Residency, ServerEvent } from "./types";
 
 export type Connection = "connecting" | "live" | "away" | "needs a key";
@@ -26,6 +27,7 @@ export class Live {
   error = $state("");
 
   private ahead = 0; // of the server's clock
+  private readonly reads = new Map<string, () => Promise<void>>(); // of pages
   private readonly listeners = new Set<(event: ServerSentEvent) => void>();
   private stop = new AbortController();
   private readonly budget = new Budget(kRequestsPerMinute, (what) => this.read(what));
@@ -68,7 +70,7 @@ export class Live {
   }
   async rescan(): Promise<void> {
     await this.act("Looking for models", "The list of models is new", async () => {
-      this.models = (await get<{ data: Model[] }>("v1/models?rescan=true")).data;
+      this.models = distinct((await get<{ data: Model[] }>("v1/models?rescan=true")).data);
     });
   }
   options(id: string): Promise<Options> {
@@ -94,6 +96,13 @@ export class Live {
   listen(listener: (event: ServerSentEvent) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  // Reads something for a page within the same budget, soon: once for all calls meanwhile. Without `read`: the "models",
+  // "memory" or "health" of this object.
+  want(what: string, read?: () => Promise<void>): void {
+    if (read) this.reads.set(what, read);
+    this.budget.want(what);
   }
 
   // ---- the stream
@@ -164,6 +173,11 @@ export class Live {
   // ---- requests
 
   private async read(what: string): Promise<void> {
+    const ofPage = this.reads.get(what);
+    if (ofPage) {
+      this.reads.delete(what);
+      return ofPage();
+    }
     try {
       if (what === "health") {
         const health = await get<Residency>("v1/health");
@@ -171,7 +185,7 @@ export class Live {
         this.residency = health;
       }
       if (what === "models") {
-        this.models = (await get<{ data: Model[] }>("v1/models")).data;
+        this.models = distinct((await get<{ data: Model[] }>("v1/models")).data);
         this.modelsKnown = true;
       }
       if (what === "memory") {

@@ -67,6 +67,7 @@ export interface Residency {
   load_queue: Queued[];
   failures?: Failure[];
   shares: { model: string; host: string; booked_bytes: number; status: string }[];
+  mesh?: { status: string; nodes: { name: string; self: boolean; routable: boolean }[] };
   configuration_problem?: string | null;
   backend_problems?: string[];
 }
@@ -116,7 +117,7 @@ export interface Model {
   aliases?: string[];
   tags?: string[];
   status: { value: string; mesh?: string };
-  nodes?: { id: string; name: string; self: boolean; state?: string; on_disk?: boolean }[];
+  nodes?: { id: string; name: string; self: boolean; as?: string; state?: string; on_disk?: boolean }[];
 }
 
 // GET models/{id}/options.
