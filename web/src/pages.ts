@@ -2,6 +2,7 @@
 import type { Component } from "svelte";
 import type { Live } from "./lib/live.svelte";
 import type { Route } from "./lib/route";
+import MachinesPage from "./machines/MachinesPage.svelte";
 import ModelsPage from "./models/ModelsPage.svelte";
 
 export interface Page {
@@ -10,4 +11,7 @@ export interface Page {
   page: Component<{ live: Live; route: Route }>;
 }
 
-export const kPages: Page[] = [{ id: "models", title: "Models", page: ModelsPage }];
+export const kPages: Page[] = [
+  { id: "models", title: "Models", page: ModelsPage },
+  { id: "machines", title: "Machines", page: MachinesPage },
+];
