@@ -92,16 +92,19 @@ export class Live {
       return false;
     }
   }
+  // After an action of the user that changes what is on a disk: at once, without the budget.
+  readModels(): Promise<void> {
+    return this.read("models");
+  }
   // Gives the events of the server to a page as well: "download", "mesh", "server" … Returns the end of it.
   listen(listener: (event: ServerSentEvent) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  // Reads something for a page within the same budget, soon: once for all calls meanwhile. Without `read`: the "models",
-  // "memory" or "health" of this object.
-  want(what: string, read?: () => Promise<void>): void {
-    if (read) this.reads.set(what, read);
+  // Reads something for a page within the same budget, soon: once for all calls meanwhile.
+  want(what: string, read: () => Promise<void>): void {
+    this.reads.set(what, read);
     this.budget.want(what);
   }
 

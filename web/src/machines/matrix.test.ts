@@ -8,7 +8,7 @@ const here = (as: string) => ({ id: "1", name: "attic", self: true, as, state: "
 const there = (as: string, word = "unloaded") => ({ id: "2", name: "cellar", self: false, as, state: word });
 const model = (id: string, nodes: Model["nodes"]): Model => ({ id, recipe: "llamacpp", labels: [], status: { value: "unloaded" }, nodes });
 const models = [model("small", [here("small"), there("tiny")]), model("big", [there("big", "loading")]), { ...model("short", []), alias_of: "small" }];
-const node = (id: string, serving?: MeshNode["serving"]) => ({ id, name: id === "1" ? "attic" : "cellar", self: id === "1", serving }) as MeshNode;
+const node = (id: string, serving?: MeshNode["serving"]) => ({ id, name: id === "1" ? "attic" : "cellar", self: id === "1", routable: true, serving }) as MeshNode;
 const words = (nodes: MeshNode[]) => rowsOf(models, columnsOf(nodes, models), nodes, state).map(({ cells }) => cells.map(({ word }) => word));
 
 test("each machine is a column; what it serves is newer than the list of models", () => {
@@ -20,6 +20,11 @@ test("each machine is a column; what it serves is newer than the list of models"
 test("a model may have another name at a machine", () => {
   const [row] = rowsOf(models, columnsOf([], models), [], state);
   expect(row!.cells.map(({ as }) => as)).toEqual(["", "tiny"]);
+});
+
+test("what a machine that is down has is unknown", () => {
+  const columns = columnsOf([node("1"), { ...node("2"), routable: false }], models);
+  expect(columns.map(({ down }) => down)).toEqual([false, true]);
 });
 
 test("the filter", () => {

@@ -7,6 +7,7 @@ export interface Column {
   id: string;
   name: string;
   self: boolean;
+  down: boolean; // what it has is not known
 }
 export interface Cell {
   column: Column;
@@ -22,9 +23,9 @@ export interface Row {
 
 // Without the right to read the nodes, those that have models are known.
 export function columnsOf(nodes: MeshNode[], models: Model[]): Column[] {
-  if (nodes.length > 0) return nodes.map(({ id, name, self }) => ({ id, name, self }));
+  if (nodes.length > 0) return nodes.map(({ id, name, self, routable }) => ({ id, name, self, down: !routable }));
   const all = new Map<string, Column>();
-  for (const model of models) for (const { id, name, self } of model.nodes ?? []) all.set(id, { id, name, self });
+  for (const model of models) for (const { id, name, self } of model.nodes ?? []) all.set(id, { id, name, self, down: false });
   return [...all.values()].sort((a, b) => Number(b.self) - Number(a.self) || a.name.localeCompare(b.name));
 }
 

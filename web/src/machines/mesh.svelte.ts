@@ -62,7 +62,7 @@ export class Machines {
       this.readWhenKnown();
     }
   }
-  // A part of the user's action: the machine that it adds is shown without a wait for the budget.
+  // A part of the user's action: what it changes is shown without a wait for the budget.
   readWhenKnown(): void {
     setTimeout(() => this.read("nodes"), kFirstWords);
   }
@@ -92,7 +92,7 @@ export class Machines {
       void this.read("copies");
       throw new Error(failed);
     }
-    setTimeout(() => this.live.want("models"), kFirstWords);
+    setTimeout(() => this.live.readModels(), kFirstWords);
   }
 
   private async read(what: "mesh" | "nodes" | "copies"): Promise<void> {
