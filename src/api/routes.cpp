@@ -42,6 +42,7 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   add_streams(routes, context);
   add_health(routes, context);
   add_memory(routes, context);
+  if (context.stats) add_stats_history(routes, context);
   add_load(routes, context);
   add_events(routes, context);
   add_requests(routes, context, board);

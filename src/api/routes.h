@@ -31,6 +31,7 @@ void add_llama_slots(std::vector<http::Route>& routes, ApiContext& context);    
 void add_streams(std::vector<http::Route>& routes, ApiContext& context);          // llama/streams.cpp
 void add_health(std::vector<http::Route>& routes, ApiContext& context);           // admin/health.cpp
 void add_memory(std::vector<http::Route>& routes, ApiContext& context);           // admin/memory.cpp
+void add_stats_history(std::vector<http::Route>& routes, ApiContext& context);    // admin/stats.cpp
 void add_load(std::vector<http::Route>& routes, ApiContext& context);             // admin/load.cpp
 void add_events(std::vector<http::Route>& routes, ApiContext& context);           // admin/events.cpp
 void add_requests(std::vector<http::Route>& routes, ApiContext& context);         // admin/requests.cpp

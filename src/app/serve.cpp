@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/access/access_filter.h"
+#include "api/admin/stats_recorder.h"
 #include "api/routes.h"
 #include "app/backend_settings.h"
 #include "app/config_watch.h"
@@ -159,6 +160,7 @@ class Application {
         gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
         verifier_(settings.state_dir / "verified-hashes.json", verify_thread_),
         file_watch_(router_, file_threads_, timers_),
+        stats_(loops_.home().executor(), router_, forwarder_, timers_),
         supply_(timers_, live, settings, supply_hooks()),
         background_(loops_.home(), timers_),
         context_{router_,
@@ -183,7 +185,8 @@ class Application {
                  &verifier_,
                  &file_watch_,
                  settings.has_one_model() ? nullptr : &supply_.supply(),
-                 &background_},
+                 &background_,
+                 &stats_},
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
@@ -315,6 +318,7 @@ class Application {
     tasks_.spawn("uses of keys", keep_key_uses());
     tasks_.spawn("hang-ups", follow_hang_ups());
     tasks_.spawn("files of loaded models", file_watch_.run());
+    tasks_.spawn("statistics", stats_.run());
     tasks_.spawn("first look at the disks", settings_.has_one_model() ? load_given() : first_look());
     node_.start();
     if (!settings_.join_token.empty())
@@ -703,6 +707,7 @@ class Application {
   api::FileGate gate_;
   api::FileVerifier verifier_;
   api::FileWatch file_watch_;
+  api::StatsRecorder stats_;
   ModelSupply supply_;
   std::shared_ptr<void> tells_of_downloads_;
   backends::Voices voices_{spawner_, timers_, espeak_program};

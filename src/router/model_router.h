@@ -125,6 +125,9 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   async::Task<std::vector<Resident>> residents();
   // Records the end of a request. On any loop.
   void count(RequestEnd end) override;
+  // `call` gets the usage of each request that a process of this node has finished. One at a time; empty: no longer. On
+  // the home loop, or while it does not run.
+  void on_used(std::function<void(const backends::RequestStats&)> call) { counters_.on_used(std::move(call)); }
   // For the groups of a mesh. On the home loop.
   GroupLoads& groups() { return groups_; }
 

@@ -119,7 +119,7 @@ page_test("a server with keys shows the page without one, and nothing else", asy
     assert.match((await send(keyed.port, "/", html)).headers["content-type"], /^text\/html/);
     assert.equal((await send(keyed.port, "/")).status, 401);
     assert.equal((await send(keyed.port, "/", { "x-api-key": "the-key" })).status, 200);
-    for (const path of ["/v1/memory", "/v1/events", "/v1/models"]) assert.equal((await send(keyed.port, path)).status, 401, path);
+    for (const path of ["/v1/memory", "/v1/events", "/v1/models", "/v1/stats/history"]) assert.equal((await send(keyed.port, path)).status, 401, path);
     assert.equal((await send(keyed.port, "/v1/memory", { "x-api-key": "the-key" })).status, 200);
   } finally {
     await keyed.stop();
@@ -167,6 +167,11 @@ test("memory shows the models in it, and what is next", async () => {
     assert.ok(Math.abs(ram.other_bytes + ram.free_bytes + ours - ram.total_bytes) < 2, JSON.stringify(ram));
     const llm = slots.find((one) => one.type === "llm");
     assert.deepEqual([llm.taken, llm.limit, llm.next, llm.obstacle], [1, 1, { model_name: "tiny-llama", action: "evict", reason: "room" }, null]);
+    const { totals, columns, pools: memory } = (await other.get("/v1/stats/history")).body;
+    assert.equal(totals.loads, 1);
+    const { length } = columns.time;
+    assert.ok([...Object.values(columns), ...memory.flatMap((one) => [one.models_bytes, one.other_bytes, one.free_bytes])].every((column) => column.length === length));
+
     const [loaded] = await other.loaded();
     assert.equal(loaded.stays, "none");
     assert.ok(loaded.evict_at > Date.now() + 3_000_000 && loaded.downsize_at < loaded.evict_at);

@@ -104,6 +104,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "lora-adapters", kAdmin},  // changes the answers to other clients
     {"GET", "openapi.json", kEither},
     {"GET", "stats", kEither},
+    {"GET", "stats/history", kEither},
     {"GET", "memory", kEither},
     {"GET", "events", kEither},
     {"GET", "metrics", kEither},
