@@ -3,6 +3,7 @@ import type { Component } from "svelte";
 import type { Live } from "./lib/live.svelte";
 import type { Route } from "./lib/route";
 import ModelsPage from "./models/ModelsPage.svelte";
+import StatsPage from "./stats/StatsPage.svelte";
 
 export interface Page {
   id: string; // in the address: #/models
@@ -10,4 +11,7 @@ export interface Page {
   page: Component<{ live: Live; route: Route }>;
 }
 
-export const kPages: Page[] = [{ id: "models", title: "Models", page: ModelsPage }];
+export const kPages: Page[] = [
+  { id: "models", title: "Models", page: ModelsPage },
+  { id: "stats", title: "Statistics", page: StatsPage },
+];

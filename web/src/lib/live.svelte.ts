@@ -27,6 +27,7 @@ export class Live {
 
   private ahead = 0; // of the server's clock
   private readonly listeners = new Set<(event: ServerSentEvent) => void>();
+  private readonly reads = new Map<string, () => Promise<void>>();
   private stop = new AbortController();
   private readonly budget = new Budget(kRequestsPerMinute, (what) => this.read(what));
   private readonly timers: ReturnType<typeof setInterval>[] = [];
@@ -94,6 +95,12 @@ export class Live {
   listen(listener: (event: ServerSentEvent) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  // A read of a page, within the same limit of requests a minute. Calls for the same name meanwhile become one.
+  readSoon(name: string, read: () => Promise<void>): void {
+    this.reads.set(name, read);
+    this.budget.want(name);
   }
 
   // ---- the stream
@@ -164,6 +171,8 @@ export class Live {
   // ---- requests
 
   private async read(what: string): Promise<void> {
+    const ofPage = this.reads.get(what);
+    if (ofPage) return ofPage();
     try {
       if (what === "health") {
         const health = await get<Residency>("v1/health");
