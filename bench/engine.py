@@ -7,12 +7,12 @@ import argparse
 import itertools
 import pathlib
 
-from engine import between, crowd, downsize, idle, passes, prefix, resume, slow_reader, stall, throughput
+from engine import between, crowd, downsize, idle, passes, prefix, resume, schemas, slow_reader, stall, throughput
 from engine.common import Setting, verdict_table
 from harness import programs, report, servers
 
 ROWS = {"throughput": throughput, "between": between, "passes": passes, "stall": stall, "prefix": prefix, "return": resume,
-        "crowd": crowd, "idle": idle, "slow-reader": slow_reader, "downsize": downsize}
+        "crowd": crowd, "idle": idle, "slow-reader": slow_reader, "downsize": downsize, "schemas": schemas}
 ON_EVERY_MODEL = ("throughput", "between", "passes")
 
 

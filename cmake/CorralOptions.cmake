@@ -36,6 +36,8 @@ if(PROJECT_IS_TOP_LEVEL)  # a program that takes the libraries has warnings of i
   target_compile_options(corral_flags INTERFACE -Wall -Wextra)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # GCC finds others
     target_compile_options(corral_flags INTERFACE -Werror -Wnon-virtual-dtor -Woverloaded-virtual -Wshadow -Wimplicit-fallthrough)
+  else()  # GCC warns of each coroutine that awaits something of an unnamed namespace, because a unity build includes its file.
+    target_compile_options(corral_flags INTERFACE -Wno-subobject-linkage)
   endif()
 endif()
 target_compile_definitions(corral_flags INTERFACE

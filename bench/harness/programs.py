@@ -36,6 +36,10 @@ def corral():
     return _built("corral", "CORRAL_PROGRAM")
 
 
+def schema_judge():
+    return _built("corral-schema-judge", "CORRAL_SCHEMA_JUDGE")
+
+
 def stream_load():
     return _built("corral-stream-load", "CORRAL_STREAM_LOAD")
 

@@ -33,6 +33,23 @@ TEST_F(ConfigTest, ShowsEveryValueWithItsOrigin) {
   EXPECT_EQ(json::text_or(get("/internal/config/defaults").json(), "port", ""), "8000");
 }
 
+TEST_F(ConfigTest, DescribesEverySettingOnRequest) {
+  const auto body = get("/internal/config?describe=true").json();
+  const auto& rows = *json::find(body, "settings");
+  for (const auto& option : config::options()) {
+    const auto& row = *json::find(rows, option.key);
+    EXPECT_EQ(json::text_or(row, "meaning", ""), option.help) << option.key;
+    EXPECT_EQ(json::text_or(row, "group", ""), config::title(option.group)) << option.key;
+    EXPECT_EQ(json::text_or(row, "expects", ""), config::expectation(option)) << option.key;
+  }
+  EXPECT_THAT(strings(json::find(*json::find(rows, "model_type"), "choices")),
+              ElementsAre("auto", "llm", "embedding", "reranking"));
+  EXPECT_NE(json::find(*json::find(rows, "api_key"), "secret"), nullptr);
+  EXPECT_NE(json::find(*json::find(rows, "state_dir"), "settable"), nullptr);
+  EXPECT_EQ(json::find(*json::find(rows, "port"), "settable"), nullptr);
+  EXPECT_EQ(get("/internal/config?describe=1").status, 400u);
+}
+
 TEST_F(ConfigTest, SetsAndSaysWhenItCounts) {
   const auto answer = post("/internal/set", R"({"max_loaded_models":2,"ctx_size":1024,"port":9000})");
   EXPECT_EQ(answer.status, 200u) << answer.text;

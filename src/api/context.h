@@ -31,6 +31,7 @@
 namespace corral::api {
 
 struct Supply;  // api/supply/supply.h
+class StatsRecorder;
 
 struct ApiContext {
   router::ModelRouter& router;
@@ -59,6 +60,7 @@ struct ApiContext {
   const FileWatch* file_watch = nullptr;      // null: changes of files are not detected
   Supply* supply = nullptr;                   // null: nothing is downloaded, named or deleted over HTTP
   BackgroundResponses* background = nullptr;  // null: no background responses
+  StatsRecorder* stats = nullptr;             // null: no statistics over time
   // The one model hasn't been loaded yet.
   std::atomic<bool> given_is_loading{one_model};
   // Dialects of the clients; they outlive this object.
@@ -75,6 +77,7 @@ struct ApiContext {
   KeptStreams kept_streams{timers};
   KeptProps kept_props = {};
   bool slots = true;            // clients may see them
+  bool console = false;         // browsers get the page, if the program has it
   bool models_autoload = true;  // a request may load its model
 };
 

@@ -2,6 +2,7 @@
 
 #include "api/access/rights.h"
 #include "api/activity/activity_board.h"
+#include "api/console.h"
 #include "api/openapi.h"
 #include "dialects/error_filter.h"
 #include "dialects/paths.h"
@@ -40,8 +41,11 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   add_llama_slots(routes, context);
   add_streams(routes, context);
   add_health(routes, context);
+  add_memory(routes, context);
+  if (context.stats) add_stats_history(routes, context);
   add_load(routes, context);
   add_events(routes, context);
+  add_logs(routes, context);
   add_requests(routes, context, board);
   if (context.store) add_activity(routes, context);
   add_metrics(routes, context);
@@ -64,7 +68,11 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
       {"GET", "/openapi.json", [description](http::Request, http::PathParams) { return described(description); }});
   protect(routes);
   *description = openapi_description(routes, context.version);
-  auto failure = [](const http::Request& request, unsigned status) {
+  // The page is not a part of the API.
+  add_console(routes, context);
+  protect(routes);
+  auto failure = [&context](const http::Request& request, unsigned status) {
+    if (auto page = status == 403 ? console_for_stranger(context, request) : std::nullopt) return std::move(*page);
     return status == 403 ? refuse_caller(request) : dialects::path_error(request, status);
   };
   return std::make_unique<http::RouteTable>(std::move(routes), failure);

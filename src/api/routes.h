@@ -24,13 +24,17 @@ void add_responses(std::vector<http::Route>& routes, ApiContext& context);      
 void add_response_socket(std::vector<http::Route>& routes, ApiContext& context);  // responses/socket.cpp
 void add_conversations(std::vector<http::Route>& routes, ApiContext& context);    // responses/conversations.cpp
 void add_root(std::vector<http::Route>& routes, ApiContext& context);             // openai/root.cpp
+void add_console(std::vector<http::Route>& routes, ApiContext& context);          // console.cpp
 void add_llama_models(std::vector<http::Route>& routes, ApiContext& context);     // llama/models.cpp
 void add_llama_swap(std::vector<http::Route>& routes, ApiContext& context);       // llama/swap.cpp
 void add_llama_slots(std::vector<http::Route>& routes, ApiContext& context);      // llama/slots.cpp
 void add_streams(std::vector<http::Route>& routes, ApiContext& context);          // llama/streams.cpp
 void add_health(std::vector<http::Route>& routes, ApiContext& context);           // admin/health.cpp
+void add_memory(std::vector<http::Route>& routes, ApiContext& context);           // admin/memory.cpp
+void add_stats_history(std::vector<http::Route>& routes, ApiContext& context);    // admin/stats.cpp
 void add_load(std::vector<http::Route>& routes, ApiContext& context);             // admin/load.cpp
 void add_events(std::vector<http::Route>& routes, ApiContext& context);           // admin/events.cpp
+void add_logs(std::vector<http::Route>& routes, ApiContext& context);             // admin/logs.cpp
 void add_requests(std::vector<http::Route>& routes, ApiContext& context);         // admin/requests.cpp
 void add_metrics(std::vector<http::Route>& routes, ApiContext& context);          // admin/metrics.cpp
 void add_options(std::vector<http::Route>& routes, ApiContext& context);          // admin/options.cpp

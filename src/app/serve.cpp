@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/access/access_filter.h"
+#include "api/admin/stats_recorder.h"
 #include "api/routes.h"
 #include "app/backend_settings.h"
 #include "app/config_watch.h"
@@ -39,6 +40,7 @@
 #include "config/files/state_lock.h"
 #include "config/load.h"
 #include "config/load/request_defaults.h"
+#include "console/pack.h"
 #include "device/memory_monitor.h"
 #include "dialects/error_filter.h"
 #include "fleet/allotment/router_allot_actions.h"
@@ -158,6 +160,7 @@ class Application {
         gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
         verifier_(settings.state_dir / "verified-hashes.json", verify_thread_),
         file_watch_(router_, file_threads_, timers_),
+        stats_(loops_.home().executor(), router_, forwarder_, timers_),
         supply_(timers_, live, settings, supply_hooks()),
         background_(loops_.home(), timers_),
         context_{router_,
@@ -182,7 +185,8 @@ class Application {
                  &verifier_,
                  &file_watch_,
                  settings.has_one_model() ? nullptr : &supply_.supply(),
-                 &background_},
+                 &background_,
+                 &stats_},
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
@@ -199,6 +203,7 @@ class Application {
     context_.backend_problems = [this] { return backends_.problems(); };
     context_.sounds = &sounds_;
     context_.slots = settings.slots;
+    context_.console = settings.console;
     context_.models_autoload = settings.models_autoload;
     context_.uploads =
         std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
@@ -255,6 +260,8 @@ class Application {
     lock.publish(listening->front().host, listening->front().port);
     for (const auto& endpoint : *listening)
       log::info("app", "corral {} listens on http://{}", kVersion, http::to_string(endpoint));
+    if (settings_.console && console::Pack::embedded().empty())
+      log::info("app", "the console is not part of this program: it was built without npm");
     listen_as_ollama();
     async::asio::co_spawn(loops_.home().executor(), live(), [this](const std::exception_ptr& failure) {
       if (failure) exit_code_ = 1;
@@ -311,6 +318,7 @@ class Application {
     tasks_.spawn("uses of keys", keep_key_uses());
     tasks_.spawn("hang-ups", follow_hang_ups());
     tasks_.spawn("files of loaded models", file_watch_.run());
+    tasks_.spawn("statistics", stats_.run());
     tasks_.spawn("first look at the disks", settings_.has_one_model() ? load_given() : first_look());
     node_.start();
     if (!settings_.join_token.empty())
@@ -699,6 +707,7 @@ class Application {
   api::FileGate gate_;
   api::FileVerifier verifier_;
   api::FileWatch file_watch_;
+  api::StatsRecorder stats_;
   ModelSupply supply_;
   std::shared_ptr<void> tells_of_downloads_;
   backends::Voices voices_{spawner_, timers_, espeak_program};

@@ -140,6 +140,8 @@ class EngineProcess final : public WrappedServer {
     return facts;
   }
 
+  std::filesystem::path log_file() const override { return started_.log_file; }
+
   std::uint64_t work() const override { return started_.child ? device::process_work(started_.child->pid()) : 0; }
 
  private:
@@ -454,7 +456,9 @@ async::Task<Result<EngineBackend::Started>> EngineBackend::spawn() {
   if (!cpu_backend_.empty()) spec.environment["CORRAL_CPU_BACKEND"] = cpu_backend_;
   if (!options_.log_dir.empty()) {
     spec.log_file = options_.log_dir / (spec.name + ".log");
+    started.log_file = spec.log_file;
     spec.log_file_bytes = kLogBytes;
+    spec.log_begins = true;
     if (options_.files.offload)
       options_.files.offload([dir = options_.log_dir] { proc::keep_newest_logs(dir, kMaxLogs); });
   }

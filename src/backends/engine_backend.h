@@ -72,7 +72,8 @@ class EngineBackend final : public Backend {
     std::unique_ptr<proc::Child> child;
     std::filesystem::path socket;
     std::vector<std::string> argv;
-    bool spare = false;  // it was a warm spare
+    std::filesystem::path log_file;  // empty: none
+    bool spare = false;              // it was a warm spare
   };
 
   async::Task<Result<Started>> take();

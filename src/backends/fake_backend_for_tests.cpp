@@ -263,6 +263,7 @@ class FakeWrappedServer final : public WrappedServer {
             .memory_bytes = 1024,
             .device = server_->computes_on};
   }
+  std::filesystem::path log_file() const override { return server_->log_file; }
   std::uint64_t work() const override { return server_->work_; }
 
  private:

@@ -92,6 +92,8 @@ class FakeServer {
 
   // Controls the load, unless the backend loads at once.
   void progress(double fraction);
+  // The answer of log_file().
+  std::filesystem::path log_file;
   // Its process works, without output.
   void work() { ++work_; }
   void finish_load();

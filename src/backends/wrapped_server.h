@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -87,6 +88,8 @@ class WrappedServer {
   // For use on `executor`'s loop only; valid as long as this object.
   virtual http::Target& target(async::Executor executor) = 0;
   virtual ServerFacts facts() const = 0;
+  // The file with the output of its process, also after the end; empty: there is none (yet).
+  virtual std::filesystem::path log_file() const { return {}; }
   // A number without unit that grows while the process does any work, even without output. 0: unknown.
   virtual std::uint64_t work() const = 0;
 };

@@ -65,5 +65,33 @@ TEST(Log, ParsesItsLevelsAndNothingElse) {
   EXPECT_EQ(log::parse_level("loud"), std::nullopt);
 }
 
+TEST(Log, RecentLinesHaveNumbers) {
+  log::info("test", "before");
+  const auto next = log::recent_from(0).next;
+  EXPECT_TRUE(log::recent_from(next).lines.empty());
+  log::info("test", "first");
+  log::warning("test", "second");
+  const auto both = log::recent_from(next);
+  ASSERT_EQ(both.lines.size(), 2u);
+  EXPECT_TRUE(both.lines[0].ends_with("info    [test] first\n")) << both.lines[0];
+  EXPECT_TRUE(both.lines[1].ends_with("warning [test] second\n")) << both.lines[1];
+  EXPECT_EQ(both.missed, 0u);
+  EXPECT_EQ(both.next, next + 2);
+  EXPECT_EQ(log::recent_from(next + 1).lines.size(), 1u);
+  EXPECT_TRUE(log::recent_from(next + 99).lines.empty());
+}
+
+TEST(Log, RecentLinesAreBoundedAndAReaderLearnsWhatItMissed) {
+  const auto next = log::recent_from(0).next;
+  const std::string line(64 * 1024, 'x');
+  for (int i = 0; i < 10; ++i) log::info("test", "{}", line);
+  const auto late = log::recent_from(next);
+  EXPECT_LE(late.lines.size(), 4u);
+  EXPECT_EQ(late.missed + late.lines.size(), 10u);
+  for (int i = 0; i < 2000; ++i) log::info("test", "short");
+  EXPECT_EQ(log::recent().size(), 1000u);
+  EXPECT_EQ(log::recent_from(next).missed, 1010u);
+}
+
 }  // namespace
 }  // namespace corral

@@ -1,10 +1,13 @@
 #include "base/log.h"
 
+#include <algorithm>
 #include <array>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <utility>
 
-#include <spdlog/sinks/ringbuffer_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -24,10 +27,40 @@ constexpr std::array kLevels = {
 
 spdlog::level::level_enum to_spdlog(Level level) { return kLevels[static_cast<std::size_t>(level)].level; }
 
-constexpr std::size_t kRecentLines = 256;
+constexpr std::size_t kRecentLines = 1000;
+constexpr std::size_t kRecentBytes = 256 * 1024;
 
-const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt>& recent_lines() {
-  static const auto sink = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kRecentLines);
+// Readers keep only the number of their next line, so they cost the log nothing.
+class RecentSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  RecentLines from(std::uint64_t number) {
+    const std::scoped_lock lock(mutex_);
+    const std::uint64_t first = next_ - lines_.size();
+    const auto begin = static_cast<std::ptrdiff_t>(std::clamp(number, first, next_) - first);
+    return {.lines = {lines_.begin() + begin, lines_.end()}, .missed = first - std::min(number, first), .next = next_};
+  }
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    lines_.emplace_back(text.data(), text.size());
+    bytes_ += text.size();
+    ++next_;
+    while (lines_.size() > kRecentLines || (bytes_ > kRecentBytes && lines_.size() > 1)) {
+      bytes_ -= lines_.front().size();
+      lines_.pop_front();
+    }
+  }
+  void flush_() override {}
+
+  std::deque<std::string> lines_;
+  std::size_t bytes_ = 0;
+  std::uint64_t next_ = 0;
+};
+
+const std::shared_ptr<RecentSink>& recent_lines() {
+  static const auto sink = std::make_shared<RecentSink>();
   return sink;
 }
 
@@ -56,7 +89,9 @@ void set_level(Level level) { logger().set_level(to_spdlog(level)); }
 
 bool enabled(Level level) { return logger().should_log(to_spdlog(level)); }
 
-std::vector<std::string> recent() { return recent_lines()->last_formatted(); }
+RecentLines recent_from(std::uint64_t number) { return recent_lines()->from(number); }
+
+std::vector<std::string> recent() { return recent_from(0).lines; }
 
 void write(Level level, std::string_view area, std::string_view line) {
   logger().log(to_spdlog(level), "[{}] {}", area, line);

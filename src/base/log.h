@@ -2,6 +2,7 @@
 // library behind it. Safe on every thread; a disabled level costs one atomic load and formats nothing.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,7 +21,15 @@ void set_level(Level level);
 bool enabled(Level level);
 // Writes one line, already formatted. `area` is the folder or process it comes from.
 void write(Level level, std::string_view area, std::string_view line);
-// The latest lines, oldest first, each with its line end.
+// Some of the latest lines, oldest first, each with its line end. Lines have numbers, ascending by one from 0.
+struct RecentLines {
+  std::vector<std::string> lines;
+  std::uint64_t missed = 0;  // lines from `number` on that are no longer stored
+  std::uint64_t next = 0;    // number of the line that will follow
+};
+// The stored lines from this number on. Their count and size are bounded.
+RecentLines recent_from(std::uint64_t number);
+// All stored lines.
 std::vector<std::string> recent();
 
 #define CORRAL_LOG_LEVEL(name)                                                                            \

@@ -51,8 +51,11 @@ TEST_F(ConfigCommandTest, SetSendsJsonWhereItIsSome) {
 
 TEST_F(ConfigCommandTest, SetWithoutAnAssignmentIsAMisuse) {
   EXPECT_EQ(run({"config", "set", "port"}), 2);
-  EXPECT_THAT(err(), HasSubstr("'port' is not KEY=VALUE"));
+  EXPECT_EQ(err(), "corral: 'port' is not KEY=VALUE\n");
   EXPECT_EQ(run({"config", "set"}), 2);
+  EXPECT_EQ(err(),
+            "corral: ASSIGNMENT is required: KEY=VALUE, such as port=8080; all apply, or none\n"
+            "see: corral config set --help\n");
   EXPECT_TRUE(server_.requests.empty());
 }
 

@@ -195,8 +195,7 @@ int run_program(const std::vector<std::string>& arguments, const Hooks& hooks, P
   } catch (const CLI::ExtrasError&) {
     return report(terminal, {errc::usage, explain_unexpected(line.app())}, wants_json);
   } catch (const CLI::ParseError& error) {
-    return report(terminal, {errc::usage, fmt::format("{}\nsee: {}", error.what(), help_command(line.app()))},
-                  wants_json);
+    return report(terminal, {errc::usage, explain_missing(line.app(), error.what())}, wants_json);
   }
   if (line.is_serve()) return serve(line, hooks, surroundings);
   if (const Action* action = line.action()) return command(line, *action, hooks, surroundings);

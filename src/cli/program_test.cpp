@@ -3,6 +3,7 @@
 #include <iterator>
 #include <sstream>
 
+#include <CLI/App.hpp>
 #include <gmock/gmock.h>
 
 #include "cli/docs.h"
@@ -34,6 +35,20 @@ TEST_F(ProgramTest, EveryCommandHasTheHelpOfThePage) {
     EXPECT_THAT(out(), Not(HasSubstr("{false}")));
     EXPECT_EQ(err(), "");
   }
+}
+
+// CLI11 2.4 ends the program at such a name: KEY=VALUE was one.
+TEST(CommandLine, NamesOfPositionalsAreValidInAllVersionsOfTheParser) {
+  const auto check = [](const auto& self, const CLI::App& command) -> void {
+    for (const CLI::Option* option : command.get_options()) {
+      if (!option->get_positional()) continue;
+      const auto name = option->get_name(true);
+      EXPECT_FALSE(name.empty() || name.front() == '-' || name.front() == '!') << name;
+      EXPECT_EQ(name.find_first_of("=:{ "), name.npos) << name;
+    }
+    for (const CLI::App* sub : command.get_subcommands(nullptr)) self(self, *sub);
+  };
+  with_command_line([&check](const CLI::App& app) { check(check, app); });
 }
 
 // The page lacked the flags of sub-commands.

@@ -276,6 +276,8 @@ TEST_F(SupplyCommandTest, a_configuration_of_llama_swap_becomes_models_toml) {
   EXPECT_THAT(err(), HasSubstr(target + " exists: repeat the command with --replace to replace it"));
   EXPECT_EQ(run({"import", "llama-swap", yaml, "--replace", "--config", config}), kExitOk) << err();
   EXPECT_EQ(run({"import", "llama-swap", "/nope.yaml", "--config", config}), kExitUsage);
+  EXPECT_EQ(run({"import", "llama-swap", folder.native(), "--config", config}), kExitUsage);
+  EXPECT_EQ(err(), "corral: '" + folder.native() + "' cannot be read\n");
   EXPECT_EQ(run({"import", "x.gguf", yaml}), kExitUsage);
   std::filesystem::remove_all(folder);
 }

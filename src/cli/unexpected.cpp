@@ -64,4 +64,12 @@ std::string explain_unexpected(const CLI::App& app) {
   return text + "\nsee: " + help_command(app);
 }
 
+std::string explain_missing(const CLI::App& app, const std::string& message) {
+  for (const CLI::Option* option : innermost(app).get_options()) {
+    if (option->get_positional() && message == option->get_name() + " is required")
+      return fmt::format("{}: {}\nsee: {}", message, option->get_description(), help_command(app));
+  }
+  return fmt::format("{}\nsee: {}", message, help_command(app));
+}
+
 }  // namespace corral::cli

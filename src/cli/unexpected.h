@@ -1,4 +1,4 @@
-// The error message for arguments that a command doesn't take. Pure.
+// Error messages for arguments that a command doesn't take or lacks. Pure.
 #pragma once
 
 #include <string>
@@ -11,6 +11,9 @@ namespace corral::cli {
 
 // After a failed parse: lists the unexpected arguments in their order, and suggests the closest flag or command.
 std::string explain_unexpected(const CLI::App& app);
+
+// After a failed parse: the parser's message; if a positional argument is missing, with its description.
+std::string explain_missing(const CLI::App& app, const std::string& message);
 
 // "corral list --help": the help of the given command.
 std::string help_command(const CLI::App& app);

@@ -51,8 +51,9 @@ struct ServeSettings {
   int max_event_readers = 0;
   Millis head_timeout{};
   Millis slow_client_timeout{};
-  bool slots = false;  // clients may see them
-  int io_threads = 0;  // 0: automatic
+  bool slots = false;    // clients may see them
+  bool console = false;  // browsers get the page
+  int io_threads = 0;    // 0: automatic
 
   // The models.
   std::vector<std::filesystem::path> models_dir;

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
 
+#include "base/read_proc.h"
 #include "device/process_memory.h"
 #include "device/process_work.h"
 
@@ -20,8 +19,7 @@ struct Process {
 
 // "1234 (name of it) S parent group session ..."; the name may hold anything.
 bool read_stat(const std::filesystem::path& folder, Process& process) {
-  std::ifstream file(folder / "stat");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto text = read_proc(folder / "stat");
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos) return false;
   std::istringstream fields(text.substr(name_end + 1));

@@ -1,15 +1,14 @@
 #include "device/process_work.h"
 
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
+
+#include "base/read_proc.h"
 
 namespace corral::device {
 
 std::uint64_t process_work(pid_t pid, const std::filesystem::path& root) {
-  std::ifstream file(root / "proc" / std::to_string(pid) / "stat");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto text = read_proc(root / "proc" / std::to_string(pid) / "stat");
   // The name of the program stands in parentheses and may hold anything, parentheses too.
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos) return 0;

@@ -66,6 +66,10 @@ Automaton Automaton::make(Languages& languages, Language language) {
     }
     states.push_back(std::move(state));
   }
+  return trimmed(std::move(states));
+}
+
+Automaton Automaton::trimmed(std::vector<State> states) {
   const auto keep = useful(states);
   Automaton made;
   if (!keep[0]) return made;
@@ -81,6 +85,30 @@ Automaton Automaton::make(Languages& languages, Language language) {
     }
   }
   return made;
+}
+
+// A state for each of its states and each length, up to the one that makes no difference.
+Automaton Automaton::within(std::size_t least, std::size_t most, std::size_t max_states) const {
+  if (states.empty()) return {};
+  const bool bounded = most != Languages::kNoMost;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> numbers{{{0, 0}, 0}};
+  std::vector<std::pair<std::size_t, std::size_t>> found{{0, 0}};
+  std::vector<State> made;
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    const auto [from, length] = found[at];
+    State state{states[from].may_end && length >= least, {}};
+    if (length < most) {
+      for (const auto& [characters, to] : states[from].next) {
+        const std::pair key(to, bounded ? length + 1 : std::min(length + 1, least));
+        const auto [known, fresh] = numbers.emplace(key, found.size());
+        if (fresh) found.push_back(key);
+        if (found.size() > max_states) throw TooComplex();
+        state.next.emplace_back(characters, known->second);
+      }
+    }
+    made.push_back(std::move(state));
+  }
+  return trimmed(std::move(made));
 }
 
 }  // namespace corral::json_schema

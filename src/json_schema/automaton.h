@@ -20,6 +20,12 @@ struct Automaton {
 
   // Throws TooComplex.
   static Automaton make(Languages& languages, Language language);
+  // Its texts of these lengths. Throws TooComplex if it needs more than `max_states`.
+  Automaton within(std::size_t least, std::size_t most, std::size_t max_states) const;
+
+ private:
+  // Without states from which no end can be reached.
+  static Automaton trimmed(std::vector<State> states);
 };
 
 }  // namespace corral::json_schema

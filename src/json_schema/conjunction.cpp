@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <string_view>
+#include <utility>
+
+#include "json_schema/values.h"
 
 namespace corral::json_schema {
 namespace {
@@ -12,29 +14,12 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-constexpr std::string_view kAssertions[] = {"type",
-                                            "enum",
-                                            "minLength",
-                                            "maxLength",
-                                            "pattern",
-                                            "format",
-                                            "minimum",
-                                            "maximum",
-                                            "multipleOf",
-                                            "exclusiveMinimum",
-                                            "exclusiveMaximum",
-                                            "properties",
-                                            "required",
-                                            "minProperties",
-                                            "maxProperties",
-                                            "patternProperties",
-                                            "additionalProperties",
-                                            "propertyNames",
-                                            "items",
-                                            "prefixItems",
-                                            "minItems",
-                                            "maxItems",
-                                            "unevaluatedProperties"};
+constexpr std::string_view kAssertions[] = {
+    "type",          "enum",       "minLength",        "maxLength",        "pattern",  "format",        "minimum",
+    "maximum",       "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "required", "minProperties", "maxProperties",
+    "propertyNames", "items",      "prefixItems",      "minItems",         "maxItems"};
+// Keywords that depend on each other, so that they stay together.
+constexpr std::string_view kMembers[] = {"properties", "patternProperties", "additionalProperties"};
 
 Array as_list(const Value& value) { return value.is_array() ? value.as_array() : Array{value}; }
 
@@ -62,38 +47,19 @@ Array common_types(const Array& one, const Array& other) {
 }
 
 Array common_values(const Array& one, const Array& other) {
+  const ValueSet others(other);
   Array both;
   for (const auto& value : one) {
-    if (contains(other, value)) both.push_back(value);
+    if (others.contains(value)) both.push_back(value);
   }
   return both;
 }
 
-Array joined(Array one, const Array& other) {
+Array joined(const Array& one, const Array& other) {
+  ValueSet known(one);
+  Array all = one;
   for (const auto& value : other) {
-    if (!contains(one, value)) one.push_back(value);
-  }
-  return one;
-}
-
-// The subschema of the property `name`; nullptr: none.
-const Value* said_of(const Object& schema, std::string_view name) {
-  if (const auto* properties = schema.if_contains("properties")) {
-    if (const auto* own = properties->as_object().if_contains(name)) return own;
-  }
-  return schema.if_contains("additionalProperties");
-}
-
-Object common_properties(const Object& one, const Object& other) {
-  Object all;
-  for (const auto* schema : {&one, &other}) {
-    const auto* properties = schema->if_contains("properties");
-    if (!properties) continue;
-    for (const auto& [name, value] : properties->as_object()) {
-      if (all.contains(name)) continue;
-      const auto *first = said_of(one, name), *second = said_of(other, name);
-      all[name] = first && second ? all_of(*first, *second) : *(first ? first : second);
-    }
+    if (known.insert(value)) all.push_back(value);
   }
   return all;
 }
@@ -119,11 +85,19 @@ Array common_items(const Object& one, const Object& other) {
   return all;
 }
 
+// Exact for large integers, too.
+bool below(const Value& one, const Value& other) {
+  if (one.is_double() || other.is_double()) return one.to_number<double>() < other.to_number<double>();
+  if (one.is_uint64()) return other.is_uint64() && one.as_uint64() < other.as_uint64();
+  return other.is_uint64() ? std::cmp_less(one.as_int64(), other.as_uint64()) : one.as_int64() < other.as_int64();
+}
+
 Value tighter(std::string_view name, const Value& one, const Value& other, bool& inexact) {
-  const auto a = one.to_number<double>(), b = other.to_number<double>();
-  if (name.starts_with("min") || name == "exclusiveMinimum") return a >= b ? one : other;
-  if (name.starts_with("max") || name == "exclusiveMaximum") return a <= b ? one : other;
+  if (name.starts_with("min") || name == "exclusiveMinimum") return below(one, other) ? other : one;
+  if (name.starts_with("max") || name == "exclusiveMaximum") return below(other, one) ? other : one;
   // multipleOf
+  if (same(one, other)) return one;
+  const auto a = one.to_number<double>(), b = other.to_number<double>();
   const auto whole = [](double value) { return value >= 1 && value <= 2000 && value == static_cast<int>(value); };
   if (whole(a) && whole(b)) return std::lcm(static_cast<std::int64_t>(a), static_cast<std::int64_t>(b));
   inexact = true;
@@ -133,17 +107,10 @@ Value tighter(std::string_view name, const Value& one, const Value& other, bool&
 Value common(std::string_view name, const Value& one, const Value& other, bool& inexact) {
   if (name == "type") return common_types(one.as_array(), other.as_array());
   if (name == "enum") return common_values(one.as_array(), other.as_array());
-  if (name == "pattern" || name == "format" || name == "required") return joined(one.as_array(), other.as_array());
+  if (one.is_array() && other.is_array()) return joined(one.as_array(), other.as_array());
+  if (one.is_bool() && other.is_bool() && name != "items" && name != "propertyNames") return true;
   if (one.is_number() && other.is_number()) return tighter(name, one, other, inexact);
-  if (name == "patternProperties") {
-    auto all = one.as_object();
-    for (const auto& [pattern, value] : other.as_object()) {
-      const auto* known = all.if_contains(pattern);
-      all[pattern] = known ? all_of(*known, value) : value;
-    }
-    return all;
-  }
-  return all_of(one, other);  // additionalProperties, unevaluatedProperties, propertyNames, items
+  return all_of(one, other);  // propertyNames, items
 }
 
 // Draft 4 has {"minimum": 1, "exclusiveMinimum": true}.
@@ -168,6 +135,17 @@ void renew_items(Object& schema, const Object& from) {
   if (const auto* more = from.if_contains("additionalItems")) schema["items"] = *more;
 }
 
+// Draft 4 to 2020-12 agree on `contains`; its limits are beside it.
+void renew_contains(Object& plain, const Object& from) {
+  const auto* schema = from.if_contains("contains");
+  if (!schema) return;
+  Object one{{"schema", *schema}};
+  for (const auto* limit : {"minContains", "maxContains"}) {
+    if (const auto* value = from.if_contains(limit); value && value->is_number()) one[limit] = *value;
+  }
+  plain["contains"] = Array{std::move(one)};
+}
+
 }  // namespace
 
 Object plain_form(const Object& schema) {
@@ -182,28 +160,30 @@ Object plain_form(const Object& schema) {
     const Array only{*value};
     plain["enum"] = plain.contains("enum") ? common_values(plain.at("enum").as_array(), only) : only;
   }
+  if (const auto* unique = schema.if_contains("uniqueItems"); unique && *unique == Value(true)) {
+    plain["uniqueItems"] = true;
+  }
+  Object members;
+  for (const auto name : kMembers) {
+    if (const auto* value = schema.if_contains(name)) members[name] = *value;
+  }
+  if (!members.empty()) plain["members"] = Array{std::move(members)};
   renew_bound(plain, "minimum", "exclusiveMinimum");
   renew_bound(plain, "maximum", "exclusiveMaximum");
   renew_items(plain, schema);
+  renew_contains(plain, schema);
   return plain;
 }
 
 Object conjunction(Object one, const Object& other, bool& inexact) {
-  const auto touches = [](const Object& schema) {
-    return schema.contains("properties") || schema.contains("additionalProperties");
-  };
-  if ((one.contains("patternProperties") && touches(other)) || (other.contains("patternProperties") && touches(one))) {
-    inexact = true;
-  }
   const auto before = one;
   for (const auto& [name, value] : other) {
-    if (const auto* own = before.if_contains(name); own && name != "properties" && name != "prefixItems") {
+    if (const auto* own = before.if_contains(name); own && name != "prefixItems") {
       one[name] = common(name, *own, value, inexact);
     } else if (!own) {
       one[name] = value;
     }
   }
-  if (one.contains("properties")) one["properties"] = common_properties(before, other);
   if (one.contains("prefixItems")) one["prefixItems"] = common_items(before, other);
   return one;
 }

@@ -1,5 +1,4 @@
-// Every keyword of JSON Schema and its effect: enforced by the grammar, an annotation, or not enforced. Keywords
-// outside of the specifications are annotations, as the specification demands.
+// What a schema has that a grammar doesn't enforce, and what is invalid in it.
 #pragma once
 
 #include <string>
@@ -14,8 +13,9 @@ namespace corral::json_schema {
 // A keyword that a grammar doesn't enforce.
 struct Unenforced {
   std::string keyword;
-  std::string pointer;  // JSON pointer of the keyword, such as "#/properties/a/uniqueItems"
-  std::string reason;   // may be empty
+  std::string pointer;      // JSON pointer of the keyword, such as "#/properties/a/uniqueItems"
+  std::string reason;       // may be empty
+  bool annotation = false;  // nothing that a schema may rely on: no reason to refuse it
 
   friend bool operator==(const Unenforced&, const Unenforced&) = default;
 };
@@ -25,11 +25,6 @@ struct SchemaFault {
   std::string pointer;
   std::string reason;  // follows the pointer in a sentence
 };
-
-// The target of a "$ref". Throws SchemaFault.
-const json::Value& resolve(const json::Value& root, std::string_view ref, const std::string& at);
-// A pointer to a member of the target of `at`.
-std::string pointer_to(const std::string& at, std::string_view member);
 
 // The unenforced keywords in `schema`, which is in `root` at `at`, and in all its references. Without `languages` the
 // complexity of patterns isn't checked. Throws SchemaFault for values of the wrong type.

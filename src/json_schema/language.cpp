@@ -10,6 +10,7 @@ constexpr std::size_t kMaxExpressions = 100'000;
 constexpr std::size_t kMaxParts = 1'000'000;        // of all expressions
 constexpr std::size_t kMaxDerivatives = 1'000'000;  // of all expressions
 constexpr std::size_t kMaxLookups = 4'000'000;      // of derivatives
+constexpr std::size_t kMaxWork = 10'000'000;        // one to two seconds
 
 std::uint32_t less_one(std::uint32_t count) { return count == 0 || count == Languages::kNoMost ? count : count - 1; }
 
@@ -162,6 +163,7 @@ Language Languages::derive(Language of, char32_t character) {
       return concat(derivative(node.parts[0], character),
                     repeat(node.parts[0], less_one(node.least), less_one(node.most)));
     case Kind::multiple:
+      if (character == U'.') return of;
       if (character < U'0' || character > U'9') return kNone;
       return multiple(node.most, static_cast<std::uint32_t>((10ull * node.least + (character - U'0')) % node.most));
   }
@@ -173,7 +175,12 @@ bool Languages::contains(Language language, std::u32string_view text) {
   return has_empty(language);
 }
 
-std::vector<CharSet> Languages::classes(Language of) const {
+void Languages::spend(std::size_t work) {
+  work_ += work;
+  if (work_ > kMaxWork) throw TooComplex();
+}
+
+std::vector<CharSet> Languages::classes(Language of) {
   std::set<Language> seen{of};
   std::vector<Language> todo{of};
   std::set<CharSet> sets;
@@ -182,6 +189,7 @@ std::vector<CharSet> Languages::classes(Language of) const {
     todo.pop_back();
     if (node.kind == Kind::set) sets.insert(sets_[node.least]);
     if (node.kind == Kind::multiple) {
+      sets.insert(CharSet::one(U'.'));
       for (char32_t digit = U'0'; digit <= U'9'; ++digit) sets.insert(CharSet::one(digit));
     }
     for (const auto part : node.parts) {
@@ -195,6 +203,7 @@ std::vector<CharSet> Languages::classes(Language of) const {
       if (high < kLastCharacter) starts.insert(high + 1);
     }
   }
+  spend(seen.size() + starts.size() * sets.size() / 2);
   // Ranges that belong to the same sets are one class.
   std::map<std::vector<bool>, std::vector<CharSet::Range>> classes;
   for (auto at = starts.begin(); at != starts.end(); ++at) {

@@ -41,7 +41,7 @@ class Languages {
   Language both(Language one, Language other);
   Language complement(Language of);
   Language repeat(Language of, std::uint32_t least, std::uint32_t most);
-  // Digits that are a multiple of `divisor` (at least 1), read after digits that left `remainder`.
+  // Digits that are a multiple of `divisor` (at least 1), read after digits that left `remainder`. Points are skipped.
   Language multiple(std::uint32_t divisor, std::uint32_t remainder = 0);
 
   // Languages of patterns (pattern.h), so that each is compiled once; nothing: too complex.
@@ -53,7 +53,10 @@ class Languages {
   Language derivative(Language of, char32_t character);
   bool contains(Language language, std::u32string_view text);
   // Sets of characters that are equivalent for this expression and its derivatives; together all characters.
-  std::vector<CharSet> classes(Language of) const;
+  std::vector<CharSet> classes(Language of);
+  // Counts work for schemas beside patterns: about 100 ns each. All schemas of a grammar share one limit. Throws
+  // TooComplex.
+  void spend(std::size_t work);
 
  private:
   enum class Kind : std::uint8_t { none, empty, set, concat, either, both, complement, repeat, multiple };
@@ -77,6 +80,7 @@ class Languages {
   std::vector<Node> nodes_;
   std::size_t parts_ = 0;    // of all nodes
   std::size_t lookups_ = 0;  // of derivatives
+  std::size_t work_ = 0;
   std::unordered_map<Node, Language, NodeHash> ids_;
   std::vector<CharSet> sets_;
   std::map<CharSet, std::uint32_t> set_ids_;

@@ -1,16 +1,16 @@
 #include "json_schema/number_range.h"
 
 #include <algorithm>
-#include <cstdlib>
-
-#include <fmt/format.h>
+#include <numeric>
 
 namespace corral::json_schema {
 namespace {
 
 constexpr std::uint32_t kMaxDigits = 16;
 constexpr std::size_t kMaxFraction = 32;
-constexpr std::uint32_t kExactDigits = 15;  // digits that a double holds exactly
+constexpr std::uint32_t kExactDigits = 15;   // digits that a double holds exactly
+constexpr std::uint32_t kExactFraction = 6;  // of them, behind the point
+constexpr std::uint32_t kStepDigits = 12;    // of a multiple of a number with a fraction
 
 // Numbers without a sign: "0" or digits, perhaps a point and more digits.
 class Magnitudes {
@@ -99,12 +99,11 @@ Decimal negated(Decimal of) {
 class SignedNumbers {
  public:
   SignedNumbers(Languages& languages, const NumberRange& range)
-      : l_(languages),
-        range_(written(range)),
-        magnitudes_(languages, range_.multiple_of == 1 ? kMaxDigits : kExactDigits, fraction_digits(range_)) {}
+      : l_(languages), range_(written(range)), magnitudes_(languages, whole_digits(range_), fraction_digits(range_)) {}
 
   Language make() {
     const auto plus = side(range_.least, range_.most);
+    minus_ = true;
     auto minus = side(mirrored(range_.most), mirrored(range_.least));
     // Zero is written without a sign, if possible.
     minus = l_.both(minus, magnitudes_.at_least(Decimal(), true));
@@ -127,8 +126,21 @@ class SignedNumbers {
     }
     return range;
   }
+  // Whether a number must differ from others: then a double holds all its digits.
+  static bool exact(const NumberRange& range) {
+    return !range.integer && !range.step && (range.fractional || !range.excluded.empty());
+  }
+  static std::uint32_t whole_digits(const NumberRange& range) {
+    if (exact(range)) return kExactDigits - kExactFraction;
+    if (!range.step) return kMaxDigits;
+    // Validators divide doubles.
+    const auto places = range.step->places;
+    return places == 0 ? kExactDigits : std::max(1u, kStepDigits - std::min(places, kStepDigits));
+  }
   static std::uint32_t fraction_digits(const NumberRange& range) {
-    if (range.integer || range.multiple_of != 1) return 0;
+    if (range.integer) return 0;
+    if (exact(range)) return kExactFraction;
+    if (range.step) return range.step->places;
     const auto whole = std::max(length(range.least, &Decimal::whole), length(range.most, &Decimal::whole));
     const auto given = std::max(length(range.least, &Decimal::fraction), length(range.most, &Decimal::fraction));
     return std::max({1u, given, whole < kExactDigits ? kExactDigits - whole : 1});
@@ -141,7 +153,9 @@ class SignedNumbers {
   // Magnitudes of numbers from zero up that lie within the bounds.
   Language side(const std::optional<Bound>& least, const std::optional<Bound>& most) {
     auto all = magnitudes_.any();
-    if (range_.multiple_of != 1) all = l_.both(all, l_.multiple(range_.multiple_of));
+    if (range_.step) all = l_.both(all, multiples(*range_.step));
+    if (range_.fractional) all = l_.both(all, with_fraction());
+    for (const auto& value : range_.excluded) all = l_.both(all, l_.complement(spellings(value)));
     if (most) {
       if (most->value.negative && !most->value.zero()) return l_.none();
       all = l_.both(all, magnitudes_.at_most(most->value, most->exclusive));
@@ -152,40 +166,46 @@ class SignedNumbers {
     return all;
   }
 
+  Language digits() { return l_.repeat(l_.set(CharSet::of("0123456789")), 0, Languages::kNoMost); }
+  Language zeros() { return l_.repeat(l_.set(CharSet::one(U'0')), 0, Languages::kNoMost); }
+  Language ascii(std::string_view text) { return l_.text(std::u32string(text.begin(), text.end())); }
+
+  // For each number of places: the digits without their point are a multiple of what is left of the step.
+  Language multiples(const Step& step) {
+    if (step.places == 0) {
+      return l_.either(ascii("0"), l_.concat(l_.multiple(step.digits), ascii(std::string(step.zeros, '0'))));
+    }
+    auto all = l_.none();
+    const auto digit = l_.set(CharSet::of("0123456789"));
+    std::uint64_t scale = 1;  // 10^(places - count)
+    for (auto count = step.places;; --count) {
+      const auto divisor = step.digits / std::gcd(std::uint64_t(step.digits), scale);
+      const auto shape =
+          count == 0 ? digits() : l_.concat(digits(), l_.concat(ascii("."), l_.repeat(digit, count, count)));
+      all = l_.either(all, l_.both(shape, l_.multiple(static_cast<std::uint32_t>(divisor))));
+      if (count == 0) return all;
+      scale *= 10;
+    }
+  }
+  Language with_fraction() {
+    return l_.concat(digits(),
+                     l_.concat(ascii("."), l_.concat(zeros(), l_.concat(l_.set(CharSet::of("123456789")), digits()))));
+  }
+  // A number with any zeros behind it, with and without a sign.
+  Language spellings(const Decimal& value) {
+    if (value.negative != minus_ && !value.zero()) return l_.none();
+    auto fraction = l_.concat(ascii("." + value.fraction), zeros());
+    if (value.fraction.empty()) fraction = l_.either(l_.empty(), fraction);
+    return l_.concat(ascii(value.whole), fraction);
+  }
+
   Languages& l_;
   const NumberRange range_;
+  bool minus_ = false;  // the side below zero is made
   Magnitudes magnitudes_;
 };
 
 }  // namespace
-
-Decimal Decimal::of(const json::Value& number) {
-  // The shortest text that reads as the same number: digits, perhaps with a point, perhaps with an exponent.
-  auto text = number.is_double()   ? fmt::format("{}", number.as_double())
-              : number.is_uint64() ? fmt::format("{}", number.as_uint64())
-                                   : fmt::format("{}", number.to_number<std::int64_t>());
-  Decimal made;
-  made.negative = text.starts_with('-');
-  if (made.negative) text.erase(0, 1);
-  long exponent = 0;
-  if (const auto e = text.find('e'); e != std::string::npos) {
-    exponent = std::strtol(text.c_str() + e + 1, nullptr, 10);
-    text.resize(e);
-  }
-  const auto point = std::min(text.find('.'), text.size());
-  auto digits = text.substr(0, point) + (point < text.size() ? text.substr(point + 1) : std::string());
-  long whole = static_cast<long>(point) + exponent;
-  if (whole <= 0) {
-    digits.insert(0, static_cast<std::size_t>(1 - whole), '0');
-    whole = 1;
-  }
-  if (static_cast<std::size_t>(whole) > digits.size()) digits.resize(static_cast<std::size_t>(whole), '0');
-  made.whole = digits.substr(0, static_cast<std::size_t>(whole));
-  made.fraction = digits.substr(static_cast<std::size_t>(whole));
-  made.whole.erase(0, std::min(made.whole.find_first_not_of('0'), made.whole.size() - 1));
-  made.fraction.erase(made.fraction.find_last_not_of('0') + 1);
-  return made;
-}
 
 Language number_language(Languages& languages, const NumberRange& range) {
   return SignedNumbers(languages, range).make();

@@ -4,22 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "json/value.h"
+#include "json_schema/decimal.h"
 #include "json_schema/language.h"
 
 namespace corral::json_schema {
-
-// A number as its digits, without leading and trailing zeros.
-struct Decimal {
-  bool negative = false;
-  std::string whole = "0";
-  std::string fraction = {};
-
-  // Of a JSON number.
-  static Decimal of(const json::Value& number);
-  bool zero() const { return whole == "0" && fraction.empty(); }
-};
 
 struct Bound {
   Decimal value;
@@ -29,9 +19,11 @@ struct Bound {
 struct NumberRange {
   bool integer = false;
   std::optional<Bound> least = std::nullopt, most = std::nullopt;
-  std::uint32_t multiple_of = 1;  // other values than 1: whole numbers only
+  std::optional<Step> step = std::nullopt;
+  std::vector<Decimal> excluded = {};
+  bool fractional = false;  // no integers
 
-  bool unbounded() const { return !least && !most && multiple_of == 1; }
+  bool unbounded() const { return !least && !most && !step && excluded.empty() && !fractional; }
 };
 
 // Without exponents. Fractions are long enough to distinguish doubles from the bounds. Throws TooComplex.

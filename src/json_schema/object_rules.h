@@ -1,4 +1,4 @@
-// Objects as grammar rules: the required properties in their order, then optional ones, then others.
+// Objects as grammar rules: listed properties in their order, then others.
 #pragma once
 
 #include <string>

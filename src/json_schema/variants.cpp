@@ -1,11 +1,19 @@
 #include "json_schema/variants.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 
 #include <fmt/format.h>
 
+#include "json_schema/combinators.h"
 #include "json_schema/conjunction.h"
+#include "json_schema/evaluate.h"
+#include "json_schema/exclusion.h"
+#include "json_schema/pattern.h"
+#include "json_schema/pointers.h"
+#include "json_schema/unevaluated.h"
+#include "json_schema/values.h"
 
 namespace corral::json_schema {
 namespace {
@@ -14,105 +22,76 @@ using json::Array;
 using json::Object;
 using json::Value;
 
-constexpr std::size_t kMaxVariants = 256;
-constexpr std::size_t kMaxSteps = 20'000;
+constexpr std::size_t kMaxSteps = 20'000;             // schemas that are expanded or negated, each time
+constexpr std::size_t kMaxCopies = 32 * 1024 * 1024;  // of all copies
 constexpr std::size_t kMaxHops = 64;
-constexpr std::size_t kMaxBytes = 32 * 1024 * 1024;  // of all copies
+constexpr std::size_t kStep = 20;  // work of one, as Languages::spend() counts it
 
-// Approximate size of a copy.
-std::size_t size_of(const Value& value) {
-  std::size_t bytes = sizeof(Value);
-  if (value.is_string()) bytes += value.as_string().size();
-  if (value.is_array()) {
-    for (const auto& one : value.as_array()) bytes += size_of(one);
-  }
-  if (value.is_object()) {
-    for (const auto& [name, one] : value.as_object()) bytes += name.size() + size_of(one);
-  }
-  return bytes;
+std::size_t values_in(const Object& plain) {
+  const auto* list = plain.if_contains("enum");
+  return list ? list->as_array().size() : 0;
 }
 
 bool is_ref(const Object& variant) { return variant.contains("$ref"); }
 
-bool disjoint_lists(const Object& one, const Object& other, std::string_view name) {
-  const auto *first = one.if_contains(name), *second = other.if_contains(name);
-  if (!first || !second) return false;
-  return std::ranges::none_of(first->as_array(), [&](const Value& value) {
-    const auto& list = second->as_array();
-    const auto has = [&](std::string_view type) { return std::ranges::find(list, Value(type)) != list.end(); };
-    if (name == "type" && (value == "number" || value == "integer")) return has("number") || has("integer");
-    return std::ranges::find(list, value) != list.end();
-  });
-}
-
-bool requires_property(const Object& schema, std::string_view name) {
-  const auto* required = schema.if_contains("required");
-  return required && std::ranges::find(required->as_array(), Value(name)) != required->as_array().end();
-}
-
-// Whether a grammar of this schema has only the listed properties.
-bool is_closed(const Object& schema) {
-  return schema.contains("properties") && !schema.contains("additionalProperties") &&
-         !schema.contains("patternProperties");
-}
-
-bool objects_only(const Object& schema) {
-  const auto* types = schema.if_contains("type");
-  return types ? types->as_array() == Array{"object"} : schema.contains("properties");
-}
-
-// Whether values of `one` lack a property that `other` requires.
-bool lacks_required(const Object& one, const Object& other) {
-  const auto* required = other.if_contains("required");
-  if (!required || !is_closed(one)) return false;
-  return std::ranges::any_of(required->as_array(), [&](const Value& name) {
-    return !one.at("properties").as_object().contains(name.as_string()) && !requires_property(one, name.as_string());
-  });
-}
-
 }  // namespace
-
-bool exclude_each_other(const Object& one, const Object& other) {
-  if (is_ref(one) || is_ref(other)) return false;
-  if (disjoint_lists(one, other, "type") || disjoint_lists(one, other, "enum")) return true;
-  if (!objects_only(one) || !objects_only(other)) return false;
-  if (lacks_required(one, other) && lacks_required(other, one)) return true;
-  const auto *first = one.if_contains("properties"), *second = other.if_contains("properties");
-  if (!first || !second) return false;
-  return std::ranges::any_of(first->as_object(), [&](const auto& member) {
-    const auto* facing = second->as_object().if_contains(member.key());
-    if (!facing || !facing->is_object() || !member.value().is_object()) return false;
-    const auto a = plain_form(member.value().as_object()), b = plain_form(facing->as_object());
-    return requires_property(one, member.key()) && requires_property(other, member.key()) &&
-           (disjoint_lists(a, b, "type") || disjoint_lists(a, b, "enum"));
-  });
-}
 
 void Variants::report(std::string_view keyword, const std::string& at, std::string reason) {
   Unenforced one{std::string(keyword), pointer_to(at, keyword), std::move(reason)};
   if (std::ranges::find(unenforced_, one) == unenforced_.end()) unenforced_.push_back(std::move(one));
 }
 
-void Variants::count(const Object& made, const std::string& at) {
-  for (const auto& [name, value] : made) bytes_ += name.size() + size_of(value);
-  if (bytes_ > kMaxBytes) throw SchemaFault{at, "is copied too often by its alternatives: make the schema smaller"};
+void Variants::step(const std::string& at) {
+  languages_.spend(kStep);
+  if (++steps_ > kMaxSteps) {
+    throw SchemaFault{at, fmt::format("has combinations of more than {} schemas: use fewer or smaller ones in its "
+                                      "anyOf, oneOf, allOf, not and if",
+                                      kMaxSteps)};
+  }
 }
 
-std::vector<Object> Variants::of(const Value& schema, const std::string& at) { return expand(schema, at, 0); }
+void Variants::refuse_more(const std::string& at) {
+  throw SchemaFault{
+      at, fmt::format("has more than {} alternatives: use fewer in its anyOf, oneOf and allOf", kMaxVariants)};
+}
 
-std::vector<Object> Variants::written_out(const Value& schema) {
+bool Variants::spent() const { return bytes_ > kMaxCopies / 2 || steps_ > kMaxSteps / 2; }
+
+void Variants::count(const Object& made, const std::string& at) {
+  const auto before = bytes_;
+  for (const auto& [name, value] : made) bytes_ += name.size() + size_of(value);
+  languages_.spend((bytes_ - before) / 64);
+  if (bytes_ > kMaxCopies) {
+    throw SchemaFault{at,
+                      fmt::format("needs more than {} MiB for copies of its alternatives: use fewer or smaller ones",
+                                  kMaxCopies >> 20)};
+  }
+}
+
+Variants::List Variants::of(const Value& schema, const std::string& at) { return expand(schema, at, 0); }
+
+Variants::List Variants::written_out(const Value& schema, const std::string& at) {
+  return write_out(of(schema, at), at, 0);
+}
+
+Variants::List Variants::write_out(const List& some, const std::string& at, std::size_t depth) {
   List all;
-  for (const auto& one : of(schema, "#")) std::ranges::move(expand_ref(one, "#", 0), std::back_inserter(all));
+  for (const auto& one : some) std::ranges::move(expand_ref(one, at, depth), std::back_inserter(all));
   return all;
 }
 
 Variants::List Variants::expand(const Value& schema, const std::string& at, std::size_t depth) {
-  if (++steps_ > kMaxSteps) throw SchemaFault{at, "has too many alternatives: make the schema smaller"};
-  if (depth > kMaxHops) throw SchemaFault{at, "has references without an end"};
+  step(at);
+  if (depth > kMaxHops) {
+    throw SchemaFault{at, fmt::format("has references and lists of schemas more than {} inside each other, perhaps "
+                                      "without an end: correct its '$ref's",
+                                      kMaxHops)};
+  }
   if (schema.is_bool()) return schema.as_bool() ? List{Object()} : List();
   const auto& object = schema.as_object();
   List all{plain_form(object)};
   count(all.front(), at);
+  if (!keep(all.front())) return {};
   if (const auto* ref = object.if_contains("$ref")) all = cross(all, {Object{{"$ref", *ref}}}, at, depth);
   if (const auto* parts = object.if_contains("allOf")) {
     const auto here = pointer_to(at, "allOf");
@@ -120,13 +99,31 @@ Variants::List Variants::expand(const Value& schema, const std::string& at, std:
       all = cross(all, expand(parts->as_array()[i], fmt::format("{}/{}", here, i), depth + 1), at, depth);
     }
   }
-  for (const auto* keyword : {"anyOf", "oneOf"}) {
-    if (const auto* list = object.if_contains(keyword)) {
-      all = cross(all, alternatives(keyword, *list, at, depth), at, depth);
+  if (const auto* list = object.if_contains("anyOf")) {
+    all = cross(all, alternatives(*list, pointer_to(at, "anyOf"), depth), at, depth);
+  }
+  if (const auto* list = object.if_contains("oneOf")) all = one_of(*this, all, *list, at, depth);
+  if (const auto* inner = object.if_contains("not")) all = without(*this, all, *inner, at, depth);
+  if (object.contains("if")) all = conditional(*this, all, object, at, depth);
+  for (const auto* keyword : {"dependentRequired", "dependentSchemas", "dependencies"}) {
+    const auto* names = object.if_contains(keyword);
+    if (names && names->is_object()) all = dependents(*this, all, keyword, *names, at, depth);
+  }
+  if (const auto* inner = object.if_contains("unevaluatedItems"); inner && *inner != Value(true)) {
+    all = write_out(all, at, depth);
+    for (auto& variant : all) {
+      // Another alternative that fits, too, and `contains` evaluate more.
+      if (all.size() > 1 || variant.contains("contains") || variant.contains("negated")) narrow();
+      restrict_items(variant, *inner);
     }
   }
-  if (const auto* names = object.if_contains("dependentRequired")) {
-    for (const auto& [name, required] : names->as_object()) all = cross(all, dependents(name, required), at, depth);
+  if (const auto* inner = object.if_contains("unevaluatedProperties")) {
+    all = write_out(all, at, depth);
+    for (auto& variant : all) {
+      if (!restrict_properties(variant, *inner)) continue;
+      count(variant, at);
+      if (all.size() > 1) narrow();
+    }
   }
   return all;
 }
@@ -134,64 +131,84 @@ Variants::List Variants::expand(const Value& schema, const std::string& at, std:
 Variants::List Variants::expand_ref(const Object& variant, const std::string& at, std::size_t depth) {
   if (!is_ref(variant)) return {variant};
   const std::string ref(variant.at("$ref").as_string());
-  auto found = expand(resolve(root_, ref, at), ref, depth + 1);
-  List all;
-  for (const auto& one : found) std::ranges::move(expand_ref(one, at, depth + 1), std::back_inserter(all));
-  return all;
+  return write_out(expand(resolve(root_, ref, at), ref, depth + 1), at, depth + 1);
 }
 
-Variants::List Variants::alternatives(std::string_view keyword, const Value& list, const std::string& at,
-                                      std::size_t depth) {
+Variants::List Variants::alternatives(const Value& list, const std::string& at, std::size_t depth) {
   List all;
-  bool exclusive = true;
   for (std::size_t i = 0; i < list.as_array().size(); ++i) {
-    const auto here = fmt::format("{}/{}", pointer_to(at, keyword), i);
-    auto some = expand(list.as_array()[i], here, depth + 1);
-    if (keyword == "oneOf" && list.as_array().size() > 1) {
-      List written;
-      for (const auto& one : some) std::ranges::move(expand_ref(one, here, depth + 1), std::back_inserter(written));
-      for (const auto& before : all) {
-        for (const auto& earlier : expand_ref(before, here, depth + 1)) {
-          exclusive = exclusive &&
-                      std::ranges::all_of(written, [&](const Object& one) { return exclude_each_other(earlier, one); });
-        }
-      }
-    }
-    std::ranges::move(some, std::back_inserter(all));
-    if (all.size() > kMaxVariants) throw SchemaFault{here, "has too many alternatives: make the schema smaller"};
+    const auto here = fmt::format("{}/{}", at, i);
+    std::ranges::move(expand(list.as_array()[i], here, depth + 1), std::back_inserter(all));
+    if (all.size() > kMaxVariants) refuse_more(here);
   }
-  if (!exclusive) report(keyword, at, "its schemas overlap, so it is treated as anyOf");
   return all;
 }
 
-// Either the property is missing, or its dependents are present.
-Variants::List Variants::dependents(const std::string& name, const Value& required) {
-  auto names = required.is_array() ? required.as_array() : Array();
-  names.emplace_back(name);
-  Array texts;
-  for (const auto& one : names) {
-    if (one.is_string()) texts.push_back(one);
-  }
-  return {Object{{"required", texts}}, Object{{"properties", Object{{name, false}}}}};
+bool Variants::exclusive(const List& some, const List& others) {
+  const auto before = comparisons_;
+  const bool all = std::ranges::all_of(some, [&](const Object& one) {
+    return std::ranges::all_of(
+        others, [&](const Object& other) { return exclude_each_other(one, other, strict_, comparisons_); });
+  });
+  languages_.spend((before - comparisons_) / 4);
+  return all;
 }
 
-Variants::List Variants::cross(const List& some, const List& others, const std::string& at, std::size_t depth) {
+bool Variants::keep(Object& plain) {
+  if (plain.size() > 1 && plain.contains("enum") && !is_ref(plain)) {
+    Array fitting;
+    try {
+      for (const auto& value : plain.at("enum").as_array()) {
+        if (evaluator_.fits_plain(plain, value)) fitting.push_back(value);
+      }
+      plain["enum"] = std::move(fitting);
+    } catch (const NotEvaluated&) {        // reported with the rules of its values
+    } catch (const TooComplex&) {          // as above
+    } catch (const UnsupportedPattern&) {  // as above
+    }
+  }
+  return prune(plain);
+}
+
+Variants::List Variants::cross(const List& some, const List& others, const std::string& at, std::size_t depth,
+                               std::size_t most) {
   List all;
+  std::vector<std::size_t> hashes;
+  const auto is_new = [&](const Object& made) {
+    const auto hash = std::hash<Object>()(made);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (hashes[i] == hash && all[i] == made) return false;
+    }
+    hashes.push_back(hash);
+    return true;
+  };
   for (const auto& one : some) {
     for (const auto& other : others) {
+      if (most > 0 && (all.size() >= most || spent())) {
+        narrow();
+        return all;
+      }
       if (one.empty() || other.empty()) {
-        all.push_back(one.empty() ? other : one);
-        count(all.back(), at);
+        const auto& made = one.empty() ? other : one;
+        count(made, at);
+        if (is_new(made)) all.push_back(made);
         continue;
       }
       for (const auto& first : expand_ref(one, at, depth)) {
         for (const auto& second : expand_ref(other, at, depth)) {
+          if (most > 0 && all.size() >= most) {
+            narrow();
+            return all;
+          }
           bool inexact = false;
-          all.push_back(conjunction(first, second, inexact));
-          count(all.back(), at);
+          languages_.spend(values_in(first) + values_in(second));
+          auto made = conjunction(first, second, inexact);
+          count(made, at);
+          if (!keep(made) || !is_new(made)) continue;
+          all.push_back(std::move(made));
           if (inexact) report("allOf", at, "its parts depend on each other");
           if (all.size() > kMaxVariants) {
-            throw SchemaFault{at, "has too many alternatives: make the schema smaller"};
+            refuse_more(at);
           }
         }
       }

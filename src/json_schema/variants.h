@@ -1,5 +1,5 @@
-// The alternatives of a schema, after references are followed and allOf, anyOf, oneOf and dependentRequired are
-// expanded: a value fits the schema if it fits one of them.
+// The alternatives of a schema, after references are followed and allOf, anyOf, oneOf, not, if and the keywords about
+// dependents are expanded: a value fits the schema if it fits one of them.
 #pragma once
 
 #include <cstddef>
@@ -8,38 +8,60 @@
 #include <vector>
 
 #include "json/value.h"
+#include "json_schema/evaluate.h"
 #include "json_schema/keywords.h"
+#include "json_schema/language.h"
 
 namespace corral::json_schema {
 
 class Variants {
  public:
-  // Adds unenforced keywords to `unenforced`. Both must outlive it.
-  Variants(const json::Value& root, std::vector<Unenforced>& unenforced) : root_(root), unenforced_(unenforced) {}
+  using List = std::vector<json::Object>;
+  static constexpr std::size_t kMaxVariants = 256;
+
+  // Adds unenforced keywords to `unenforced`. All must outlive it. `strict`: see converter.h.
+  Variants(const json::Value& root, Languages& languages, bool strict, std::vector<Unenforced>& unenforced)
+      : root_(root), languages_(languages), evaluator_(root, languages), strict_(strict), unenforced_(unenforced) {}
 
   // Each in plain_form(), or only {"$ref": ...}. Throws SchemaFault.
-  std::vector<json::Object> of(const json::Value& schema, const std::string& at);
+  List of(const json::Value& schema, const std::string& at);
   // The same without references.
-  std::vector<json::Object> written_out(const json::Value& schema);
+  List written_out(const json::Value& schema, const std::string& at);
+
+  // For combinators.h and negation.h. `depth` is the number of schemas around.
+  const json::Value& root() const { return root_; }
+  List expand(const json::Value& schema, const std::string& at, std::size_t depth);
+  List write_out(const List& some, const std::string& at, std::size_t depth);
+  // What fits one of `some` and one of `others`. At most `most` of them, if there is such a limit; fewer if the work is
+  // spent().
+  List cross(const List& some, const List& others, const std::string& at, std::size_t depth, std::size_t most = 0);
+  bool exclusive(const List& some, const List& others);
+  void report(std::string_view keyword, const std::string& at, std::string reason);
+  // Throws SchemaFault: more than kMaxVariants.
+  [[noreturn]] static void refuse_more(const std::string& at);
+  // Counts a schema that is expanded or negated. Throws SchemaFault if there are too many.
+  void step(const std::string& at);
+  // Counts `made`, which joins a list. Throws SchemaFault if all of them are too large.
+  void count(const json::Object& made, const std::string& at);
+  // How often alternatives were left out: the values of a schema may be more than those of its alternatives then.
+  std::size_t narrowed() const { return narrowed_; }
+  void narrow() { ++narrowed_; }
+  // Half of the work is done: negations leave the rest to other keywords, and say that they aren't exact.
+  bool spent() const;
 
  private:
-  using List = std::vector<json::Object>;
-
-  List expand(const json::Value& schema, const std::string& at, std::size_t depth);
   List expand_ref(const json::Object& variant, const std::string& at, std::size_t depth);
-  List alternatives(std::string_view keyword, const json::Value& list, const std::string& at, std::size_t depth);
-  List dependents(const std::string& name, const json::Value& required);
-  // Counts `made`, which joins a list.
-  void count(const json::Object& made, const std::string& at);
-  List cross(const List& some, const List& others, const std::string& at, std::size_t depth);
-  void report(std::string_view keyword, const std::string& at, std::string reason);
+  List alternatives(const json::Value& list, const std::string& at, std::size_t depth);
+  // Drops values of `enum` that don't fit the rest. False: nothing fits.
+  bool keep(json::Object& plain);
 
   const json::Value& root_;
+  Languages& languages_;
+  Evaluator evaluator_;
+  const bool strict_;
   std::vector<Unenforced>& unenforced_;
-  std::size_t steps_ = 0, bytes_ = 0;
+  std::size_t steps_ = 0, bytes_ = 0, narrowed_ = 0;
+  std::size_t comparisons_ = 10'000'000;  // that are left
 };
-
-// Whether no value of the grammar of `one` fits `other`, and vice versa.
-bool exclude_each_other(const json::Object& one, const json::Object& other);
 
 }  // namespace corral::json_schema

@@ -50,6 +50,7 @@ struct ChildSpec {
   LogLimits log = {};
   std::filesystem::path log_file = {};               // empty: none; else every line is appended to it (mode 0600)
   std::size_t log_file_bytes = 16 * 1024 * 1024;     // then it is renamed to "<log_file>.1" and begun anew
+  bool log_begins = false;                           // at the start, too: the file has nothing of earlier processes
   std::function<void(const LogLine&)> on_line = {};  // called on the child's loop for every line
 };
 

@@ -5,8 +5,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/read_proc.h"
 #include "proc/control_channel.h"
 
 namespace corral::proc {
@@ -91,8 +90,7 @@ void let_go() {
 
 // The parent of a process; 0: it has ended.
 pid_t parent_of(const char* pid) {
-  std::ifstream file(std::string("/proc/") + pid + "/stat");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const auto text = read_proc(std::string("/proc/") + pid + "/stat");
   // "12 (name) S 1 ...": the name may have any character, line ends included.
   const auto name_end = text.rfind(") ");
   constexpr std::size_t kToParent = 4;

@@ -40,8 +40,10 @@ void keep_newest_logs(const fs::path& folder, std::size_t most) {
   }
 }
 
-LogFile::LogFile(std::filesystem::path path, std::size_t max_bytes) : path_(std::move(path)), max_bytes_(max_bytes) {
+LogFile::LogFile(std::filesystem::path path, std::size_t max_bytes, bool begins)
+    : path_(std::move(path)), max_bytes_(max_bytes) {
   open();
+  if (begins && size_ > 0) rotate();
 }
 
 void LogFile::open() {
@@ -77,7 +79,7 @@ void LogFile::append(std::string_view line) {
 }
 
 LogSink::LogSink(const ChildSpec& spec) : name_(spec.name), tail_(spec.log), on_line_(spec.on_line) {
-  if (!spec.log_file.empty()) file_.emplace(spec.log_file, spec.log_file_bytes);
+  if (!spec.log_file.empty()) file_.emplace(spec.log_file, spec.log_file_bytes, spec.log_begins);
 }
 
 void LogSink::add(bool from_stderr, std::string line) {

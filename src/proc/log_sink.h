@@ -20,7 +20,8 @@ void keep_newest_logs(const std::filesystem::path& folder, std::size_t most);
 // may read it. If the file can't be written, it warns once and stays silent afterwards.
 class LogFile {
  public:
-  LogFile(std::filesystem::path path, std::size_t max_bytes);
+  // `begins`: lines of earlier writers go to "<path>.1".
+  LogFile(std::filesystem::path path, std::size_t max_bytes, bool begins = false);
 
   void append(std::string_view line);
 

@@ -85,6 +85,18 @@ TEST(LogFile, RotatesOnceAndContinuesAnOldFile) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(LogFile, BeginsWithoutTheLinesOfEarlierProcesses) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "corral_log_begin_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const auto path = folder / "engine-1.log";
+  LogFile(path, 1000, true).append("earlier");
+  LogFile(path, 1000, true).append("now");
+  EXPECT_EQ(std::filesystem::file_size(path), 4u);
+  EXPECT_EQ(std::filesystem::file_size(folder / "engine-1.log.1"), 8u);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(LogFile, OnlyTheUserMayReadIt) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "corral_log_mode_test";
   std::filesystem::remove_all(folder);

@@ -50,22 +50,30 @@ Limits prevent that one request blocks a model for others. In addition to the ta
 | part | limit |
 |---|---|
 | a message | 1,024 parts, 256 tool calls |
-| tools | 512 KiB in all |
-| a schema | 4,096 parts, 32 levels, 512 properties in one object (128 of them optional), 2,048 values in its lists, 128 different `$ref`s |
+| tools | 512 KiB in all, 128 optional parameters each |
+| a schema | 4,096 parts, 32 levels, 512 properties in one object, 2,048 values in its lists, 256 different `$ref`s |
 | a prompt with more bytes than the context can hold | rejected without tokenizing |
 | texts of one embedding or rerank request | 2 million tokens |
 | `grammar_triggers` of type 2 and 3 | RE2 patterns (no look-around, no backreferences) of 512 bytes, applied to the last 2,048 bytes of the output |
 
-Grammars enforce JSON schemas of responses and tools. They enforce `type`, `enum`, `const`, `$ref` (also recursive), `anyOf`, `allOf`,
-`oneOf` of schemas that exclude each other, `properties`, `required`, `additionalProperties`, `patternProperties`, `propertyNames`,
-`dependentRequired`, `minProperties`, `maxProperties`, `items`, `prefixItems`, `minItems`, `maxItems`, `minLength`, `maxLength`, `pattern`
-(without `\b`, `\p`, look behind and back references), bounds of numbers, `multipleOf` of whole numbers up to 2000, and of `format` date,
-time, date-time, duration, email, hostname, ipv4, ipv6, uri, uuid and byte. Objects with `properties` have no others unless
-`additionalProperties` allows them.
+Grammars enforce JSON schemas of responses and tools, drafts 4 to 2020-12: all keywords about values, except the parts below. The output has
+the properties in the order of the schema, then other ones.
 
-Other keywords about values (`not`, `if`, `uniqueItems`, `contains`, ...) and too complex patterns are not enforced. With `strict: true`,
-schemas with such keywords are rejected. Otherwise the rest of the schema is enforced, and the response lists these keywords: in `warnings`
-(streams: in the event with `finish_reason`) and, in all APIs, in the header `X-Corral-Warnings`. Some models write the strings of tool calls
+- With `strict: true` the schema means what it says: an object is closed only if it says `"additionalProperties": false` (or
+  `unevaluatedProperties`), and `{"minimum": 1}` permits a string.
+- Without it, an object that names properties has no others unless `additionalProperties` or `patternProperties` allows them, and keywords
+  about one type (`properties`, `items`, `pattern`, `minimum`) stand for the type: small models write whatever is allowed. An object that
+  names no properties (`{"type": "object"}`, also with `"properties": {}`) is open.
+
+These parts are not enforced: `uniqueItems` unless the items are values of an `enum`; several `contains` of one array, and one beside 1,000 items or more; patterns with `\b`,
+`\p`, look behind or back references, and too complex ones; `multipleOf` with more than four digits; `minProperties` beyond the listed names;
+`oneOf`, `not` and `if` if a grammar can't say what doesn't fit their schemas (such as `multipleOf` or `patternProperties`);
+`$dynamicRef` with several targets. With `strict: true`, schemas with such parts are rejected. Otherwise the rest of the schema is enforced,
+and the response lists these keywords: in `warnings` (streams: in the event with `finish_reason`) and, in all APIs, in the header
+`X-Corral-Warnings`. A `format` other than those of the specification, uuid1 to uuid5, byte, binary and password is an annotation, as the
+specification says: the response has a warning, also with `strict`. So is a format that contradicts the `pattern` beside it. A `$ref` to another document is an error.
+
+Some models write the strings of tool calls
 as plain text. For those strings only the type is enforced, and the response has a warning, also with `strict`.
 )";
 

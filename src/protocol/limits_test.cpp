@@ -151,17 +151,23 @@ std::string object(std::size_t properties, bool required) {
 
 TEST(Limits, PropertiesOfSchemas) {
   taken(chat(R"("json_schema":)" + object(512, true)));
-  taken(chat(R"("json_schema":)" + object(128, false)));
+  taken(chat(R"("json_schema":)" + object(512, false)));
+  const auto tool = [](std::size_t optional) {
+    return chat(R"("tools":[{"type":"function","function":{"name":"f","parameters":)" + object(optional, false) +
+                "}}]");
+  };
+  taken(tool(128));
+  refused(tool(129), "tools[0].function.parameters",
+          "'tools[0].function.parameters' has 129 optional properties, at most 128 are allowed: list more of them in "
+          "'required'");
   schema_refused(object(513, true), "has 513 properties in one object, at most 512");
-  schema_refused(object(129, false), "129 optional properties, at most 128");
-  schema_refused(R"({"anyOf":[)" + repeated(3, object(120, false)) + "]}", "list more of them in 'required'");
   // Merged into one object.
   const std::string parts = R"({"$defs":{"a":)" + object(100, true) + R"(},"allOf":[)";
   taken(chat(R"("json_schema":)" + parts + repeated(5, R"({"$ref":"#/$defs/a"})") + "]}"));
   schema_refused(parts + repeated(6, R"({"$ref":"#/$defs/a"})") + "]}", "has 600 properties in one object");
   schema_refused(R"({"$defs":{"a":)" + object(100, true) + R"(},"allOf":[{"anyOf":[)" +
-                     repeated(2, R"({"$ref":"#/$defs/a"})") + "]}]}",
-                 "200 optional properties");
+                     repeated(6, R"({"$ref":"#/$defs/a"})") + "]}]}",
+                 "has 600 properties in one object");
 }
 
 TEST(Limits, SizeOfSchemas) {
@@ -189,13 +195,15 @@ TEST(Limits, ReferencesOfSchemas) {
   schema_refused(R"({"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"allOf":[{"$ref":"#/$defs/a"}]})",
                  "never reaches a schema");
   schema_refused(R"({"$ref":"#/$defs/)" + std::string(300, 'a') + "\"}", "bytes in a '$ref'");
+  schema_refused(R"({"$ref":")" + std::string(300, 'a') + "\"}", "bytes in a '$ref'");
   std::string many;
-  for (int i = 0; i < 129; ++i) many += fmt::format(R"({}{{"$ref":"#/$defs/a{}"}})", i > 0 ? "," : "", i);
-  schema_refused(R"({"anyOf":[)" + many + "]}", "different '$ref's, at most 128");
-  schema_refused(R"({"allOf":[)" + many + "]}", "different '$ref's, at most 128");
-  // Each names a different part of the same large one.
-  const std::string big = R"({"$defs":{"a":{"anyOf":[)" + repeated(3000, R"({"type":"null"})") +
-                          R"(]}},"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"x/$defs/a"}]})";
+  for (int i = 0; i < 257; ++i) many += fmt::format(R"({}{{"$ref":"#/$defs/a{}"}})", i > 0 ? "," : "", i);
+  schema_refused(R"({"anyOf":[)" + many + "]}", "different '$ref's, at most 256");
+  schema_refused(R"({"allOf":[)" + many + "]}", "different '$ref's, at most 256");
+  // Each target counts.
+  const auto large = R"({"anyOf":[)" + repeated(3000, R"({"type":"null"})") + "]}";
+  const std::string big =
+      R"({"$defs":{"a":)" + large + R"(,"b":)" + large + R"(},"anyOf":[{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"}]})";
   schema_refused(big, "more than 4096 parts");
 }
 

@@ -88,6 +88,8 @@ void Core::release(LeaseId lease, Now now, ActionList& out) {
 
 bool Core::may_evict(const SpecPtr& spec, Now now) const { return parts_->scheduler.may_evict(spec, now.mono); }
 
+Outlook Core::outlook(Now now) const { return residency::outlook(parts_->state, now.mono); }
+
 // Consequences of the state: first all that may change a decision, then the decision, then its effects.
 void Core::advance(const Step& step) {
   CoreParts& parts = *parts_;

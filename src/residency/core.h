@@ -29,6 +29,7 @@
 
 #include "residency/action.h"
 #include "residency/event.h"
+#include "residency/outlook.h"
 #include "residency/snapshot.h"
 #include "residency/state.h"
 
@@ -60,6 +61,8 @@ class Core {
   // Whether a load that started now might evict or downsize another model. Also true if the last memory sample is too
   // old, and while other loads wait or run. Changes nothing.
   bool may_evict(const SpecPtr& spec, Now now) const;
+  // What further loads would evict or downsize. Changes nothing.
+  Outlook outlook(Now now) const;
 
   const State& state() const;
   Snapshot snapshot(Now now) const { return take_snapshot(state(), now); }

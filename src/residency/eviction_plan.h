@@ -23,6 +23,8 @@ struct EvictionPlan {
   std::optional<PendingRelease> settles;
   // The plan uses an old memory sample: before a victim stops or the load starts, a new one is needed.
   bool stale = false;
+  // For reports: an old sample refuses, too, and so does a plan beside a load.
+  bool imagined = false;
   // Waiting doesn't help: pinned models hold what the load needs, or there is too little memory.
   std::optional<Error> refused;
 

@@ -185,7 +185,8 @@ class MemoryRule {
 
   // Even the eviction of all candidates would not suffice.
   void refuse(const PoolBytes& missing) {
-    if (plan_.stale || state_.loader != nullptr) return;  // refused only when its turn has come, by a fresh sample
+    if (!plan_.imagined && (plan_.stale || state_.loader != nullptr))
+      return;  // refused only when its turn has come, by a fresh sample
     PoolBytes hopeless = missing;
     for (const Reclaim& reclaim : with_stops(with_lent(under_way()))) subtract(hopeless, given_by(ledger_, reclaim));
     PoolBytes unpinned = missing;

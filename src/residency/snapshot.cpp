@@ -73,7 +73,8 @@ Snapshot take_snapshot(const State& state, Now now) {
                                   .idle = instance->leases > 0 ? Millis{0} : since(instance->last_use, now),
                                   .score = eviction_score(*instance, now.mono),
                                   .leaving = instance->leaving,
-                                  .eviction = instance->eviction});
+                                  .eviction = instance->eviction,
+                                  .idle_next = idle_outlook(state, *instance, now.mono)});
   }
   if (recent != nullptr) snapshot.most_recent = recent->spec->name;
   for (const Instance* load : state.queue) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "residency/instance_state.h"
+#include "residency/outlook.h"
 #include "residency/settings.h"
 #include "residency/types.h"
 
@@ -28,6 +29,7 @@ struct InstanceView {
   double score = 0;                       // eviction score, see reclaim.h; 0 while it is in use
   StopReason leaving = StopReason::none;  // why it drains or stops
   EvictionSettings eviction;
+  IdleOutlook idle_next = {};  // what idleness will do to it
 };
 
 // The load that runs.

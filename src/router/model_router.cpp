@@ -7,6 +7,8 @@
 namespace corral::router {
 namespace {
 
+constexpr Millis kPoolsAge{1'000};  // of a sample for reports
+
 ProcessOptions process_options(const RouterOptions& options) { return {options.stop_grace, options.watchdog_timeout}; }
 
 RouterSnapshot snapshot_of(const CoreDriver& driver, const ProcessManager& processes) {
@@ -109,6 +111,24 @@ void ModelRouter::change(RouterOptions options) {
 
 async::Task<Report> ModelRouter::report() {
   return at_home(*this).run([](ModelRouter& self) { return report_of(self.driver_, self.processes_); });
+}
+
+async::Task<MemoryReport> ModelRouter::memory() { return at_home(*this).call(&ModelRouter::memory_here); }
+
+async::Task<MemoryReport> ModelRouter::memory_here() {
+  auto* const sampler = memory_.sampler();
+  if (sampler != nullptr && timers_.now() >= pools_until_) {
+    auto sampling = sampler->pools();
+    pools_ = co_await std::move(sampling);
+    pools_until_ = timers_.now() + kPoolsAge;
+  }
+  co_return memory_report_of(driver_, processes_, sampler, pools_);
+}
+
+async::Task<std::filesystem::path> ModelRouter::log_file(ModelName model) {
+  return at_home(processes_).run([model = std::move(model)](const ProcessManager& processes) {
+    return processes.log_file(model);
+  });
 }
 
 async::Task<std::optional<double>> ModelRouter::progress(ModelName model) {

@@ -5,6 +5,7 @@
 // method waits while the core decides, so loaded models, health and the queue respond at once during loads and stops.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -116,6 +117,10 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   async::Task<Result<PressureReport>> simulate_pressure(double pct);
 
   async::Task<Report> report();
+  // Samples the memory, at most once a second: some drivers take long. Shares of other nodes' models are included.
+  async::Task<MemoryReport> memory();
+  // The file with the output of the model's latest process, which may have ended; empty: none is known.
+  async::Task<std::filesystem::path> log_file(ModelName model);
   // Progress of the running load, if it is of this model.
   async::Task<std::optional<double>> progress(ModelName model);
   async::Task<Totals> totals();
@@ -123,6 +128,9 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   async::Task<std::vector<Resident>> residents();
   // Records the end of a request. On any loop.
   void count(RequestEnd end) override;
+  // `call` gets the usage of each request that a process of this node has finished. One at a time; empty: no longer. On
+  // the home loop, or while it does not run.
+  void on_used(std::function<void(const backends::RequestStats&)> call) { counters_.on_used(std::move(call)); }
   // For the groups of a mesh. On the home loop.
   GroupLoads& groups() { return groups_; }
 
@@ -166,10 +174,13 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
     return {part, home_.executor()};
   }
   async::Task<Update> next_update(std::optional<std::uint64_t> seen, Millis patience);
+  async::Task<MemoryReport> memory_here();
   async::Task<void> stop_here(Millis deadline);
 
   async::Loop& home_;
   async::Timers& timers_;
+  device::MemoryPools pools_;  // of the last sample for memory()
+  MonoTime pools_until_{};
 
   // Belong to the home loop.
   const MonoTime started_;

@@ -8,6 +8,7 @@
 #include "backends/wrapped_server.h"
 #include "residency/snapshot.h"
 #include "router/base/metrics.h"
+#include "router/instances/memory_sampler.h"
 #include "router/instances/process_manager.h"
 
 namespace corral::router {
@@ -43,6 +44,19 @@ struct MetricsReport {
   Millis uptime{0};
 };
 
+// What uses the memory of this machine, and what would be reclaimed next.
+struct MemoryReport {
+  struct User {
+    residency::InstanceId instance;
+    std::vector<MemoryParts> parts;
+  };
+  Report report;
+  residency::Outlook outlook;     // of the moment of the report
+  double threshold = 0;           // used share of a pool above which idle models are evicted
+  std::vector<PoolReport> pools;  // empty: free memory is unknown
+  std::vector<User> users;        // instances, shares and the running load, as far as their memory is known
+};
+
 // A model in memory, for queries to its process. Does not keep it in memory.
 struct Resident {
   ModelName model;
@@ -63,7 +77,9 @@ struct UnloadReport {
   std::vector<ModelName> draining;  // requests still run on them
 };
 
-// Both on the home loop.
+// On the home loop, all of them.
+MemoryReport memory_report_of(const CoreDriver& driver, const ProcessManager& processes, const MemorySampler* sampler,
+                              const device::MemoryPools& pools);
 Report report_of(const CoreDriver& driver, const ProcessManager& processes);
 std::vector<Resident> residents_of(const CoreDriver& driver, const ProcessManager& processes);
 

@@ -27,6 +27,7 @@ struct ConversationRow {
   std::string id;
   std::string owner;
   std::int64_t created = 0;
+  std::int64_t changed = 0;   // last change of its items or metadata
   std::string metadata = {};  // an object
 };
 
@@ -43,6 +44,10 @@ struct Page {
 };
 struct ItemPage {
   std::vector<ItemRow> items = {};
+  bool more = false;
+};
+struct ConversationPage {
+  std::vector<ConversationRow> conversations = {};
   bool more = false;
 };
 

@@ -330,6 +330,13 @@ async::Task<Result<ConversationRow>> Store::conversation(std::string owner, std:
   return ask<Result<ConversationRow>>(0, std::move(work));
 }
 
+async::Task<Result<ConversationPage>> Store::conversations(std::string owner, Page page) {
+  auto work = [this, owner = std::move(owner), page = std::move(page)](File& file) {
+    return file.tables.conversations(owner, page, now());
+  };
+  return ask<Result<ConversationPage>>(0, std::move(work));
+}
+
 async::Task<Result<ConversationRow>> Store::set_metadata(std::string owner, std::string id, std::string metadata) {
   const auto bytes = metadata.size();
   auto work = [this, owner = std::move(owner), id = std::move(id), metadata = std::move(metadata)](File& file) {

@@ -105,6 +105,7 @@ class Store {
   async::Task<Result<>> erase_response(std::string owner, std::string id);
   async::Task<Result<>> create(ConversationRow row, std::vector<ItemRow> items);
   async::Task<Result<ConversationRow>> conversation(std::string owner, std::string id);
+  async::Task<Result<ConversationPage>> conversations(std::string owner, Page page);
   async::Task<Result<ConversationRow>> set_metadata(std::string owner, std::string id, std::string metadata);
   async::Task<Result<>> erase_conversation(std::string owner, std::string id);
   async::Task<Result<>> add(std::string owner, std::string id, std::vector<ItemRow> items, ReadLimits limits);

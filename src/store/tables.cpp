@@ -57,6 +57,16 @@ ResponseRow response_of(const Rows& rows) {
           .input = rows.text(6)};
 }
 
+constexpr std::string_view kConversation = "SELECT id, owner, created, used, metadata FROM conversations";
+
+ConversationRow conversation_of(const Rows& rows) {
+  return {.id = rows.text(0),
+          .owner = rows.text(1),
+          .created = rows.number(2),
+          .changed = rows.number(3),
+          .metadata = rows.text(4)};
+}
+
 }  // namespace
 
 Tables::Tables(Database& database, const Limits& limits) : database_(database), limits_(limits) {
@@ -170,11 +180,34 @@ Result<> Tables::create(const ConversationRow& row, const std::vector<ItemRow>& 
 
 Result<ConversationRow> Tables::conversation(std::string_view owner, std::string_view id, std::int64_t now) {
   auto rows =
-      database_.ask("SELECT id, owner, created, metadata FROM conversations WHERE id = ? AND owner = ? AND used >= ?",
-                    id, owner, oldest(now));
+      database_.ask(std::string(kConversation) + " WHERE id = ? AND owner = ? AND used >= ?", id, owner, oldest(now));
   if (!rows.next()) return missing("conversation", id);
-  return ConversationRow{
-      .id = rows.text(0), .owner = rows.text(1), .created = rows.number(2), .metadata = rows.text(3)};
+  return conversation_of(rows);
+}
+
+Result<ConversationPage> Tables::conversations(std::string_view owner, const Page& page, std::int64_t now) {
+  auto least = oldest(now);
+  std::int64_t from = page.newest_first ? INT64_MAX : INT64_MIN;
+  if (!page.after.empty()) {
+    const auto last = conversation(owner, page.after, now);
+    if (!last) return std::unexpected(last.error());
+    from = last->changed;
+    // Without this bound, SQLite reads all rows before `after` too.
+    if (!page.newest_first) least = from;
+  }
+  const std::string_view rest = page.newest_first ? "(used, id) < (?, ?) ORDER BY used DESC, id DESC LIMIT ?"
+                                                  : "(used, id) > (?, ?) ORDER BY used, id LIMIT ?";
+  auto rows = database_.ask(fmt::format("{} WHERE owner = ? AND used >= ? AND {}", kConversation, rest), owner, least,
+                            from, page.after, static_cast<std::int64_t>(page.limit) + 1);
+  ConversationPage found;
+  while (rows.next()) {
+    if (found.conversations.size() == page.limit) {
+      found.more = true;
+      break;
+    }
+    found.conversations.push_back(conversation_of(rows));
+  }
+  return found;
 }
 
 Result<ConversationRow> Tables::set_metadata(std::string_view owner, std::string_view id, std::string_view metadata,
@@ -186,6 +219,7 @@ Result<ConversationRow> Tables::set_metadata(std::string_view owner, std::string
                 id);
   booked(owner, more);
   row->metadata = metadata;
+  row->changed = now;
   tidy(now);
   return row;
 }

@@ -36,6 +36,8 @@ class Tables {
 
   Result<> create(const ConversationRow& row, const std::vector<ItemRow>& items, std::int64_t now);
   Result<ConversationRow> conversation(std::string_view owner, std::string_view id, std::int64_t now);
+  // By their last change.
+  Result<ConversationPage> conversations(std::string_view owner, const Page& page, std::int64_t now);
   Result<ConversationRow> set_metadata(std::string_view owner, std::string_view id, std::string_view metadata,
                                        std::int64_t now);
   Result<> erase_conversation(std::string_view owner, std::string_view id, std::int64_t now);

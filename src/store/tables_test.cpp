@@ -180,5 +180,40 @@ TEST_F(TablesTest, ItemsOfAConversationComeInPages) {
   EXPECT_EQ(tables->set_metadata("ann", "conv_1", R"({"a":"b"})", now)->metadata, R"({"a":"b"})");
 }
 
+TEST_F(TablesTest, ConversationsAreListedByTheirLastChangeToTheirOwnerAlone) {
+  for (const auto* id : {"c1", "c2", "c3", "c4"})
+    ASSERT_TRUE(tables->create({.id = id, .owner = "ann", .created = now, .metadata = "{}"}, {}, now));
+  ASSERT_TRUE(tables->create({.id = "other", .owner = "bob", .created = now, .metadata = "{}"}, {}, now));
+  const auto ids = [&](Page page, const std::string& owner = "ann") {
+    const auto found = tables->conversations(owner, page, now);
+    if (!found) return found.error().message;
+    std::string text;
+    for (const auto& row : found->conversations) text += row.id + " ";
+    return text + (found->more ? "more" : "end");
+  };
+  EXPECT_EQ(ids({}), "c4 c3 c2 c1 end") << "of one moment, by their IDs";
+  now += 10;
+  ASSERT_TRUE(tables->add("ann", "c2", {{.id = "i", .doc = "{}"}}, {}, now));
+  now += 10;
+  ASSERT_TRUE(tables->set_metadata("ann", "c1", R"({"title":"One"})", now));
+  EXPECT_EQ(ids({.limit = 2}), "c1 c2 more");
+  EXPECT_EQ(ids({.after = "c2", .limit = 2}), "c4 c3 end");
+  EXPECT_EQ(ids({.after = "c3"}), "end");
+  EXPECT_EQ(ids({.newest_first = false, .limit = 3}), "c3 c4 c2 more");
+  EXPECT_EQ(ids({.after = "c3", .newest_first = false, .limit = 2}), "c4 c2 more");
+  EXPECT_EQ(ids({.after = "c2", .newest_first = false}), "c1 end");
+  EXPECT_EQ(ids({}, "bob"), "other end");
+  EXPECT_EQ(ids({}, ""), "end");
+  EXPECT_EQ(ids({.after = "other"}), "unknown conversation 'other': it was never stored, was deleted or has expired");
+  const auto first = tables->conversations("ann", {}, now)->conversations.front();
+  EXPECT_EQ(first.changed, now);
+  EXPECT_EQ(first.created, now - 20);
+  EXPECT_EQ(first.metadata, R"({"title":"One"})");
+  open({.response_age = 15});
+  EXPECT_EQ(ids({}), "c1 c2 end");
+  EXPECT_EQ(ids({.newest_first = false}), "c2 c1 end");
+  EXPECT_EQ(ids({.after = "c3"}), "unknown conversation 'c3': it was never stored, was deleted or has expired");
+}
+
 }  // namespace
 }  // namespace corral::store

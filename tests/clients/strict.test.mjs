@@ -98,7 +98,7 @@ test("a complex pattern costs nothing but itself", async () => {
 
 test("tools: strict, and not", async () => {
   const tools = (parameters, strict) => ({ max_tokens: 4, tools: [{ type: "web_search" }, { type: "function", function: { name: "f", strict, parameters } }] });
-  const parameters = { type: "object", properties: { n: { type: "integer", not: { const: 1 } } }, required: ["n"] };
+  const parameters = { type: "object", properties: { n: { type: "integer", not: { multipleOf: 2 } } }, required: ["n"] };
   const refused = await ask("/v1/chat/completions", chat(tools(parameters, true)));
   assert.equal(refused.status, 400, refused.text);
   assert.equal(refused.body.error.param, "tools[1].function.parameters");

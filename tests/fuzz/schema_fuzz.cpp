@@ -25,8 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!peek || !corral::protocol::check_schema(peek->root(), corral::protocol::Path())) return 0;
   const auto schema = corral::json::parse(text);
   if (!schema) return 0;
+  const auto reading = size % 2 == 0 ? corral::json_schema::Reading::strict : corral::json_schema::Reading::lenient;
   corral::json_schema::Workspace workspace("j");
-  const auto made = corral::json_schema::make_grammar(*schema, workspace);
+  const auto made = corral::json_schema::make_grammar(*schema, workspace, reading);
   if (!made) {
     must(!made.error().pointer.empty() && !made.error().reason.empty());
     return 0;

@@ -46,10 +46,8 @@ const refused = {
   "a prompt of a million tokens": [completion, tell({ prompt: many(1_000_000, () => 1) }), "prompt"],
   "2,000 prompts": [completion, tell({ prompt: many(2000, () => "x") }), "prompt"],
   "a schema of 2,000 properties": [chat, ask({ json_schema: { type: "object", properties: properties(2000) } }), "json_schema"],
-  "200 properties that may be left out": [chat, ask({ json_schema: { type: "object", properties: properties(200) } }), "json_schema"],
-  "the same in a tool": [chat, ask({ tools: [tool(0, { type: "object", properties: properties(200) })] }), "tools[0].function.parameters"],
-  "the same in a format": [chat, ask({ response_format: { type: "json_schema", json_schema: { schema: { type: "object", properties: properties(200) } } } }), "response_format.json_schema.schema"],
-  "names that are all one to a grammar": [chat, ask({ json_schema: { type: "object", properties: properties(300, (i) => "%".repeat(i + 1)) } }), "json_schema"],
+  "200 properties of a tool that may be left out": [chat, ask({ tools: [tool(0, { type: "object", properties: properties(200) })] }), "tools[0].function.parameters"],
+  "600 properties in a format": [chat, ask({ response_format: { type: "json_schema", json_schema: { schema: { type: "object", properties: properties(600) } } } }), "response_format.json_schema.schema"],
   "names of 100 KiB": [chat, ask({ json_schema: { type: "object", properties: { ["%".repeat(100_000)]: { type: "null" } }, required: ["%".repeat(100_000)] } }), "json_schema"],
   "a schema 100 deep": [chat, ask({ json_schema: deepObject(100) }), "json_schema"],
   "lists of types that double": [chat, ask({ json_schema: nested(30, { type: "null" }, (items) => ({ type: ["array", "array"], items })) }), "json_schema"],
@@ -87,6 +85,8 @@ const refused = {
 
 // Taken, and ended within bounds: the answer, or an error of its own.
 const ended = {
+  "200 properties that may be left out": [chat, ask({ json_schema: { type: "object", properties: properties(200) } })],
+  "names that are all one to a grammar": [chat, ask({ json_schema: { type: "object", properties: properties(300, (i) => "%".repeat(i + 1)) } })],
   "a trigger that hung the model": [completion, tell({ n_predict: 200, ...lazy("root ::= .", { type: 2, value: "([a-z ]+)+!" }) })],
   "a trigger over all there is": [completion, tell({ n_predict: 200, ...lazy("root ::= .", { type: 2, value: "[\\s\\S]*?(xyzzy)[\\s\\S]*" }) })],
   "a grammar that can be read in many ways": [completion, tell({ n_predict: 200, grammar: 'root ::= [^x] root "a" | [^x] root "b" | [^x] root "c" | "y"' })],

@@ -1,4 +1,4 @@
-// How long a simulation goes on, and from which seed: by the environment, shorter under sanitizers.
+// How long a simulation goes on, and from which seed: by the environment.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,7 @@
 
 namespace corral::simulation {
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr std::uint64_t kDefaultLength = 100'000;
-#else
-inline constexpr std::uint64_t kDefaultLength = 1'000'000;
-#endif
-#else
-inline constexpr std::uint64_t kDefaultLength = 1'000'000;
-#endif
+inline constexpr std::uint64_t kDefaultLength = 400'000;
 
 inline std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);

@@ -31,6 +31,10 @@ std::optional<KeyTable::Found> KeyTable::find(std::string_view sent, WallTime no
   return Found{entry->first, entry->second.rights};
 }
 
+bool KeyTable::admits(std::string_view id) const {
+  return !asks_ || entries_.contains(id) || (id == kSettingsKey && !api_key_.empty());
+}
+
 config::KeyTerms KeyTable::terms(std::string_view id) const {
   const auto entry = entries_.find(id);
   return entry == entries_.end() ? config::KeyTerms() : entry->second.terms;

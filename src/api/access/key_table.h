@@ -30,6 +30,8 @@ class KeyTable {
     std::string_view id;  // valid while the table lives
     std::uint32_t rights = 0;
   };
+  // Whether a request with the key of this identifier is accepted now.
+  bool admits(std::string_view id) const;
   // The terms of this key; defaults for an unknown key.
   config::KeyTerms terms(std::string_view id) const;
   // Records the time of use. Takes the same time for each wrong key of the right form.

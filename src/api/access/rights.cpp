@@ -19,6 +19,9 @@ constexpr std::uint32_t kPublic = 0, kEither = kInference | kAdmin;
 constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "live", kPublic},
     {"GET", "health", kPublic},  // to callers without a key it says "ok" only
+    // The page has no data of the server, and must load before it can ask for a key.
+    {"GET", "console", kPublic},
+    {"GET", "console/{path...}", kPublic},
 
     {"POST", "chat/completions", kInference},
     {"POST", "completions", kInference},
@@ -47,6 +50,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"DELETE", "responses/{id}", kInference},
     {"POST", "responses/{id}/cancel", kInference},
     {"GET", "responses/{id}/input_items", kInference},
+    {"GET", "conversations", kInference},
     {"POST", "conversations", kInference},
     {"GET", "conversations/{id}", kInference},
     {"POST", "conversations/{id}", kInference},
@@ -75,7 +79,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "api/blobs/{digest}", kAdmin},
     {"POST", "api/blobs/{digest}", kAdmin},
 
-    {"GET", "", kEither},
+    {"GET", "", kEither},  // browsers get the page in any case
     {"GET", "models", kEither},
     {"DELETE", "models", kAdmin},  // llama-server's
     {"GET", "models/{id...}", kEither},
@@ -88,7 +92,6 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"GET", "unload", kAdmin},
     {"POST", "api/models/unload", kAdmin},
     {"POST", "api/models/unload/{model...}", kAdmin},
-    {"GET", "logs", kAdmin},
     // The handler requires the right for the path of the program.
     {"GET", "upstream/{path...}", kEither},
     {"POST", "upstream/{path...}", kEither},
@@ -101,7 +104,11 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "lora-adapters", kAdmin},  // changes the answers to other clients
     {"GET", "openapi.json", kEither},
     {"GET", "stats", kEither},
+    {"GET", "stats/history", kEither},
+    {"GET", "memory", kEither},
     {"GET", "events", kEither},
+    // At the root it is llama-swap's. Logs name models, clients and folders of all users.
+    {"GET", "logs", kAdmin},
     {"GET", "metrics", kEither},
     {"GET", "slots", kEither},
     {"GET", "stream", kInference},

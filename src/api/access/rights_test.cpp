@@ -63,9 +63,10 @@ class RightsTest : public ApiTest {
 
 TEST_F(RightsTest, EveryRouteIsInTheTable) {
   std::vector<http::Route> routes;
-  for (auto* add : {add_inference, add_models, add_health, add_load, add_events, add_requests, add_metrics, add_options,
-                    add_config, add_keys, add_mesh, add_root, add_ollama_models, add_ollama_registry, add_pull,
-                    add_downloads, add_removal, add_names, add_import})
+  for (auto* add : {add_inference,     add_models,          add_health,    add_load,          add_events,  add_requests,
+                    add_metrics,       add_options,         add_config,    add_keys,          add_mesh,    add_root,
+                    add_ollama_models, add_ollama_registry, add_pull,      add_downloads,     add_removal, add_names,
+                    add_import,        add_stats_history,   add_responses, add_conversations, add_memory,  add_logs})
     add(routes, context);
   ASSERT_GT(routes.size(), 40u);
   for (const auto& route : routes)
@@ -95,6 +96,8 @@ TEST_F(RightsTest, KeysMayWhatTheirScopesSay) {
       {"GET", "/v1/models/tiny-llama", "", true, true},
       {"GET", "/v1/models/tiny-llama/options", "", true, true},
       {"GET", "/v1/stats", "", true, true},
+      {"GET", "/v1/memory", "", true, true},
+      {"GET", "/v1/logs", "", false, true},
       {"GET", "/metrics", "", true, true},
       {"GET", "/v1/requests", "", true, true},
       {"POST", "/v1/chat/completions", "{}", true, false},

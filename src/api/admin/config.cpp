@@ -5,6 +5,7 @@
 
 #include "api/access/rights.h"
 #include "api/inference/body_check.h"
+#include "api/query.h"
 #include "api/routes.h"
 #include "base/log.h"
 #include "config/errors.h"
@@ -41,11 +42,28 @@ json::Object describe(const LiveSettings& settings, const Option& option, const 
   return row;
 }
 
-async::Task<http::Response> show(LiveSettings& settings) {
+// What the table of options says about it, for pages that show all settings.
+void explain_setting(json::Object& row, const Option& option) {
+  row["group"] = config::title(option.group);
+  row["meaning"] = option.help;
+  row["expects"] = config::expectation(option);
+  if (!option.choices.empty()) row["choices"] = json::Array(option.choices.begin(), option.choices.end());
+  if (!option.settable) row["settable"] = false;
+  if (option.secret) row["secret"] = true;
+  if (option.several_lines) row["several_lines"] = true;
+}
+
+async::Task<http::Response> show(LiveSettings& settings, http::Request request) {
+  const auto describes = query_flag(request.head.query(), "describe");
+  if (!describes) co_return dialects::error_response(describes.error());
   const auto now = settings.in_force();
   const auto wanted = settings.wanted();
   json::Object rows;
-  for (const Option& option : config::options()) rows[option.key] = describe(settings, option, *now, *wanted);
+  for (const Option& option : config::options()) {
+    auto row = describe(settings, option, *now, *wanted);
+    if (*describes) explain_setting(row, option);
+    rows[option.key] = std::move(row);
+  }
   const auto problem = settings.problem();
   json::Object body{{"settings", std::move(rows)},
                     {"file", settings.file().native()},
@@ -119,8 +137,9 @@ async::Task<http::Response> set(ApiContext& context, http::Request request) {
 }  // namespace
 
 void add_config(std::vector<http::Route>& routes, ApiContext& context) {
-  routes.push_back(
-      {"GET", "/internal/config", [&context](http::Request, http::PathParams) { return show(*context.settings); }});
+  routes.push_back({"GET", "/internal/config", [&context](http::Request request, http::PathParams) {
+                      return show(*context.settings, std::move(request));
+                    }});
   routes.push_back({"GET", "/internal/config/defaults", [](http::Request, http::PathParams) { return defaults(); }});
   routes.push_back({"POST", "/internal/set",
                     [&context](http::Request request, http::PathParams) { return set(context, std::move(request)); }});

@@ -15,6 +15,7 @@
 //
 // ?view=snapshots sends snapshots only: after changes, at most ten a second, and one each second in any case, for
 // clients that always show the whole state.
+#include "api/access/admission.h"
 #include "api/admin/health.h"
 #include "api/errors.h"
 #include "api/reader_places.h"
@@ -34,6 +35,7 @@ constexpr Millis kShortestInterval{100};
 // Writes the members of one event into an open object and returns its name.
 struct EventWriter {
   json::Writer& out;
+  WallTime time;
 
   std::string_view operator()(const router::InstanceChanged& moved) const {
     out.field("model", moved.spec->name.value()).field("type", name_of(moved.spec->type));
@@ -41,6 +43,7 @@ struct EventWriter {
     if (moved.reason != residency::StopReason::none) out.field("reason", residency::name_of(moved.reason));
     if (!moved.cause.empty()) out.field("cause", moved.cause);
     out.field("active_requests", moved.requests).field("pinned", moved.pinned);
+    if (residency::is_resident(moved.to)) write_idle_outlook(out, moved.idle_next, time);
     return "server";
   }
   std::string_view operator()(const router::LoadChanged& moved) const {
@@ -86,14 +89,15 @@ void append_snapshot(std::string& text, const ApiContext& context, const router:
 
 class EventFeed final : public http::BodySource {
  public:
-  EventFeed(ApiContext& context, std::shared_ptr<void> place)
-      : context_(context), place_(std::move(place)), reader_(context.router) {}
+  EventFeed(ApiContext& context, std::shared_ptr<void> place, Admission admission)
+      : context_(context), place_(std::move(place)), admission_(std::move(admission)), reader_(context.router) {}
 
   async::Task<Result<std::string_view>> read() override {
     text_.clear();
     if (ended_) co_return std::string_view();
     const auto update = co_await reader_.next(kKeepAlive);
-    ended_ = update.ended;
+    ended_ = update.ended || !admission_.holds();
+    if (!admission_.holds()) co_return std::string_view();
     if (update.whole) append_snapshot(text_, context_, update);
     for (const auto& event : update.events) append(*event);
     if (text_.empty() && !ended_) co_return http::kSsePing;
@@ -105,13 +109,14 @@ class EventFeed final : public http::BodySource {
     payload_.clear();
     json::Writer out(payload_);
     out.begin_object().field("time", epoch_millis(event.time));
-    const std::string_view name = std::visit(EventWriter{out}, event.change);
+    const std::string_view name = std::visit(EventWriter{out, event.time}, event.change);
     out.end_object();
     http::append_sse_event(text_, event.number, name, payload_);
   }
 
   ApiContext& context_;
   const std::shared_ptr<void> place_;
+  const Admission admission_;
   router::EventReader reader_;
   std::string text_;
   std::string payload_;
@@ -121,15 +126,16 @@ class EventFeed final : public http::BodySource {
 // Snapshots: after changes, and from time to time.
 class SnapshotFeed final : public http::BodySource {
  public:
-  SnapshotFeed(ApiContext& context, std::shared_ptr<void> place)
-      : context_(context), place_(std::move(place)), reader_(context.router) {}
+  SnapshotFeed(ApiContext& context, std::shared_ptr<void> place, Admission admission)
+      : context_(context), place_(std::move(place)), admission_(std::move(admission)), reader_(context.router) {}
 
   async::Task<Result<std::string_view>> read() override {
     text_.clear();
     if (ended_) co_return text_;
     if (last_) co_await context_.timers.sleep_until(*last_ + kShortestInterval);
     auto update = co_await reader_.next(kSnapshotInterval);
-    ended_ = update.ended;
+    ended_ = update.ended || !admission_.holds();
+    if (!admission_.holds()) co_return std::string_view();
     last_ = context_.timers.now();
     if (!update.whole) update.whole = co_await context_.router.report();
     append_snapshot(text_, context_, update);
@@ -139,6 +145,7 @@ class SnapshotFeed final : public http::BodySource {
  private:
   ApiContext& context_;
   const std::shared_ptr<void> place_;
+  const Admission admission_;
   router::EventReader reader_;
   std::optional<MonoTime> last_;
   std::string text_;
@@ -154,9 +161,13 @@ async::Task<http::Response> events(ApiContext& context, std::shared_ptr<ReaderPl
   }
   auto place = ReaderPlaces::take(places);
   if (!place) co_return dialects::error_response(place.error());
-  if (view == "changes")
-    co_return http::Response::event_stream(std::make_unique<EventFeed>(context, std::move(*place)));
-  co_return http::Response::event_stream(std::make_unique<SnapshotFeed>(context, std::move(*place)));
+  Admission admission(context.keys, std::move(request.caller.key));
+  if (view == "changes") {
+    co_return http::Response::event_stream(
+        std::make_unique<EventFeed>(context, std::move(*place), std::move(admission)));
+  }
+  co_return http::Response::event_stream(
+      std::make_unique<SnapshotFeed>(context, std::move(*place), std::move(admission)));
 }
 
 }  // namespace

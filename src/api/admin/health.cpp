@@ -20,7 +20,12 @@ const char* health_of(const router::InstanceReport& instance) {
   return instance.view.leases > 0 ? "busy" : "ready";
 }
 
-void write_server(json::Writer& out, const router::InstanceReport& instance) {
+void write_time_after(json::Writer& out, const char* name, WallTime time, const std::optional<Millis>& in) {
+  out.key(name);
+  in ? out.value(epoch_millis(time + *in)) : out.null();
+}
+
+void write_server(json::Writer& out, const router::InstanceReport& instance, WallTime now) {
   const auto& view = instance.view;
   out.begin_object();
   out.field("model_name", view.spec->name.value()).field("checkpoint", instance.model->checkpoint);
@@ -36,6 +41,8 @@ void write_server(json::Writer& out, const router::InstanceReport& instance) {
       .field("pinned", view.pinned);
   out.field("lent", view.lent).field("peer_requests", view.peer_leases);
   out.field("last_use", epoch_millis(view.last_use)).field("load_duration_ms", view.load_duration.count());
+  write_idle_outlook(out, view.idle_next, now);
+  out.field("eviction_score", view.score);
   out.field("backend_url", instance.facts.backend_url).field("backend_alive", instance.facts.pid > 0);
   out.field("backend_health", health_of(instance));
   out.field("pid", instance.facts.pid).field("memory_bytes", instance.facts.memory_bytes);
@@ -53,7 +60,7 @@ void write_server(json::Writer& out, const router::InstanceReport& instance) {
 void write_servers(json::Writer& out, const char* name, const router::Report& report, bool resident) {
   out.key(name).begin_array();
   for (const auto& instance : report.instances) {
-    if (residency::is_resident(instance.view.state) == resident) write_server(out, instance);
+    if (residency::is_resident(instance.view.state) == resident) write_server(out, instance, report.time);
   }
   out.end_array();
 }
@@ -86,6 +93,17 @@ void write_loading(json::Writer& out, const router::Report& report) {
   out.field("lent", loading.lent).field("aborting", loading.aborting).end_object();
 }
 
+// Models that failed to load, or crash under requests, with the reason.
+void write_failures(json::Writer& out, const residency::Snapshot& snapshot) {
+  out.key("failures").begin_array();
+  for (const auto& failure : snapshot.failures) {
+    out.begin_object().field("model", failure.model.value()).field("under_requests", failure.under_requests);
+    out.field("in_a_row", failure.in_a_row).field("retry_in_ms", failure.cooling.count());
+    out.field("cause", failure.cause).end_object();
+  }
+  out.end_array();
+}
+
 // Models that other nodes of the mesh have loaded here.
 void write_lent(json::Writer& out, const residency::Snapshot& snapshot) {
   std::size_t models = 0;
@@ -97,6 +115,12 @@ void write_lent(json::Writer& out, const residency::Snapshot& snapshot) {
 }
 
 }  // namespace
+
+void write_idle_outlook(json::Writer& out, const residency::IdleOutlook& outlook, WallTime now) {
+  out.field("stays", residency::name_of(outlook.stay));
+  write_time_after(out, "downsize_at", now, outlook.downsize_in);
+  write_time_after(out, "evict_at", now, outlook.evict_in);
+}
 
 void write_limits(json::Writer& out, const residency::Limits& limits) {
   out.key("max_models").begin_object();
@@ -137,6 +161,7 @@ void write_residency(json::Writer& out, const router::Report& report) {
   write_shares(out, report);
   write_loading(out, report);
   write_queue(out, snapshot.queue);
+  write_failures(out, snapshot);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
+#include "api/console.h"
 #include "api/inference/model_of_request.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
@@ -24,17 +25,24 @@ constexpr Millis kPropsPatience{5'000};
 constexpr std::size_t kMaxShown = 32;
 constexpr std::uint64_t kMaxAdapterBytes = 64 * 1024;
 
+// A cache may not give the answer for one kind of client to another.
+http::Response varied(http::Response response) {
+  response.head.headers.set("Vary", "Accept, User-Agent");
+  return response;
+}
+
 // Programs that accept JSON explicitly get JSON; people, and programs that accept anything, get a line of text. On the
-// port for Ollama's clients it is the line that they expect.
+// port for Ollama's clients it is the line that they expect. Browsers get the console, which asks for a key itself.
 async::Task<http::Response> alive(const ApiContext& context, http::Request request) {
   const auto host = request.head.headers.get("Host");
   if (context.ollama_port > 0 && host.ends_with(fmt::format(":{}", context.ollama_port)))
     co_return http::Response::text(200, "text/plain; charset=utf-8", "Ollama is running");
+  if (auto page = console_at_root(context, request.head)) co_return std::move(*page);
   const auto accept = request.head.headers.get("Accept");
   if (accept.find("application/json") == std::string_view::npos || accept.find("text/html") != std::string_view::npos)
-    co_return http::Response::text(200, "text/plain; charset=utf-8", "corral is running\n");
+    co_return varied(http::Response::text(200, "text/plain; charset=utf-8", "corral is running\n"));
   const json::Object body{{"status", "ok"}, {"name", "corral"}, {"version", context.version}};
-  co_return http::Response::json(200, json::serialize(body));
+  co_return varied(http::Response::json(200, json::serialize(body)));
 }
 
 // Of a server with several models, in llama-server's form.

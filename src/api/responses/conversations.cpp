@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/inference/body_check.h"
+#include "api/query.h"
 #include "api/responses/item_list.h"
 #include "api/responses/keeping.h"
 #include "api/routes.h"
@@ -26,7 +27,7 @@ std::string shown_conversation(const store::ConversationRow& row) {
   std::string text;
   json::Writer out(text);
   out.begin_object().field("id", row.id).field("object", "conversation").field("created_at", row.created / 1000);
-  out.key("metadata").raw(row.metadata).end_object();
+  out.field("updated_at", row.changed / 1000).key("metadata").raw(row.metadata).end_object();
   return text;
 }
 
@@ -76,15 +77,34 @@ async::Task<http::Response> make_conversation(ApiContext& context, store::Store&
   auto reading = said_of(context, request, protocol::conversation_fields());
   auto said = co_await std::move(reading);
   if (!said) co_return dialects::error_response(said.error());
+  const auto now = epoch_millis(context.timers.wall_now());
   store::ConversationRow row{.id = dialects::answer_id("conv", request.id.value()),
                              .owner = request.caller.key,
-                             .created = epoch_millis(context.timers.wall_now()),
+                             .created = now,
+                             .changed = now,
                              .metadata = std::move(said->metadata)};
   const auto text = shown_conversation(row);
   auto creating = store.create(std::move(row), std::move(said->items));
   const auto created = co_await std::move(creating);
   if (!created) co_return dialects::error_response(created.error());
   co_return http::Response::json(200, text);
+}
+
+// Our addition to OpenAI's API.
+async::Task<http::Response> list_conversations(ApiContext&, store::Store& store, http::Request request,
+                                               http::PathParams) {
+  auto wanted = page_request(request.head.query());
+  if (!wanted) co_return dialects::error_response(wanted.error());
+  if (!wanted->before.empty()) {
+    const auto refused = wrong_query("before", "absent (use 'after')", wanted->before);
+    co_return dialects::error_response(refused.error());
+  }
+  auto reading = store.conversations(std::move(request.caller.key), std::move(wanted->page));
+  const auto page = co_await std::move(reading);
+  if (!page) co_return dialects::error_response(page.error());
+  store::ItemPage shown{.more = page->more};
+  for (const auto& row : page->conversations) shown.items.push_back({.id = row.id, .doc = shown_conversation(row)});
+  co_return http::Response::json(200, item_list(shown));
 }
 
 async::Task<http::Response> get_conversation(ApiContext&, store::Store& store, http::Request request,
@@ -175,6 +195,7 @@ void add_conversations(std::vector<http::Route>& routes, ApiContext& context) {
       return handler(context, *store, std::move(request), std::move(params));
     });
   };
+  add("GET", "conversations", list_conversations);
   add("POST", "conversations", make_conversation);
   add("GET", "conversations/{id}", get_conversation);
   add("POST", "conversations/{id}", change_conversation);

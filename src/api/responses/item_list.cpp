@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::int64_t kMaxItems = 100;
 
-Result<std::string> item_id_of(std::string_view query, std::string_view name) {
+Result<std::string> id_of(std::string_view query, std::string_view name) {
   auto id = http::query_value(query, name).value_or("");
   if (id.size() > protocol::kLongestId)
-    return wrong_query(name, fmt::format("an item's id of {} bytes at most", protocol::kLongestId), id);
+    return wrong_query(name, fmt::format("an ID of at most {} bytes", protocol::kLongestId), id);
   return id;
 }
 
@@ -33,7 +33,7 @@ Result<PageRequest> page_request(std::string_view query) {
   const auto order = http::query_value(query, "order").value_or("desc");
   if (order != "asc" && order != "desc") return wrong_query("order", "asc or desc", order);
   wanted.page.newest_first = order == "desc";
-  auto after = item_id_of(query, "after"), before = item_id_of(query, "before");
+  auto after = id_of(query, "after"), before = id_of(query, "before");
   if (!after) return std::unexpected(after.error());
   if (!before) return std::unexpected(before.error());
   wanted.page.after = std::move(*after);

@@ -431,7 +431,8 @@ TEST_F(ResponsesTest, AConversationHoldsWhatIsSaidInIt) {
   const auto made = as("ann", "POST", "/v1/conversations",
                        R"({"metadata":{"topic":"names"},"items":[{"role":"user","content":"I am Ann."}]})");
   EXPECT_EQ(made.status, 200u) << made.text;
-  EXPECT_EQ(made.text, R"({"id":"conv_1","object":"conversation","created_at":86400,"metadata":{"topic":"names"}})");
+  EXPECT_EQ(made.text, R"({"id":"conv_1","object":"conversation","created_at":86400,"updated_at":86400,)"
+                       R"("metadata":{"topic":"names"}})");
   EXPECT_EQ(as("bob", "GET", "/v1/conversations/conv_1").status, 404u);
   const auto said = responded("ann", R"("input":"Who am I?","conversation":{"id":"conv_1"},"store":false)", "Ann");
   EXPECT_EQ(json::serialize(*json::find(said, "conversation")), R"({"id":"conv_1"})");
@@ -454,6 +455,56 @@ TEST_F(ResponsesTest, AConversationHoldsWhatIsSaidInIt) {
   const auto gone = as("ann", "DELETE", "/v1/conversations/conv_1");
   EXPECT_EQ(gone.text, R"({"id":"conv_1","object":"conversation.deleted","deleted":true})");
   EXPECT_EQ(as("ann", "GET", items).status, 404u);
+}
+
+TEST_F(ResponsesTest, ConversationsAreListedForTheirKeyAlone) {
+  EXPECT_EQ(as("ann", "GET", "/v1/conversations").text,
+            R"({"object":"list","data":[],"first_id":null,"last_id":null,"has_more":false})");
+  for (const std::string title : {"A", "B", "C"})
+    as("ann", "POST", "/v1/conversations", R"({"metadata":{"title":")" + title + R"("}})");
+  as("bob", "POST", "/v1/conversations", "{}");
+  const auto list = as("ann", "GET", "/v1/conversations?limit=2");
+  EXPECT_EQ(list.status, 200u);
+  const auto value = list.json();
+  // The time of the store is the system's.
+  const auto shown = [&](std::size_t at, std::string_view id, std::string_view title) {
+    return fmt::format(
+        R"({{"id":"{}","object":"conversation","created_at":86400,"updated_at":{},"metadata":{{"title":"{}"}}}})", id,
+        json::serialize(value.at("data").at(at).at("updated_at")), title);
+  };
+  EXPECT_EQ(list.text, R"({"object":"list","data":[)" + shown(0, "conv_4", "C") + "," + shown(1, "conv_3", "B") +
+                           R"(],"first_id":"conv_4","last_id":"conv_3","has_more":true})");
+  EXPECT_THAT(ids(as("ann", "GET", "/v1/conversations?after=conv_3")), ElementsAre("conv_2"));
+  EXPECT_THAT(ids(as("ann", "GET", "/v1/conversations?order=asc&limit=2")), ElementsAre("conv_2", "conv_3"));
+  EXPECT_THAT(ids(as("bob", "GET", "/v1/conversations")), ElementsAre("conv_5"));
+  EXPECT_THAT(ids(as("", "GET", "/v1/conversations")), ElementsAre());
+}
+
+TEST_F(ResponsesTest, AWrongQueryOfTheListOfConversationsIsNamed) {
+  as("bob", "POST", "/v1/conversations", "{}");
+  struct Case {
+    std::string query;
+    unsigned status;
+    std::string message;
+  };
+  for (const auto& [query, status, message] :
+       {Case{"limit=101", 400, "'limit' must be a whole number from 1 to 100, not '101'"},
+        Case{"order=up", 400, "'order' must be asc or desc, not 'up'"},
+        Case{"before=conv_1", 400, "'before' must be absent (use 'after'), not 'conv_1'"},
+        Case{"after=" + std::string(513, 'x'), 400,
+             "'after' must be an ID of at most 512 bytes, not '" + std::string(60, 'x') + "'"},
+        Case{"after=conv_1", 404, "unknown conversation 'conv_1': it was never stored, was deleted or has expired"}}) {
+    const auto answer = as("ann", "GET", "/v1/conversations?" + query);
+    EXPECT_EQ(answer.status, status) << query;
+    EXPECT_EQ(answer.error("message"), message);
+  }
+  set("store_responses", false);
+  const auto off = as("bob", "GET", "/v1/conversations");
+  EXPECT_EQ(off.status, 400u);
+  EXPECT_EQ(off.error("code"), "nothing_kept");
+  EXPECT_EQ(off.error("message"),
+            "a conversation needs stored data of earlier requests, but this server stores nothing: enable "
+            "store_responses, or send the whole conversation in 'input'");
 }
 
 TEST_F(ResponsesTest, BodiesOfConversationsAreChecked) {

@@ -146,8 +146,7 @@ Complaint pairs(const toml::node& value, Descriptor& into) {
   auto& pairs = into.*kMember;
   const auto add = [&](std::string name, std::string text) {
     const auto bad = [](char c) { return c == '=' || c == '\0' || c == '\n' || c == '\r'; };
-    if (name.empty() || std::ranges::any_of(name, bad) ||
-        text.find_first_of(std::string_view("\0\n\r", 3)) != text.npos)
+    if (name.empty() || std::ranges::any_of(name, bad) || text.find_first_of("\0\n\r", 0, 3) != text.npos)
       return fmt::format("'{}' is not NAME=VALUE", name);
     if (const auto unknown = unknown_placeholder(text); !unknown.empty())
       return fmt::format("unknown placeholder {{{}}}; known: {}", unknown, placeholder_names());

@@ -112,10 +112,12 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
   if (!backend_.options_.log_dir.empty()) {
     spec.log_file = backend_.options_.log_dir / (spec.name + ".log");
     spec.log_file_bytes = kExternalLog;
+    spec.log_begins = true;
     if (backend_.options_.files.offload)
       backend_.options_.files.offload(
           [dir = backend_.options_.log_dir] { proc::keep_newest_logs(dir, kMaxExternalLogs); });
   }
+  const auto log_file = spec.log_file;
   auto child = co_await backend_.spawner_.spawn(std::move(spec));
   if (!child) {
     const auto& cause = child.error();
@@ -124,6 +126,7 @@ async::Task<Result<>> ExternalProcess::start(bool& taken) {
                    fmt::format("the backend '{}' cannot be started: {}", descriptor_->recipe, cause.message));
   }
   child_ = std::move(*child);
+  log_file_ = log_file;
   auto words = backend_.words_for(*model_, descriptor_, values_, reports_);
   words->base = base;
   targets_.emplace(std::move(words), std::move(endpoint));

@@ -21,6 +21,7 @@ class ExternalProcess final : public WrappedServer {
   async::Task<std::string> wait_for_exit() override;
   http::Target& target(async::Executor executor) override { return targets_->on(executor); }
   ServerFacts facts() const override;
+  std::filesystem::path log_file() const override { return log_file_; }
   std::uint64_t work() const override;
 
  private:
@@ -43,6 +44,7 @@ class ExternalProcess final : public WrappedServer {
   PlaceholderValues values_;
   std::vector<std::string> argv_;
   std::filesystem::path socket_;
+  std::filesystem::path log_file_;
   std::uint16_t port_ = 0;
   std::unique_ptr<proc::Child> child_;
   std::shared_ptr<RequestReports> reports_;

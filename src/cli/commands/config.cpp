@@ -60,7 +60,7 @@ Result<int> set(const std::vector<std::string>& assignments, CommandContext& con
 Action declare_config(CLI::App& app) {
   const auto assignments = std::make_shared<std::vector<std::string>>();
   auto* setting = app.add_subcommand("set", "Change settings of the running server; KEY=null removes a set value");
-  setting->add_option("KEY=VALUE", *assignments, "Settings to change; all of them or none are applied")
+  setting->add_option("ASSIGNMENT", *assignments, "KEY=VALUE, such as port=8080; all apply, or none")
       ->required()
       ->type_name("");
   setting->fallthrough();

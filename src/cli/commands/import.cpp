@@ -110,13 +110,14 @@ Result<int> import_folder(const ImportRequest& request, CommandContext& context)
 Result<int> import_configuration(const ImportRequest& request, CommandContext& context) {
   if (request.file.empty()) return fail(errc::usage, "name the file: corral import llama-swap config.yaml");
   std::ifstream stream(request.file, std::ios::binary);
-  if (!stream) return fail(errc::usage, fmt::format("'{}' cannot be read", request.file));
+  std::error_code ignored;
+  if (!stream || fs::is_directory(request.file, ignored))
+    return fail(errc::usage, fmt::format("'{}' cannot be read", request.file));
   const std::string yaml(std::istreambuf_iterator<char>(stream), {});
   const auto imported = backends::import_llama_swap(yaml, request.file);
   if (!imported) return fail(errc::usage, imported.error().message);
   const auto paths = config::Paths::from(context.inputs.environment);
   const auto target = config::config_file(context.inputs, paths).path.parent_path() / "models.toml";
-  std::error_code ignored;
   if (fs::exists(target, ignored) && !request.replace)
     return fail(errc::usage,
                 fmt::format("{} exists: repeat the command with --replace to replace it", target.native()));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <llama.h>
 #include <stdlib.h>
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "json_schema/problems.h"
+#include "json_schema/refs.h"
 #include "protocol/errors.h"
 
 namespace corral::engine_server {
@@ -27,11 +28,17 @@ Error fault_of(const json_schema::SchemaFault& fault, const std::string& path) {
 
 Result<> note(const json_schema::SchemaGrammar& grammar, const std::string& path, bool strict, Warnings& warnings) {
   for (const auto& one : grammar.unenforced) {
-    if (strict) return fail(protocol::errc::bad_value, json_schema::describe_refused(one, path), path);
+    if (strict && !one.annotation) {
+      return fail(protocol::errc::bad_value, json_schema::describe_refused(one, path), path);
+    }
     if (warnings.size() >= kMaxWarnings) break;
     warnings.push_back(json_schema::describe_ignored(one, path));
   }
   return {};
+}
+
+json_schema::Reading reading_of(bool strict) {
+  return strict ? json_schema::Reading::strict : json_schema::Reading::lenient;
 }
 
 // The library's name: invalid characters become one '-'.
@@ -52,7 +59,7 @@ Value parameters_of(const Object& tool) {
       function && function->is_object() ? function->as_object().if_contains("parameters") : nullptr;
   // As in the library: no parameters are an object without any.
   if (!parameters || parameters->is_null() || (parameters->is_object() && parameters->as_object().empty())) {
-    return Object{{"type", "object"}, {"properties", Object()}};
+    return Object{{"type", "object"}, {"properties", Object()}, {"additionalProperties", false}};
   }
   return *parameters;
 }
@@ -64,7 +71,7 @@ Result<std::string> schema_grammar(const protocol::AnswerSchema& schema, Warning
   if (!value)
     return fail(protocol::errc::bad_value, fmt::format("'{}': {}", schema.path, value.error().message), schema.path);
   json_schema::Workspace workspace("j");
-  const auto made = json_schema::make_grammar(*value, workspace);
+  const auto made = json_schema::make_grammar(*value, workspace, reading_of(schema.strict));
   if (!made) return std::unexpected(fault_of(made.error(), schema.path));
   if (auto noted = note(*made, schema.path, schema.strict, warnings); !noted) return std::unexpected(noted.error());
   return fmt::format("root ::= {}\n{}", made->root, workspace.text.text());
@@ -89,8 +96,8 @@ Result<RequestSchemas> RequestSchemas::read(const protocol::ChatRequest& request
     tool.own = std::move(list[i].as_object());
     tool.path =
         fmt::format("tools[{}].function.parameters", i < request.tool_places.size() ? request.tool_places[i] : i);
-    const auto strict = json::bool_or(tool.own.at("function"), "strict", false);
-    auto slot = all.add(parameters_of(tool.own), tool.path, strict);
+    tool.strict = json::bool_or(tool.own.at("function"), "strict", false);
+    auto slot = all.add(parameters_of(tool.own), tool.path, tool.strict);
     if (!slot) return std::unexpected(std::move(slot.error()));
     tool.slot = *slot;
     all.tools_.push_back(std::move(tool));
@@ -99,7 +106,7 @@ Result<RequestSchemas> RequestSchemas::read(const protocol::ChatRequest& request
 }
 
 Result<std::size_t> RequestSchemas::add(const Value& schema, const std::string& path, bool strict) {
-  auto made = json_schema::make_grammar(schema, *workspace_);
+  auto made = json_schema::make_grammar(schema, *workspace_, reading_of(strict));
   if (!made) return std::unexpected(fault_of(made.error(), path));
   if (auto noted = note(*made, path, strict, warnings_); !noted) return std::unexpected(std::move(noted.error()));
   slots_.push_back({std::move(*made)});
@@ -128,7 +135,7 @@ std::string RequestSchemas::tools_by_parameter() {
   json::Array all;
   for (auto& tool : tools_) {
     auto own = tool.own;
-    const auto parameters = parameters_of(tool.own);
+    const auto parameters = json_schema::with_pointers(parameters_of(tool.own));  // read() has accepted it
     Object shaped{{"type", "object"}, {"properties", Object()}};
     if (const auto* required = json::find(parameters, "required")) shaped["required"] = *required;
     if (const auto* properties = json::find(parameters, "properties"); properties && properties->is_object()) {
@@ -143,10 +150,10 @@ std::string RequestSchemas::tools_by_parameter() {
 }
 
 Object RequestSchemas::shape_of(Tool& tool, const Value& parameters, std::string_view name, const Value& schema) {
-  const auto types = json_schema::value_types(parameters, schema);
+  const auto types = json_schema::value_types(parameters, schema, *workspace_);
   if (types.empty()) return {};
   if (std::ranges::find(types, "string") == types.end()) {
-    if (auto made = json_schema::make_property_grammar(parameters, name, *workspace_)) {
+    if (auto made = json_schema::make_property_grammar(parameters, name, *workspace_, reading_of(tool.strict))) {
       tool.parameters.push_back(slots_.size());
       slots_.push_back({std::move(*made)});
       return {{"const", kFirstNumber + slots_.size() - 1}};

@@ -60,6 +60,7 @@ class RequestSchemas {
   struct Tool {
     json::Object own = {};
     std::string path = {};  // of its parameters
+    bool strict = false;
     std::size_t slot = 0;
     std::vector<std::size_t> parameters = {};  // slots
   };

@@ -21,7 +21,7 @@ Result<> check_own_tool(View tool, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "name", .kinds = kString, .required = true, .min_size = 1, .max_bytes = kMaxFunctionName},
       {.name = "description", .kinds = kString},
-      {.name = "input_schema", .kinds = kObject, .required = true, .inside = check_schema},
+      {.name = "input_schema", .kinds = kObject, .required = true, .inside = check_tool_schema},
       {.name = "strict", .kinds = kBoolean},
   };
   static const FieldTable table(kFields);

@@ -23,7 +23,7 @@ Result<> check_function(View tool, const Path& path) {
   static constexpr Field kFields[] = {
       kToolName,
       kDescription,
-      {.name = "parameters", .kinds = kObject, .inside = check_schema},
+      {.name = "parameters", .kinds = kObject, .inside = check_tool_schema},
       {.name = "strict", .kinds = kBoolean},
   };
   static const FieldTable table(kFields);

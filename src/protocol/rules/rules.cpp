@@ -135,7 +135,7 @@ Result<> check_function(json::View function, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "name", .kinds = kString, .required = true, .min_size = 1, .max_bytes = kMaxFunctionName},
       {.name = "description", .kinds = kString},
-      {.name = "parameters", .kinds = kObject, .inside = check_schema},
+      {.name = "parameters", .kinds = kObject, .inside = check_tool_schema},
       {.name = "strict", .kinds = kBoolean},
   };
   static const FieldTable table(kFields);

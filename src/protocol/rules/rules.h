@@ -32,17 +32,18 @@ struct SchemaLimits {
   static constexpr std::size_t kNodes = 4096;
   static constexpr std::size_t kDepth = 32;
   static constexpr std::size_t kTypes = 8;
-  static constexpr std::size_t kNames = 512;               // bytes, along one path through the schema
-  static constexpr std::size_t kProperties = 512;          // of one object
-  static constexpr std::size_t kOptional = 128;            // of them
-  static constexpr std::size_t kOptionalWork = 4'000'000;  // their cubes
-  static constexpr std::size_t kValues = 2048;             // in all enums
+  static constexpr std::size_t kNames = 512;       // bytes, along one path through the schema
+  static constexpr std::size_t kProperties = 512;  // of one object
+  static constexpr std::size_t kOptional = 128;    // parameters of a tool
+  static constexpr std::size_t kValues = 2048;     // in all enums
   static constexpr std::size_t kPattern = 1024;
   static constexpr std::size_t kRef = 256;
-  static constexpr std::size_t kRefs = 128;
+  static constexpr std::size_t kRefs = 256;
   static constexpr std::size_t kHops = 16;  // from a $ref to a schema without one
 };
 Result<> check_schema(json::View schema, const Path& path);
+// Of a tool: the library that makes grammars of tool calls takes the cube of the time for optional parameters.
+Result<> check_tool_schema(json::View schema, const Path& path);
 // For a schema with `strict`: all its keywords can be enforced, as far as that is known without its grammar.
 Result<> check_strict_schema(json::View schema, const Path& path);
 

@@ -1,6 +1,5 @@
-// Rules for JSON schemas of answers and tools. The time to make a grammar grows with the cube of an object's optional
-// properties, and doubles with each list of types around another; its stack is as deep as the schema. Accepted schemas
-// take a moment.
+// Rules for JSON schemas of answers and tools. The time to make a grammar doubles with each list of types around
+// another; its stack is as deep as the schema. Accepted schemas take a moment.
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -12,6 +11,7 @@
 
 #include "json/value.h"
 #include "json_schema/problems.h"
+#include "json_schema/refs.h"
 #include "protocol/errors.h"
 #include "protocol/rules/rules.h"
 
@@ -65,12 +65,15 @@ class Schema {
       return refuse(fmt::format("nests more than {} deep: move parts to '$defs' and use '$ref'", SchemaLimits::kDepth));
     }
     ++place.depth;
-    if (const auto ref = node.find("$ref"); !ref.is_null()) return refer(ref.as_string());
-    node.each_member([&](std::string_view name, View value) { member(node, name, value, place); });
+    // Names of anchors and URIs are followed by the converter only, which limits its work, too.
+    const auto ref = node.find("$ref").as_string();
+    limit("bytes in a '$ref'", ref.size(), SchemaLimits::kRef, "shorten it");
+    if (ref == "#" || ref.starts_with("#/")) refer(ref);
+    node.each_member([&](std::string_view name, View value) { member(name, value, place); });
   }
 
-  void member(View node, std::string_view name, View value, const Place& place) {
-    if (name == "properties") return properties(node, value, place);
+  void member(std::string_view name, View value, const Place& place) {
+    if (name == "properties") return properties(value, place);
     if (name == "items" || name == "additionalProperties" || name == "prefixItems") {
       value.each_element([&](View one) { visit(one, place); });
       return visit(value, place);
@@ -79,6 +82,15 @@ class Schema {
       if (name == "allOf") all_of(value);
       return value.each_element([&](View one) { visit(one, place); });
     }
+    static constexpr std::string_view kOne[] = {
+        "not", "if", "then", "else", "contains", "unevaluatedProperties", "unevaluatedItems", "propertyNames"};
+    if (std::ranges::find(kOne, name) != std::end(kOne)) return visit(value, place);
+    if (name == "patternProperties" || name == "dependentSchemas" || name == "dependencies") {
+      return value.each_member([&](std::string_view part, View one) {
+        if (name == "patternProperties") limit("bytes in a pattern", part.size(), SchemaLimits::kPattern, "shorten it");
+        visit(one, place);
+      });
+    }
     if (name == "enum") {
       values_ += value.size() * place.copies;
       limit("values in its lists", values_, SchemaLimits::kValues, "use a pattern, or a type alone");
@@ -86,13 +98,10 @@ class Schema {
     if (name == "pattern") limit("bytes in a pattern", value.as_string().size(), SchemaLimits::kPattern, "shorten it");
   }
 
-  void properties(View node, View properties, const Place& place) {
-    std::unordered_set<std::string_view> required;
-    node.find("required").each_element([&](View name) { required.insert(name.as_string()); });
-    std::size_t optional = node.find("additionalProperties").is_null() ? 0 : 1, all = 0;
+  void properties(View properties, const Place& place) {
+    std::size_t all = 0;
     properties.each_member([&](std::string_view name, View value) {
       ++all;
-      if (!required.contains(name)) ++optional;
       auto inner = place;
       inner.names += name.size() + 1;
       limit("bytes in the names of properties, one inside the other,", inner.names, SchemaLimits::kNames,
@@ -100,29 +109,20 @@ class Schema {
       visit(value, inner);
       return result_.has_value();
     });
-    count(all, optional, place.copies);
+    count(all);
   }
 
-  void count(std::size_t all, std::size_t optional, std::size_t copies) {
-    limit("properties in one object", all, SchemaLimits::kProperties, "split the object");
-    if (optional > SchemaLimits::kOptional) {
-      return refuse(fmt::format(
-          "has an object with {} optional properties, at most {} are allowed: list more of them in 'required'",
-          optional, SchemaLimits::kOptional));
-    }
-    optional_work_ += optional * optional * optional * copies;
-    if (optional_work_ > SchemaLimits::kOptionalWork) {
-      refuse("has too many objects with many optional properties: list more of them in 'required'");
-    }
+  void count(std::size_t properties) {
+    limit("properties in one object", properties, SchemaLimits::kProperties, "split the object");
   }
 
   // Its parts become one object with all their properties.
   void all_of(View parts) {
-    std::size_t all = 0, optional = 0;
+    std::size_t all = 0;
     parts.each_element([&](View part) {
       if (const auto choices = part.find("anyOf"); choices.is_array()) {
         choices.each_element([&](View choice) {
-          optional += size_of(choice);
+          all += size_of(choice);
           return result_.has_value();
         });
       } else {
@@ -130,7 +130,7 @@ class Schema {
       }
       return result_.has_value();
     });
-    count(all + optional, optional, 1);
+    count(all);
   }
 
   std::size_t size_of(View part) {
@@ -147,7 +147,7 @@ class Schema {
     auto at = target(ref);
     if (!result_) return;
     targets_.push_back(at);
-    for (std::size_t hops = 0; !at.find("$ref").is_null(); ++hops) {
+    for (std::size_t hops = 0; at.find("$ref").as_string().starts_with('#'); ++hops) {
       if (hops == SchemaLimits::kHops) {
         return refuse(fmt::format("has the '$ref' \"{}\", which never reaches a schema: correct it", ref));
       }
@@ -155,13 +155,14 @@ class Schema {
     }
   }
 
-  // The target of "#/$defs/x"; nothing if it is missing, which the engine reports.
+  // The target of "#/$defs/x"; nothing if it is missing, which the engine reports, or has another form.
   View target(std::string_view ref) {
     if (const auto known = refs_.find(ref); known != refs_.end()) return known->second;
     // A lookup may read the whole text, so their number is limited first.
     limit("bytes in a '$ref'", ref.size(), SchemaLimits::kRef, "shorten it");
     limit("different '$ref's", refs_.size() + 1, SchemaLimits::kRefs, "inline some of them");
     if (!result_) return {};
+    if (ref != "#" && !ref.starts_with("#/")) return {};
     View at = root_;
     auto rest = ref;
     rest.remove_prefix(std::min(rest.find('/'), rest.size()));
@@ -190,7 +191,7 @@ class Schema {
   const View root_;
   const Path& path_;
   Result<> result_;
-  std::size_t nodes_ = 0, values_ = 0, optional_work_ = 0;
+  std::size_t nodes_ = 0, values_ = 0;
   std::map<std::string, View, std::less<>> refs_;  // their targets
   std::set<std::string, std::less<>> followed_;
   std::vector<View> targets_;
@@ -200,15 +201,34 @@ class Schema {
 
 Result<> check_schema(View schema, const Path& path) { return Schema(schema, path).check(); }
 
+Result<> check_tool_schema(View schema, const Path& path) {
+  std::unordered_set<std::string_view> required;
+  schema.find("required").each_element([&](View name) { required.insert(name.as_string()); });
+  std::size_t optional = 0;
+  schema.find("properties").each_member([&](std::string_view name, View) {
+    optional += required.contains(name) ? 0 : 1;
+  });
+  if (optional > SchemaLimits::kOptional) {
+    const auto where = path.text();
+    return fail(errc::bad_value,
+                fmt::format("'{}' has {} optional properties, at most {} are allowed: list more of them in 'required'",
+                            where, optional, SchemaLimits::kOptional),
+                where);
+  }
+  return check_schema(schema, path);
+}
+
 Result<> check_strict_schema(View schema, const Path& path) {
   if (schema.is_null()) return {};
   const auto value = json::parse(schema.text());
   if (!value) return std::unexpected(value.error());
   const auto field = path.text();
   try {
-    const auto unenforced = json_schema::check_keywords(*value, *value, "#", nullptr);
-    if (unenforced.empty()) return {};
-    return fail(errc::bad_value, json_schema::describe_refused(unenforced.front(), field), field);
+    const auto root = json_schema::with_pointers(*value);
+    for (const auto& one : json_schema::check_keywords(root, root, "#", nullptr)) {
+      if (!one.annotation) return fail(errc::bad_value, json_schema::describe_refused(one, field), field);
+    }
+    return {};
   } catch (const json_schema::SchemaFault& fault) {
     return fail(errc::bad_value, json_schema::describe(fault, field), field);
   }

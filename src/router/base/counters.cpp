@@ -21,6 +21,7 @@ void Counters::used(const residency::ModelSpec& spec, const backends::RequestSta
   counted.output_tokens += stats.output_tokens;
   if (stats.time_to_first_token > 0) counted.first_token_seconds.observe(stats.time_to_first_token);
   if (stats.tokens_per_second > 0) counted.tokens_per_second.observe(stats.tokens_per_second);
+  if (on_used_) on_used_(stats);
 }
 
 void Counters::ended(const RequestEnd& end) {

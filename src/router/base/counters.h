@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "backends/wrapped_server.h"
 #include "residency/types.h"
@@ -25,12 +27,15 @@ class Counters {
   ModelMetrics& of(const residency::ModelSpec& spec);
   void used(const residency::ModelSpec& spec, const backends::RequestStats& stats);
   void ended(const RequestEnd& end);
+  // Called with each usage, after it is counted. Empty: no longer.
+  void on_used(std::function<void(const backends::RequestStats&)> call) { on_used_ = std::move(call); }
   const Totals& totals() const { return totals_; }
   const Metrics& models() const { return models_; }
 
  private:
   Totals totals_;
   Metrics models_;
+  std::function<void(const backends::RequestStats&)> on_used_;
 };
 
 }  // namespace corral::router

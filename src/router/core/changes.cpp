@@ -84,7 +84,8 @@ class Differ {
                         .reason = instance.leaving,
                         .cause = {},
                         .pinned = instance.pinned,
-                        .requests = instance.leases});
+                        .requests = instance.leases,
+                        .idle_next = instance.idle_next});
   }
   void tell_finished(const InstanceSnapshot& instance) {
     add(LoadChanged{.spec = instance.spec,
@@ -116,6 +117,7 @@ RouterSnapshot take_snapshot(const residency::Core& core, residency::Now now, do
                                   .leaving = view.leaving,
                                   .pinned = view.pinned,
                                   .leases = view.leases,
+                                  .idle_next = view.idle_next,
                                   .load_duration = view.load_duration});
   }
   if (const auto& loading = core_state.loading) {

@@ -25,6 +25,7 @@ struct InstanceSnapshot {
   bool loads = false;                                           // hasn't been ready yet
   bool pinned = false;
   std::size_t leases = 0;
+  residency::IdleOutlook idle_next = {};
   int attempt = 1;  // of its load
   double progress = 0;
   Millis load_duration{0};
@@ -49,6 +50,7 @@ struct InstanceChanged {
   std::string cause;                                           // of `failed`: how the process ended
   bool pinned = false;
   std::size_t requests = 0;
+  residency::IdleOutlook idle_next = {};  // at the time of the event
 };
 enum class LoadStage : std::uint8_t { started, progress, finished, failed, aborted };
 struct LoadChanged {

@@ -17,6 +17,9 @@ class MemoryReporter {
   void on(const residency::SampleMemory& action);
   void on(const residency::WatchMemory& action);
 
+  // nullptr: free memory is unknown.
+  MemorySampler* sampler() const { return sampler_; }
+
   // Fills in the device of the load and its memory need, if they matter.
   async::Task<void> look_at(LoadSpec& spec);
 

@@ -46,6 +46,11 @@ async::Task<residency::MemoryUse> DeviceMemorySampler::use_of(MemoryEstimate est
   co_return memory_use(estimate, seen_, visible_);
 }
 
+async::Task<device::MemoryPools> DeviceMemorySampler::pools() {
+  co_await sample();
+  co_return seen_;
+}
+
 residency::MemoryUse given_use(const backends::GivenMemory& given, bool on_gpu, const residency::MemorySampled& seen) {
   double all = 0;
   for (const auto& pool : seen.pools) all += pool.pool.value() == kHostPool ? 0 : static_cast<double>(pool.total);

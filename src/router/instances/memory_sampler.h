@@ -12,6 +12,7 @@
 #include "device/memory_monitor.h"
 #include "device/pool_match.h"
 #include "residency/event.h"
+#include "router/instances/memory_parts.h"
 
 namespace corral::router {
 
@@ -33,6 +34,11 @@ class MemorySampler {
   virtual void unwatch() = 0;
   // Need of a load in each pool, by the names of samples. Takes a sample if there was none and the load uses a GPU.
   virtual async::Task<residency::MemoryUse> use_of(MemoryEstimate estimate) = 0;
+  // For reports: all pools with their names, by a new sample; and the parts of a prediction in them.
+  virtual async::Task<device::MemoryPools> pools() { co_return device::MemoryPools{}; }
+  virtual std::vector<MemoryParts> parts_of(const MemoryEstimate& estimate, bool downsized) const {
+    return memory_parts(estimate, {}, {}, downsized);
+  }
 };
 
 // The real one. `monitor` must outlive it.
@@ -46,6 +52,10 @@ class DeviceMemorySampler final : public MemorySampler {
   void watch(OnSample on_sample) override;
   void unwatch() override { monitor_.unwatch(); }
   async::Task<residency::MemoryUse> use_of(MemoryEstimate estimate) override;
+  async::Task<device::MemoryPools> pools() override;
+  std::vector<MemoryParts> parts_of(const MemoryEstimate& estimate, bool downsized) const override {
+    return memory_parts(estimate, seen_, visible_, downsized);
+  }
 
  private:
   async::Task<void> look_for_gpu();

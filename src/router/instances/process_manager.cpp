@@ -37,6 +37,9 @@ std::string cause_of_stop(residency::StopReason reason, const std::string& group
   return "its node needs the memory, and the time limit for peer requests is over";
 }
 
+// As many as the backends keep files.
+constexpr std::size_t kEndedLogs = 32;
+
 async::Task<bool> until_set(async::Event& event) {
   co_await event.wait();
   co_return true;
@@ -72,6 +75,18 @@ const RunningInstance* ProcessManager::resident(const ModelName& model) const {
 const RunningInstance* ProcessManager::loading() const {
   const auto found = std::ranges::find_if(running_, [](const auto& entry) { return entry.second->loading; });
   return found == running_.end() ? nullptr : found->second.get();
+}
+
+std::filesystem::path ProcessManager::log_file(const ModelName& model) const {
+  const RunningInstance* latest = nullptr;
+  for (const auto& [id, running] : running_) {
+    const bool has_log = running->spec->name == model && !running->server->log_file().empty();
+    if (has_log && (latest == nullptr || latest->id < id)) latest = running.get();
+  }
+  if (latest != nullptr) return latest->server->log_file();
+  for (const auto& [name, file] : ended_logs_)
+    if (name == model) return file;
+  return {};
 }
 
 void ProcessManager::on(const residency::StartLoad& action) {
@@ -232,6 +247,11 @@ async::Task<void> ProcessManager::give_up(std::shared_ptr<RunningInstance> runni
 void ProcessManager::forget(const std::shared_ptr<RunningInstance>& running) {
   running->gone.set();
   running->watching.cancel();
+  if (auto file = running->server->log_file(); !file.empty() && running_.contains(running->id)) {
+    std::erase_if(ended_logs_, [&](const auto& entry) { return entry.first == running->spec->name; });
+    ended_logs_.emplace_front(running->spec->name, std::move(file));
+    if (ended_logs_.size() > kEndedLogs) ended_logs_.pop_back();
+  }
   running_.erase(running->id);
   if (running_.empty()) idle_.set();
 }

@@ -1,6 +1,8 @@
 // The processes of the router's instances: loads, watchdog, ends. On the home loop.
 #pragma once
 
+#include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,6 +41,8 @@ class ProcessManager {
   const RunningInstance* resident(const ModelName& model) const;
   // The one that loads, if any.
   const RunningInstance* loading() const;
+  // The file with the output of the model's latest process, which may have ended; empty: none is known.
+  std::filesystem::path log_file(const ModelName& model) const;
 
   void change(ProcessOptions options) { options_ = options; }
   // Waits until all have ended, as the core has ordered; kills the rest at `deadline`.
@@ -65,7 +69,8 @@ class ProcessManager {
   EventHub& hub_;
   ProcessOptions options_;
   std::unordered_map<residency::InstanceId, std::shared_ptr<RunningInstance>> running_;
-  async::Event idle_;  // set while there is no process
+  std::deque<std::pair<ModelName, std::filesystem::path>> ended_logs_;  // of the latest ended processes
+  async::Event idle_;                                                   // set while there is no process
   async::TaskGroup tasks_;
 };
 

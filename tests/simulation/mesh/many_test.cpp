@@ -117,8 +117,7 @@ class ManyNodes : public testing::Test {
 };
 
 TEST_F(ManyNodes, EachHearsItsPeers) {
-  const auto count = static_cast<unsigned>(corral::simulation::from_environment(
-      "CORRAL_SIMULATION_NODES", corral::simulation::kDefaultLength >= 1'000'000 ? 200 : 100));
+  const auto count = static_cast<unsigned>(corral::simulation::from_environment("CORRAL_SIMULATION_NODES", 200));
   Dice dice(corral::simulation::from_environment("CORRAL_SIMULATION_SEED", 1));
   make(count);
   for (unsigned number = 1; number < count; ++number) link_some(number, dice);

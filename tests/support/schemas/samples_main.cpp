@@ -90,7 +90,7 @@ json::Object samples(const std::string& line, std::uint32_t count) {
   const auto schema = json::parse(line);
   if (!schema) return {{"error", schema.error().message}};
   corral::json_schema::Workspace workspace("j");
-  const auto made = corral::json_schema::make_grammar(*schema, workspace);
+  const auto made = corral::json_schema::make_grammar(*schema, workspace, corral::json_schema::Reading::strict);
   if (!made) return {{"error", made.error().reason}, {"pointer", made.error().pointer}};
   const auto grammar = corral::engine::parse_gbnf("root ::= " + made->root + "\n" + workspace.text.text(), {});
   if (!grammar) return {{"grammar_error", grammar.error().message}};

@@ -1,0 +1,16 @@
+// Negations of the keywords of one schema, combinators aside.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "json/value.h"
+
+namespace corral::json_schema {
+
+// Adds alternatives whose values break a keyword of `schema`; `plain` is its plain_form(). False: there are more such
+// values. It may stop at `most` alternatives.
+bool negate_keywords(const json::Object& schema, const json::Object& plain, std::size_t most,
+                     std::vector<json::Object>& made);
+
+}  // namespace corral::json_schema
