@@ -7,7 +7,7 @@
 
 #include "api/context.h"
 #include "backends/wrapped_server.h"
-#include "fleet/node/node.h"
+#include "fleet/node/member_runtime.h"
 
 namespace corral::api {
 
@@ -28,14 +28,14 @@ class SplitLoad {
       : context_(context), model_(std::move(model)), nodes_(std::move(nodes)) {}
 
   // True, once the group serves. A group that can't start is given up; if the client disconnects, the group stays.
-  // Errors: those of Node::split(); nowhere: why it failed.
+  // Errors: those of MemberRuntime::split(); nowhere: why it failed.
   async::Task<Result<bool>> run();
   SplitProgress progress() const { return progress_; }
 
  private:
-  async::Task<Result<fleet::Node::Split>> order();
+  async::Task<Result<fleet::MemberRuntime::Split>> order();
   // Nothing: not decided yet.
-  std::optional<Result<bool>> look(const fleet::Node::Split& split);
+  std::optional<Result<bool>> look(const fleet::MemberRuntime::Split& split);
 
   ApiContext& context_;
   const backends::ModelPtr model_;

@@ -16,7 +16,7 @@
 #include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/not_found.h"
-#include "fleet/node/node.h"
+#include "fleet/node/member_runtime.h"
 #include "http/sse.h"
 #include "json/writer.h"
 #include "mesh/catalog/choice.h"
@@ -27,6 +27,7 @@
 namespace corral::api {
 namespace {
 
+using fleet::MemberRuntime;
 using protocol::Field;
 
 constexpr Millis kStepInterval{50};
@@ -170,7 +171,8 @@ async::Task<http::Response> leave(fleet::Node& node) {
 }
 
 async::Task<http::Response> tokens(ApiContext& context) {
-  const auto listed = co_await context.node->tokens();
+  auto listing = context.node->ask(&MemberRuntime::tokens);
+  const auto listed = co_await std::move(listing);
   if (!listed) co_return dialects::error_response(listed.error());
   std::string body;
   json::Writer out(body);
@@ -189,7 +191,8 @@ async::Task<http::Response> make_token(ApiContext& context, http::Request reques
   if (!peek) co_return dialects::error_response(peek.error());
   const auto wanted = peek->root().find("expires_in");
   const std::chrono::seconds lifetime(wanted.found() && !wanted.is_null() ? wanted.as_integer() : kUsualLifetime);
-  const auto made = co_await context.node->invite(lifetime);
+  auto inviting = context.node->ask(&MemberRuntime::invite, lifetime);
+  const auto made = co_await std::move(inviting);
   if (!made) co_return dialects::error_response(made.error());
   std::string body;
   json::Writer out(body);
@@ -202,7 +205,7 @@ async::Task<http::Response> make_token(ApiContext& context, http::Request reques
 }
 
 async::Task<http::Response> withdraw(fleet::Node& node, std::string id) {
-  auto withdrawing = node.withdraw(id);
+  auto withdrawing = node.ask(&MemberRuntime::withdraw, id);
   const auto withdrawn = co_await std::move(withdrawing);
   if (!withdrawn) co_return dialects::error_response(withdrawn.error());
   std::string body;
@@ -214,8 +217,8 @@ async::Task<http::Response> revoke(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kRevokeFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto all = peek->root().find("with_admitted");
-  auto revoking =
-      context.node->revoke(std::string(peek->root().find("node").as_string()), all.found() && all.as_bool());
+  auto revoking = context.node->ask(&MemberRuntime::revoke, std::string(peek->root().find("node").as_string()),
+                                    all.found() && all.as_bool());
   const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return dialects::error_response(revoked.error());
   std::string body;
@@ -361,7 +364,7 @@ async::Task<http::Response> pull(ApiContext& context, http::Request request) {
   if (!peek) co_return dialects::error_response(peek.error());
   std::string model(peek->root().find("model").as_string());
   const auto stream = peek->root().find("stream");
-  auto ordering = context.node->copy(std::move(model));
+  auto ordering = context.node->ask(&MemberRuntime::copy, std::move(model));
   const auto ordered = co_await std::move(ordering);
   if (!ordered) co_return dialects::error_response(ordered.error());
   if (stream.found() && stream.as_bool()) {
@@ -371,7 +374,7 @@ async::Task<http::Response> pull(ApiContext& context, http::Request request) {
 }
 
 async::Task<http::Response> cancel_copy(fleet::Node& node, std::string model) {
-  auto cancelling = node.cancel_copy(std::move(model));
+  auto cancelling = node.ask(&MemberRuntime::cancel_copy, std::move(model));
   const auto done = co_await std::move(cancelling);
   if (!done) co_return dialects::error_response(done.error());
   co_return answer(R"({"cancelled":true})");

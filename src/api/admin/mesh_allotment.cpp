@@ -8,7 +8,7 @@
 #include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/not_found.h"
-#include "fleet/node/node.h"
+#include "fleet/node/member_runtime.h"
 #include "json/writer.h"
 #include "protocol/errors.h"
 #include "protocol/fields.h"
@@ -93,7 +93,7 @@ async::Task<http::Response> assign(ApiContext& context, http::Request request) {
   std::string node(body.find("node").as_string());
   std::string model;
   if (*wanted == fleet::AllotCommand::assign) model = body.find("model").as_string();
-  auto assigning = context.node->assign(node, *wanted, model);
+  auto assigning = context.node->ask(&fleet::MemberRuntime::assign, node, *wanted, model);
   const auto assigned = co_await std::move(assigning);
   if (!assigned) co_return dialects::error_response(assigned.error());
   std::string text;
@@ -111,7 +111,7 @@ async::Task<http::Response> unload(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, table<kUnloadFields>());
   if (!peek) co_return dialects::error_response(peek.error());
   std::string model(peek->root().find("model").as_string());
-  auto unloading = context.node->unload(model);
+  auto unloading = context.node->ask(&fleet::MemberRuntime::unload, model);
   const auto done = co_await std::move(unloading);
   if (!done) co_return dialects::error_response(done.error());
   if (done->told.empty() && !done->refused.empty()) co_return dialects::error_response(done->refused.front());

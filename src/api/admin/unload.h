@@ -7,7 +7,7 @@
 
 namespace corral::api {
 
-// The name of the unloaded model; `name` may be any of its names. Errors: those of Node::may_unload() and
+// The name of the unloaded model; `name` may be any of its names. Errors: those of MemberRuntime::may_unload() and
 // ModelRouter::unload().
 async::Task<Result<ModelName>> unload_named(ApiContext& context, std::string name);
 // Errors: those of ModelRouter::unload_all().

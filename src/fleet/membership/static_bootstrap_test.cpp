@@ -188,7 +188,7 @@ TEST_F(StaticBootstrapTest, ARevokedNodeDoesNotComeBackByItsName) {
   auto& first = start(0, {1});
   auto& second = start(1, {0});
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
-  ASSERT_TRUE(wait(first.revoke(mesh::to_text(node_id(1)), false)));
+  ASSERT_TRUE(wait(first.ask(&MemberRuntime::revoke, mesh::to_text(node_id(1)), false)));
   end(second);
   std::filesystem::remove_all(folder(1));
   auto& again = start(1, {0});
@@ -203,7 +203,7 @@ TEST_F(StaticBootstrapTest, WhoLeavesWithAKeyOfItsSettingsIsToldThatItNeedsANewO
   auto& first = start(0, {1});
   auto& second = start(1, {0});
   ASSERT_TRUE(until([&] { return linked(first, 1) && linked(second, 1); }));
-  const auto token = wait(first.invite(std::chrono::hours(1)));
+  const auto token = wait(first.ask(&MemberRuntime::invite, std::chrono::hours(1)));
   ASSERT_TRUE(wait(second.leave()));
   EXPECT_THAT(second.view()->problem, HasSubstr(identity(1).native()));
   auto parsed = mesh::parse_token(token->text);
@@ -233,7 +233,7 @@ TEST_F(StaticBootstrapTest, WhoHasFoundedByHandAsksNobodyAnyMore) {
   auto& other = start(0, {1});
   ASSERT_TRUE(until([&] { return linked(other, 0); }));
   ASSERT_TRUE(until([&] { return node.view()->unmet.empty(); })) << "it looks no more";
-  ASSERT_TRUE(wait(other.invite(std::chrono::hours(1))));  // its view is of now
+  ASSERT_TRUE(wait(other.ask(&MemberRuntime::invite, std::chrono::hours(1))));  // its view is of now
   EXPECT_THAT(other.view()->nodes, SizeIs(1));
 }
 

@@ -209,6 +209,7 @@ Task<void> MemberRuntime::stop() {
   if (allotter_) allotter_->rest();
   // While links are still up.
   co_await end_groups();
+  *ends_ = true;
   tasks_.cancel();
   co_await tasks_.join();
   async::TaskGroup leaving(co_await async::asio::this_coro::executor);
@@ -359,11 +360,21 @@ Task<Result<Invitation>> MemberRuntime::invite(std::chrono::seconds lifetime) {
   co_return Invitation{mesh::to_text(*token), mesh::issued_token(*token, now), options.seeds};
 }
 
-Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
-  if (node == own_.id()) {
+Result<mesh::NodeId> MemberRuntime::find(std::string_view node) {
+  MeshView now;
+  describe(now);
+  const auto found = find_node(now, node);
+  if (!found) return std::unexpected(found.error());
+  return (*found)->id;
+}
+
+Task<Result<mesh::NodeId>> MemberRuntime::revoke(std::string name, bool all) {
+  const auto node = find(name);
+  if (!node) co_return std::unexpected(node.error());
+  if (*node == own_.id()) {
     co_return fail(errc::own_node, "a node can't revoke itself: use `corral mesh leave`", "node");
   }
-  std::vector<mesh::NodeId> gone = {node};
+  std::vector<mesh::NodeId> gone = {*node};
   for (std::size_t i = 0; all && i < gone.size(); ++i) {
     for (const auto& key : own_.book.set().members()) {
       if (mesh::node_id(key) != gone[i]) continue;
@@ -377,7 +388,7 @@ Task<Result<mesh::NodeId>> MemberRuntime::revoke(mesh::NodeId node, bool all) {
   // This object may be destroyed afterwards.
   const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return std::unexpected(revoked.error());
-  co_return node;
+  co_return *node;
 }
 
 Task<void> MemberRuntime::probe(mesh::NodeId peer, std::shared_ptr<Examination> into) {
@@ -431,6 +442,7 @@ Task<Examination> MemberRuntime::examine() {
 }
 
 Task<void> MemberRuntime::leave() {
+  *ends_ = true;
   wind_down(kFarewell);
   co_await end_groups();
   const auto told = co_await peers_.leave();

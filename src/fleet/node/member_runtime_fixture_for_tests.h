@@ -97,6 +97,10 @@ class PresenceFixture : public testing::Test {
     member.runtime->start();
     member.runtime->tell(member.facts);
   }
+  template <typename T>
+  T wait(async::Task<T> task) {
+    return async::run_blocking(loop_, std::move(task));
+  }
   Member& member(char name) { return *members_.at(static_cast<std::size_t>(name - 'a')); }
   std::filesystem::path copies_of(const Member& member) const {
     return folder_.path() / (member.options.name + "-copies");

@@ -69,7 +69,7 @@ class NodeOrdersTest : public NodesFixture {
       EXPECT_TRUE(wait(node.create()));
       EXPECT_TRUE(until([&] { return node.view()->listening.has_value(); }));
     } else {
-      const auto token = wait(nodes_.front()->invite(std::chrono::hours(1)));
+      const auto token = wait(nodes_.front()->ask(&MemberRuntime::invite, std::chrono::hours(1)));
       EXPECT_TRUE(wait(node.join(*mesh::parse_token(token->text), {})));
     }
     MachineFacts facts;
@@ -117,20 +117,20 @@ TEST_F(NodeOrdersTest, WhoIsAskedForANewSplitAgreesBeforeTheOldOneEnds) {
       });
     }));
   }
-  const auto first = wait(b.split("m", {"b", "a"}));
+  const auto first = wait(b.ask(&MemberRuntime::split, "m", {"b", "a"}));
   ASSERT_TRUE(first) << first.error().message;
   ASSERT_TRUE(until([&] { return has_order(a, "b"); }));
 
-  const auto refused = wait(a.split("m", {"c", "a"}));
+  const auto refused = wait(a.ask(&MemberRuntime::split, "m", {"c", "a"}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::not_admin_here);
   // What b says after that.
-  ASSERT_TRUE(wait(a.assign("b", AllotCommand::nothing, "")));
+  ASSERT_TRUE(wait(a.ask(&MemberRuntime::assign, "b", AllotCommand::nothing, "")));
   ASSERT_TRUE(until([&] {
     const auto words = said(a, "b");
     return words && words->order && !words->split_orders.empty();
   }));
-  ASSERT_TRUE(wait(a.assign("b", AllotCommand::release, "")));
+  ASSERT_TRUE(wait(a.ask(&MemberRuntime::assign, "b", AllotCommand::release, "")));
 
   // Where it is agreed to, the old one ends.
   NodeOptions options;
@@ -139,7 +139,7 @@ TEST_F(NodeOrdersTest, WhoIsAskedForANewSplitAgreesBeforeTheOldOneEnds) {
   options.name = "c";
   options.admin = true;
   c.change(options);
-  const auto second = wait(a.split("m", {"c", "a"}));
+  const auto second = wait(a.ask(&MemberRuntime::split, "m", {"c", "a"}));
   ASSERT_TRUE(second) << second.error().message;
   ASSERT_TRUE(until([&] {
     const auto words = said(a, "c");

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "fleet/node/member_runtime.h"
 #include "fleet/node/node.h"
 #include "mesh/support_for_tests.h"
 
