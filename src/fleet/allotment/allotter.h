@@ -9,7 +9,9 @@
 // Belongs to the loop of the mesh.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,8 +19,10 @@
 #include <vector>
 
 #include "async/offload.h"
+#include "async/task_group.h"
 #include "async/timer.h"
 #include "base/named.h"
+#include "fleet/allotment/allot_losses.h"
 #include "fleet/allotment/allot_marks.h"
 #include "fleet/base/allotment.h"
 #include "fleet/groups/group_control.h"
@@ -35,13 +39,6 @@ class AllotActions {
   // Unloads a lent model that was idle for that long; `drain`: or as soon as its requests have ended. False: the model
   // is in use or not lent, and nothing happens.
   virtual void unload(ModelName model, Millis idle, bool drain, std::function<void(bool)> done) = 0;
-};
-
-// A model that this node lends, by its own knowledge.
-struct LentModel {
-  ModelName name;
-  Millis idle{0};      // since its last request
-  bool ready = false;  // otherwise it is loading or stopping
 };
 
 // The implementation of AllotActions, and the thread that writes orders: only for the mesh's folder, as its disk may
@@ -86,20 +83,19 @@ class Allotter {
   static constexpr Millis kGroupEnds{10'000};   // a group without running parts and without a plan ends after this
 
   Allotter(async::Executor executor, AllotterParts parts, AllotterOptions options);
-  ~Allotter();
   Allotter(const Allotter&) = delete;
   Allotter& operator=(const Allotter&) = delete;
 
   void start();
   // Does nothing new from now on; before stop().
-  void rest();
+  void rest() { stopped_ = true; }
   // Does and calls nothing from now on.
   async::Task<void> stop();
   void change(AllotterOptions options);
   // Node states, links, lent models or groups here have changed.
   void look();
 
-  AllotmentPtr view() const;  // nullptr: not computed yet
+  AllotmentPtr view() const { return view_; }  // nullptr: not computed yet
   // Adds this node's groups, shares, orders and rests to its node state.
   void tell(mesh::NodeState& node_state) const;
 
@@ -116,8 +112,56 @@ class Allotter {
   void end_split(const mesh::ContentKey& model);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // The action of a line of an allocation.
+  enum class Deed : std::uint8_t { load, copy, host, give_back };
+  struct Line {
+    mesh::ContentKey model;
+    Deed deed{};
+    friend auto operator<=>(const Line&, const Line&) = default;
+  };
+  MonoTime now() const { return parts_.timers.now(); }
+  async::Task<void> look_soon();
+  async::Task<void> look_later();
+  void compute();
+  void act(const mesh::Catalog& catalog);
+  void act_on(const mesh::Catalog& catalog, const mesh::Assignment& line);
+  void act_on(const mesh::Catalog& catalog, const mesh::Unload& line);
+  bool is_due(const Line& line, bool at_once);
+  void load(const mesh::ContentKey& model, const std::string& name);
+  void copy(const mesh::Catalog& catalog, const mesh::ContentKey& model, bool told);
+  void host(const mesh::SplitDecision& decision, bool told);
+  bool is_hosted(const mesh::ContentKey& model) const;
+  void end_groups();
+  void use_again(const mesh::Catalog& catalog);
+  bool note_losses(const mesh::Catalog& catalog, std::span<const mesh::NodeId> lost);
+  bool note_lost_groups();
+  std::optional<HostedGroup> group_over(const mesh::ContentKey& model, const std::vector<mesh::NodeId>& nodes) const;
+  void keep();
+  void changed();
+
+  std::string named(const mesh::Catalog& catalog, const mesh::ContentKey& model) const;
+  bool is_somebody_silent(const mesh::Catalog& catalog) const;
+  const mesh::AllocationNode* own_node() const;
+  bool has_time_left() const;
+
+  const AllotterParts parts_;
+  AllotterOptions options_;
+  const async::Executor executor_;
+  AllotMarks marks_;
+  AllotLosses losses_;
+  AllotmentPtr view_;
+  std::map<Line, MonoTime> lines_, lines_before_;   // time of their first appearance
+  std::map<Line, MonoTime> shown_by_;               // the effect of an action shows until then
+  std::map<mesh::ContentKey, MonoTime> unplanned_;  // groups here that are no longer planned
+  std::optional<mesh::ContentKey> loading_;
+  bool waits_ = false;  // a timer must check again, even without changes
+  bool settled_ = false;
+  std::optional<MonoTime> take_back_, used_again_;
+  MonoTime last_{};
+  MonoClock::duration cost_{0};  // of the last computation
+  bool looking_ = false, later_ = false, stopped_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+  async::TaskGroup tasks_;
 };
 
 }  // namespace corral::fleet
