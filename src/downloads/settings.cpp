@@ -1,11 +1,11 @@
 #include "downloads/settings.h"
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/state_file.h"
 #include "downloads/errors.h"
 
 namespace corral::downloads {
@@ -44,11 +44,7 @@ bool is_yes(std::string text) {
 }  // namespace
 
 std::string read_token(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kMaxToken + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  return sound_token(text);
+  return sound_token(read_state_file(file, kMaxToken + 1).value_or(std::nullopt).value_or(""));
 }
 
 HubSettings hub_settings(const models::HubEnvironment& environment) {

@@ -45,7 +45,8 @@ BesideModel beside(const FoundFile& file) {
   BesideModel beside;
   if (!file.repo.starts_with(kOllamaRepos)) return beside;
   const std::string stem = (file.path.parent_path() / file.path.stem()).native();
-  if (auto text = read_state_file(stem + ".params.json"); text && *text && (*text)->size() <= kMaxParameters)
+  if (auto text = read_state_file(stem + ".params.json", kMaxParameters + 1);
+      text && *text && (*text)->size() <= kMaxParameters)
     beside.parameters = std::move(**text);
   std::error_code ignored;
   if (std::filesystem::path adapter = stem + "-lora.gguf"; std::filesystem::exists(adapter, ignored))

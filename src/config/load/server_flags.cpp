@@ -2,7 +2,6 @@
 #include "config/load/server_flags.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "base/close_names.h"
+#include "base/state_file.h"
 #include "config/errors.h"
 #include "config/options/option.h"
 #include "config/options/value.h"
@@ -639,14 +639,11 @@ std::string what_it_is(const Row& row) {
 
 Result<std::string> read_text_file(const fs::path& path) {
   constexpr std::size_t kMax = 1 << 20;
-  std::ifstream stream(path, std::ios::binary);
-  std::string text(kMax + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (stream.bad() || (text.empty() && !stream.eof()))
-    return fail(errc::unreadable_file, fmt::format("'{}' cannot be read", path.native()));
-  if (text.size() > kMax) return fail(errc::unreadable_file, fmt::format("'{}' is larger than 1 MiB", path.native()));
-  return text;
+  auto text = read_state_file(path, kMax + 1);
+  if (!text || !*text) return fail(errc::unreadable_file, fmt::format("'{}' cannot be read", path.native()));
+  if ((*text)->size() > kMax)
+    return fail(errc::unreadable_file, fmt::format("'{}' is larger than 1 MiB", path.native()));
+  return std::move(**text);
 }
 
 Result<ServeArguments> translate_server_flags(const std::vector<std::string>& words, const FileText& file) {

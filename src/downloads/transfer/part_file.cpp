@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/state_file.h"
 #include "downloads/errors.h"
 #include "downloads/transfer/progress_file.h"
 
@@ -143,8 +144,7 @@ Result<> PartFile::publish() {
     return std::unexpected(disk_error(errno, "naming", blob));
   ended_ = true;
   // The name is synced before anything refers to it. A failure can't be helped on file systems without this.
-  const UniqueFd names(::open(blob.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (names) ::fsync(names.get());
+  sync_folder(blob.parent_path());
   ::unlink(folder_.progress(file_.oid).c_str());
   return {};
 }
