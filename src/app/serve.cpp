@@ -21,6 +21,7 @@
 #include "app/parts_options.h"
 #include "app/preload.h"
 #include "app/runtime_dir.h"
+#include "app/server_threads.h"
 #include "app/service_reporter.h"
 #include "app/start_problems.h"
 #include "app/version.h"
@@ -65,15 +66,6 @@
 namespace corral::app {
 namespace {
 
-// For scans of the disks for models; the thread does nothing else.
-constexpr std::size_t kScanThreads = 1;
-// For reading models' files: this many disks may hang before other reads wait as well.
-constexpr std::size_t kFileThreads = 4;
-constexpr std::size_t kCopyReaders = 2;
-// For decoding and parsing large bodies, many megabytes at worst, which takes milliseconds each.
-constexpr std::size_t kBodyThreads = 1;
-// For uploaded files, which are written and read in small pieces.
-constexpr std::size_t kUploadThreads = 2;
 // At the end, for reads from disks that do not respond.
 constexpr Millis kDiskGrace{1'000};
 // Stored data is written within this time, or lost.
@@ -120,22 +112,12 @@ class Application {
         loops_(loop_count(settings)),
         signals_(loops_.home().executor(), SIGINT, SIGTERM),
         hang_ups_(loops_.home().executor(), SIGHUP),
-        scan_threads_(kScanThreads),
-        file_threads_(kFileThreads),
-        copy_writes_(1),
-        copy_reads_(kCopyReaders),
-        copy_lists_(1),
-        weight_threads_(1),
-        holder_thread_(1),
-        verify_thread_(1),
-        body_threads_(kBodyThreads),
-        upload_threads_(kUploadThreads),
         store_(timers_, {.file = settings.store_file(), .limits = store_limits(settings)}),
         runtime_dir_(settings.runtime_dir),
         spawner_(timers_, {.own_program = proc::own_program()}),
         registry_(places_),
         engines_(loops_.home().executor(), timers_, spawner_,
-                 engine_options(settings, runtime_dir_.path(), file_threads_)),
+                 engine_options(settings, runtime_dir_.path(), threads_.files)),
         measured_(settings.state_dir / "measured-memory.json"),
         externals_(make_externals()),
         monitor_(loops_.home().executor(), timers_, {.ram = {.limit = settings.memory_limit.value()}},
@@ -148,18 +130,18 @@ class Application {
         mesh_events_([this](router::NoticePtr notice) { router_.tell(std::move(notice)); }),
         announcer_(announcer_parts()),
         shelf_(registry_, announcer_.hashes()),
-        weights_(settings.weights_dir(), weight_threads_, timers_),
+        weights_(settings.weights_dir(), threads_.weights, timers_),
         groups_(group_parts()),
         gateway_(
             node_.loop().executor(), loops_, timers_, router_, shelf_, [this] { return node_.view()->catalog; },
-            gateway_options(settings, &body_threads_)),
+            gateway_options(settings, &threads_.bodies)),
         allotment_(loops_.home(), node_.loop().executor(), timers_, router_,
                    [this](std::string_view name) { return shelf_.find(name); }),
         forwarder_(gateway_.provider(), timers_),
-        models_(registry_, scan_threads_, timers_),
-        gate_(loops_.home().executor(), timers_, file_options(file_threads_), [this] { return places_of(places_); }),
-        verifier_(settings.state_dir / "verified-hashes.json", verify_thread_),
-        file_watch_(router_, file_threads_, timers_),
+        models_(registry_, threads_.scans, timers_),
+        gate_(loops_.home().executor(), timers_, file_options(threads_.files), [this] { return places_of(places_); }),
+        verifier_(settings.state_dir / "verified-hashes.json", threads_.verification),
+        file_watch_(router_, threads_.files, timers_),
         stats_(loops_.home().executor(), router_, forwarder_, timers_),
         supply_(timers_, live, settings, supply_hooks()),
         background_(loops_.home(), timers_),
@@ -173,7 +155,7 @@ class Application {
                  static_cast<std::size_t>(settings.max_event_readers),
                  &gate_,
                  &keys,
-                 &body_threads_,
+                 &threads_.bodies,
                  &node_,
                  &gateway_.elsewhere(),
                  &announcer_.hashes(),
@@ -190,7 +172,7 @@ class Application {
         api_(api::make_api(context_)),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
-        server_(loops_, errors_, server_options(settings, &body_threads_)),
+        server_(loops_, errors_, server_options(settings, &threads_.bodies)),
         watch_(loops_.home().executor(), live.file()),
         keys_watch_(loops_.home().executor(), settings.keys_file()),
         tasks_(loops_.home().executor()) {
@@ -205,8 +187,8 @@ class Application {
     context_.slots = settings.slots;
     context_.console = settings.console;
     context_.models_autoload = settings.models_autoload;
-    context_.uploads =
-        std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(), &upload_threads_);
+    context_.uploads = std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(),
+                                                         &threads_.uploads);
     context_.build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion);
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
     keys_.on_change([this](const auto&) { access_.set(access_options(*live_.in_force(), keys_)); });
@@ -216,11 +198,11 @@ class Application {
       options.log_file = settings_.log_dir() / "serf.log";
       return mesh::make_serf_hints(executor, timers_, spawner_, std::move(options));
     });
-    node_.use_allotment({.actions = &allotment_, .disk = &holder_thread_});
+    node_.use_allotment({.actions = &allotment_, .disk = &threads_.mesh_files});
     node_.use_copies(
-        {.writes = &copy_writes_,
-         .reads = &copy_reads_,
-         .lists = &copy_lists_,
+        {.writes = &threads_.copy_writes,
+         .reads = &threads_.copy_reads,
+         .lists = &threads_.copy_lists,
          .folder = settings_.copies_dir(),
          .arrived = [this] { loops_.home().post([this] { look_at_copies(); }); },
          .inspector = &inspector_,
@@ -228,7 +210,7 @@ class Application {
     node_.use_groups(
         {.processes = &groups_,
          .report_to = [this](fleet::GroupReports* reports) { groups_.listen(node_.loop().executor(), reports); },
-         .disk = &holder_thread_,
+         .disk = &threads_.mesh_files,
          .tell_requests = [this](std::vector<fleet::SplitNews> news) { gateway_.splits().tell(std::move(news)); }});
     node_.on_peers([this](mesh::Peers* peers) {
       peers != nullptr ? gateway_.transport().attach(*peers) : gateway_.transport().detach();
@@ -238,13 +220,7 @@ class Application {
   ~Application() {
     live_.on_change({});
     keys_.on_change({});
-    scan_threads_.finish();
-    file_threads_.finish();
-    for (auto* threads :
-         {&copy_writes_, &copy_reads_, &copy_lists_, &weight_threads_, &holder_thread_, &verify_thread_})
-      threads->finish();
-    body_threads_.finish();
-    upload_threads_.finish();
+    threads_.finish();
   }
   Application(const Application&) = delete;
   Application& operator=(const Application&) = delete;
@@ -346,7 +322,7 @@ class Application {
                                                            const backends::KnownBackends& known) {
     return std::make_unique<backends::ExternalBackend>(
         loops_.home().executor(), timers_, spawner_, descriptor, entries_of(known, descriptor->recipe),
-        external_options(settings_, runtime_dir_.path(), file_threads_, measured_));
+        external_options(settings_, runtime_dir_.path(), threads_.files, measured_));
   }
 
   // The files of the backends have changed: later loads use the new descriptors and models.
@@ -355,7 +331,7 @@ class Application {
       backends_.reread();
       return true;
     };
-    co_await file_threads_.run(std::move(work));
+    co_await threads_.files.run(std::move(work));
     const auto known = backends_.known();  // a later call may have read it again meanwhile
     add_recipes(recipes_of(*known));
     models::set_configured(models_of(*known));
@@ -407,7 +383,7 @@ class Application {
             .demand = [this] { return gateway_.demand().told(); },
             .measure_speeds = [this] { return fleet::measure_speeds(speed_probe()); },
             .state_dir = settings_.state_dir,
-            .disk = weight_threads_,
+            .disk = threads_.weights,
             .tell = [this](fleet::MachineFacts facts) { node_.tell(std::move(facts)); }};
   }
 
@@ -493,7 +469,7 @@ class Application {
     auto look = [cache = desk_options(settings_).hub.cache, name = settings_.hub_model] {
       return find_in_hub_cache(cache, name);
     };
-    auto found = co_await file_threads_.run(std::move(look));
+    auto found = co_await threads_.files.run(std::move(look));
     if (found) co_return found;
     supply_.start();
     auto downloading = download_from_hub(supply_.supply().desk, settings_.hub_model);
@@ -547,11 +523,8 @@ class Application {
   // A thread that waits for a disk only ends with the process. Everything else has ended in order by now.
   void leave_hung_disks() {
     const bool kept = store_.finish_within(kStoreGrace);  // even if another disk hangs
-    const bool done = kept && scan_threads_.finish_within(kDiskGrace) && file_threads_.finish_within(kDiskGrace) &&
-                      announcer_.finish_within(kDiskGrace) && copy_writes_.finish_within(kDiskGrace) &&
-                      copy_reads_.finish_within(kDiskGrace) && copy_lists_.finish_within(kDiskGrace) &&
-                      weight_threads_.finish_within(kDiskGrace) && holder_thread_.finish_within(kDiskGrace) &&
-                      verify_thread_.finish_within(kDiskGrace) && supply_.finish_within(kDiskGrace);
+    const bool done = kept && threads_.finish_within(kDiskGrace) && announcer_.finish_within(kDiskGrace) &&
+                      supply_.finish_within(kDiskGrace);
     if (done) return;
     log::warning("app", "a disk does not respond: its reader is not awaited");
     runtime_dir_.remove();
@@ -672,14 +645,7 @@ class Application {
   async::asio::basic_signal_set<async::Executor> signals_;
   async::asio::basic_signal_set<async::Executor> hang_ups_;
   async::SystemTimers timers_;
-  async::ThreadPool scan_threads_;
-  async::ThreadPool file_threads_;
-  async::ThreadPool copy_writes_, copy_reads_, copy_lists_;
-  async::ThreadPool weight_threads_;
-  async::ThreadPool holder_thread_;  // for small files of the mesh, which must not wait for other files
-  async::ThreadPool verify_thread_;
-  async::ThreadPool body_threads_;
-  async::ThreadPool upload_threads_;
+  ServerThreads threads_;
   store::Store store_;
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
