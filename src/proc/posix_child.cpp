@@ -182,7 +182,8 @@ struct PosixChild::Process {
 PosixChild::PosixChild(async::Executor executor, async::Timers& timers, const ChildSpec& spec, Launched launched)
     : timers_(timers), process_(std::make_shared<Process>(executor, timers, spec, launched)) {
   if (launched.control) control_ = std::make_unique<ControlChannel>(executor, std::move(launched.control));
-  // These end with the process: killed by the destructor at the latest.
+  // These end with the process: killed by the destructor at the latest. They are in no TaskGroup, because watch() reaps
+  // the process after its owner is gone, and a group would end it before.
   const auto failed = [name = spec.name](const std::exception_ptr& failure) {
     if (failure) log::error("proc", "lost sight of {}", name);
   };
