@@ -2,12 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include <boost/asio/post.hpp>
 
+#include "base/mutex.h"
 #include "http/client.h"
 
 namespace corral::backends {
@@ -19,7 +19,7 @@ class ClientPool {
 
   // On any loop; the client is for `executor`'s loop.
   http::Client& on(async::Executor executor) {
-    const std::scoped_lock lock(mutex_);  // held for a search in a few entries
+    const MutexLock lock(mutex_);  // held for a search in a few entries
     for (auto& [loop, client] : clients_) {
       if (&loop.context() == &executor.context()) return *client;
     }
@@ -28,7 +28,7 @@ class ClientPool {
 
   // Closes idle connections, each on its loop. From any loop.
   static void close_idle(const std::shared_ptr<ClientPool>& pool) {
-    const std::scoped_lock lock(pool->mutex_);
+    const MutexLock lock(pool->mutex_);
     for (auto& [loop, client] : pool->clients_)
       async::asio::post(loop, [pool, idle = client.get()] { idle->close_idle(); });
   }
@@ -36,8 +36,8 @@ class ClientPool {
  private:
   const http::Endpoint endpoint_;
   const http::ClientOptions options_;
-  std::mutex mutex_;
-  std::vector<std::pair<async::Executor, std::unique_ptr<http::Client>>> clients_;
+  Mutex mutex_;
+  std::vector<std::pair<async::Executor, std::unique_ptr<http::Client>>> clients_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::backends

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/own_recipes.h"
 
 namespace corral {
@@ -47,8 +47,8 @@ struct Kept {
 };
 // Entries keep their address, because find_recipe() returns it.
 struct KeptRecipes {
-  std::mutex mutex;  // held for a search or an addition
-  std::deque<Kept> all;
+  mutable Mutex mutex;  // held for a search or an addition
+  std::deque<Kept> all GUARDED_BY(mutex);
 };
 KeptRecipes& kept() {
   static KeptRecipes recipes;
@@ -60,9 +60,9 @@ bool same(const OwnRecipe& a, const OwnRecipe& b) {
          a.types == b.types && a.program == b.program;
 }
 
-// The latest one of that name; null: none. Needs the mutex.
-const Kept* latest(std::string_view name) {
-  const auto& all = kept().all;
+// The latest one of that name; null: none.
+const Kept* latest(const KeptRecipes& among, std::string_view name) REQUIRES(among.mutex) {
+  const auto& all = among.all;
   const auto found = std::find_if(all.rbegin(), all.rend(), [&](const Kept& entry) { return entry.row.name == name; });
   return found == all.rend() ? nullptr : &*found;
 }
@@ -72,10 +72,11 @@ const Kept* latest(std::string_view name) {
 std::span<const Recipe> recipes() { return kRecipes; }
 
 void add_recipes(std::vector<OwnRecipe> own) {
-  const std::lock_guard lock(kept().mutex);
+  auto& known = kept();
+  const MutexLock lock(known.mutex);
   for (auto& one : own) {
-    if (const Kept* const known = latest(one.name); known != nullptr && same(known->own, one)) continue;
-    auto& entry = kept().all.emplace_back();
+    if (const Kept* const last = latest(known, one.name); last != nullptr && same(last->own, one)) continue;
+    auto& entry = known.all.emplace_back();
     entry.own = std::move(one);
     const auto& said = entry.own;
     entry.row = {said.name, said.device, said.possible, said.on_npu, said.types, said.program};
@@ -84,8 +85,9 @@ void add_recipes(std::vector<OwnRecipe> own) {
 
 const Recipe* find_recipe(std::string_view name) {
   {
-    const std::lock_guard lock(kept().mutex);
-    if (const Kept* const own = latest(name)) return &own->row;
+    const auto& known = kept();
+    const MutexLock lock(known.mutex);
+    if (const Kept* const own = latest(known, name)) return &own->row;
   }
   const auto found = std::ranges::find(kRecipes, name, &Recipe::name);
   return found == kRecipes.end() ? nullptr : &*found;
@@ -100,10 +102,11 @@ bool serves(const Recipe& recipe, ModelType type) {
 std::string recipe_names() {
   std::string text;
   for (const Recipe& recipe : kRecipes) text.append(text.empty() ? "" : ", ").append(recipe.name);
-  const std::lock_guard lock(kept().mutex);
-  for (const Kept& entry : kept().all) {
+  const auto& known = kept();
+  const MutexLock lock(known.mutex);
+  for (const Kept& entry : known.all) {
     const bool built_in = std::ranges::find(kRecipes, entry.row.name, &Recipe::name) != kRecipes.end();
-    if (!built_in && latest(entry.row.name) == &entry) text.append(", ").append(entry.row.name);
+    if (!built_in && latest(known, entry.row.name) == &entry) text.append(", ").append(entry.row.name);
   }
   return text;
 }

@@ -104,17 +104,17 @@ Registry::Registry(RegistryOptions options)
     : options_(std::move(options)), last_{std::make_shared<const Catalog>(), nullptr, {}} {}
 
 std::shared_ptr<const Catalog> Registry::catalog() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_.catalog;
 }
 
 void Registry::look_at(RegistryOptions options) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   options_ = std::move(options);
 }
 
 ScanStats Registry::last_stats() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_.stats;
 }
 
@@ -122,14 +122,14 @@ std::shared_ptr<const Catalog> Registry::rescan() {
   RegistryOptions options;
   std::shared_ptr<const FactsCache> cache;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     options = options_;
     cache = last_.cache;
   }
   Scan next = scan(options, cache);
   log::debug("models", "{} models, {} problems; {} files, {} of them read", next.catalog->models().size(),
              next.catalog->problems().size(), next.stats.files, next.stats.opened);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   last_ = std::move(next);
   return last_.catalog;
 }

@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "base/model_type.h"
+#include "base/mutex.h"
 #include "models/catalog.h"
 #include "models/names/aliases.h"
 #include "models/names/given_model.h"
@@ -63,9 +63,9 @@ class Registry {
   ScanStats last_stats() const;
 
  private:
-  mutable std::mutex mutex_;  // held to copy or replace what follows, never while scanning
-  RegistryOptions options_;
-  Scan last_;
+  mutable Mutex mutex_;  // held to copy or replace what follows, never while scanning
+  RegistryOptions options_ GUARDED_BY(mutex_);
+  Scan last_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::models

@@ -117,7 +117,7 @@ async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::of(const models::M
                    "model");
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (espeak_) co_return espeak_;
   }
   auto asking = ask_espeak();
@@ -155,7 +155,7 @@ async::Task<Result<std::shared_ptr<const VoiceList>>> Voices::ask_espeak() {
   auto voices = std::make_shared<const VoiceList>(read_espeak_voices(*listing));
   if (voices->empty())
     co_return fail(errc::load_failed, fmt::format("espeak-ng lists no voices: it {}", status->describe()));
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   espeak_ = voices;
   co_return voices;
 }

@@ -28,15 +28,15 @@ Node::~Node() {
 }
 
 Result<> Node::run() {
-  const std::scoped_lock lock(impl_->thread_mutex);
+  const MutexLock lock(impl_->thread_mutex);
   if (impl_->stopped) return fail(errc::stopping, "the server is shutting down");
   if (!impl_->thread.joinable()) impl_->thread = std::jthread([this] { impl_->loop.run(); });
   return {};
 }
 
 bool Node::runs() const {
-  const std::scoped_lock lock(impl_->thread_mutex);
-  return impl_->thread.joinable() && !impl_->stopped;
+  const MutexLock lock(impl_->thread_mutex);
+  return !impl_->stopped && impl_->thread.joinable();
 }
 
 void Node::start() {
@@ -54,7 +54,7 @@ void Node::wind_down(Millis within) {
 Task<void> Node::stop(std::optional<Task<void>> last) {
   const bool ran = runs();
   {
-    const std::scoped_lock lock(impl_->thread_mutex);
+    const MutexLock lock(impl_->thread_mutex);
     impl_->stopped = true;
   }
   if (ran) {
@@ -64,14 +64,19 @@ Task<void> Node::stop(std::optional<Task<void>> last) {
   }
   impl_->loop.stop();
   // Fast, since no task on that loop takes long. After this the thread makes no more callbacks.
-  if (impl_->thread.joinable()) impl_->thread.join();
+  std::jthread thread;
+  {
+    const MutexLock lock(impl_->thread_mutex);
+    thread = std::move(impl_->thread);
+  }
+  if (thread.joinable()) thread.join();
 }
 
 void Node::change(NodeOptions options) {
   // The lock prevents a start of the thread meanwhile.
-  const std::scoped_lock lock(impl_->thread_mutex);
+  const MutexLock lock(impl_->thread_mutex);
+  if (impl_->stopped) return;
   if (impl_->thread.joinable()) {
-    if (impl_->stopped) return;
     impl_->loop.post([this, options = std::move(options)]() mutable { impl_->change(std::move(options)); });
   } else {
     impl_->change(std::move(options));

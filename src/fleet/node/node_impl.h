@@ -1,11 +1,11 @@
 // Implementation of node.h on the loop of the mesh. Everything here is for that loop, unless stated otherwise.
 #pragma once
 
-#include <mutex>
 #include <thread>
 
 #include "async/event.h"
 #include "async/task_group.h"
+#include "base/mutex.h"
 #include "fleet/base/errors.h"
 #include "fleet/membership/membership.h"
 #include "fleet/membership/start_record.h"
@@ -33,7 +33,7 @@ class Node::Impl {
 
   // On any thread.
   MeshViewPtr view() const {
-    const std::scoped_lock lock(view_mutex_);
+    const MutexLock lock(view_mutex_);
     return view_;
   }
 
@@ -92,9 +92,9 @@ class Node::Impl {
   CopyStorage copies;
   AllotConfig allotment;
   GroupConfig groups;
-  std::mutex thread_mutex;
-  std::jthread thread;  // none: nothing was started
-  bool stopped = false;
+  Mutex thread_mutex;
+  std::jthread thread GUARDED_BY(thread_mutex);  // none: nothing was started
+  bool stopped GUARDED_BY(thread_mutex) = false;
 
  private:
   // Only one create, join or leave runs at a time.
@@ -179,8 +179,8 @@ class Node::Impl {
   async::TaskGroup tasks_;
   async::TaskGroup leaving_;  // ends without cancellation
 
-  mutable std::mutex view_mutex_;
-  MeshViewPtr view_;
+  mutable Mutex view_mutex_;
+  MeshViewPtr view_ GUARDED_BY(view_mutex_);
 };
 
 }  // namespace corral::fleet

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "models/names/aliases.h"
 #include "models/names/user_models.h"
 
@@ -31,7 +31,7 @@ class NameBook {
 
  private:
   const std::filesystem::path user_models_, aliases_;
-  std::mutex mutex_;  // held from reading a file to writing it
+  Mutex mutex_;  // held from reading a file to writing it
 };
 
 }  // namespace corral::models

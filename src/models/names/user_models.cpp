@@ -1,13 +1,13 @@
 #include "models/names/user_models.h"
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/mutex.h"
 #include "base/own_recipes.h"
 #include "base/state_file.h"
 #include "json/value.h"
@@ -206,8 +206,8 @@ UserModels read_user_models(const fs::path& file) {
 namespace {
 
 struct Configured {
-  std::mutex mutex;  // held to copy or replace the list
-  std::vector<UserModel> models;
+  Mutex mutex;  // held to copy or replace the list
+  std::vector<UserModel> models GUARDED_BY(mutex);
 };
 Configured& configured() {
   static Configured known;
@@ -215,14 +215,14 @@ Configured& configured() {
 }
 
 std::vector<UserModel> configured_models() {
-  const std::lock_guard lock(configured().mutex);
+  const MutexLock lock(configured().mutex);
   return configured().models;
 }
 
 }  // namespace
 
 void set_configured(std::vector<UserModel> models) {
-  const std::lock_guard lock(configured().mutex);
+  const MutexLock lock(configured().mutex);
   configured().models = std::move(models);
 }
 
