@@ -13,6 +13,7 @@
 #include "api/supply/aliases.h"
 #include "api/supply/supply.h"
 #include "base/recipe.h"
+#include "base/text.h"
 #include "config/load/request_defaults.h"
 #include "dialects/error_filter.h"
 #include "models/names/model_names.h"
@@ -93,7 +94,7 @@ Result<models::UserModel> wanted_model(json::View body) {
 // Whether a model has this name from its files, not from the user's entry.
 bool is_taken(ApiContext& context, const std::string& name) {
   const auto known = context.models.find_known(name);
-  if (!known || !models::equal_folded((*known)->name.value(), name)) return false;
+  if (!known || !equal_ignoring_case((*known)->name.value(), name)) return false;
   const auto user = context.supply->names.user_models();
   return std::ranges::find(user.models, name, &models::UserModel::name) == user.models.end();
 }
@@ -166,7 +167,7 @@ async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::str
                    "defaults");
   if (auto fine = config::check_request_defaults(defaults, "defaults"); !fine) co_return fine;
   const auto known = context.models.find_known(alias);
-  if (known && models::equal_folded((*known)->name.value(), alias)) co_return taken(alias, "alias");
+  if (known && equal_ignoring_case((*known)->name.value(), alias)) co_return taken(alias, "alias");
   auto& names = context.supply->names;
   const auto all = names.aliases();
   if (all.size() >= kMaxAliases && !all.contains(alias)) {

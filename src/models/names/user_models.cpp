@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/own_recipes.h"
 #include "base/state_file.h"
+#include "base/text.h"
 #include "json/value.h"
 #include "models/errors.h"
 #include "models/names/model_names.h"
@@ -98,7 +99,7 @@ class Merger {
     for (const auto& entry : user_.models) add(entry);
     for (const auto& model : found_.models()) {
       const bool shadowed = std::ranges::any_of(
-          models_, [&](const ModelInfo& own) { return equal_folded(own.name.value(), model->name.value()); });
+          models_, [&](const ModelInfo& own) { return equal_ignoring_case(own.name.value(), model->name.value()); });
       if (!taken_.contains(model.get()) && !shadowed) models_.push_back(*model);
     }
     const auto others = found_.not_models();
