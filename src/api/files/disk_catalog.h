@@ -40,6 +40,8 @@ class DiskCatalog {
   async::Task<void> rescan();
   // All models of the last scan; empty before the first one.
   std::shared_ptr<const models::Catalog> last() const { return registry_.catalog(); }
+  // Those of the next scan.
+  RecipeTable recipes() const { return registry_.recipes(); }
   // Like find(), without a scan.
   Result<models::Catalog::Model> find_known(std::string_view name) const { return registry_.catalog()->find(name); }
   // Default values of request fields that belong to this name: those of an alias. A JSON object; empty: none.

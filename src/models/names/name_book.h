@@ -22,7 +22,7 @@ class NameBook {
   Result<> put(const UserModel& model);
   // Whether there was one.
   Result<bool> remove(std::string_view name);
-  UserModels user_models() const { return read_user_models(user_models_); }
+  UserModels user_models(const RecipeTable& recipes) const { return read_user_models(user_models_, recipes); }
 
   // `alias.defaults` is a JSON object or empty.
   Result<> put_alias(std::string_view name, const Alias& alias);
