@@ -14,8 +14,9 @@ namespace corral::backends {
 
 class ClientPool {
  public:
-  explicit ClientPool(http::Endpoint endpoint, http::ClientOptions options = {})
-      : endpoint_(std::move(endpoint)), options_(options) {}
+  // `clock` must outlive the clients and their responses.
+  ClientPool(const Clock& clock, http::Endpoint endpoint, http::ClientOptions options = {})
+      : clock_(clock), endpoint_(std::move(endpoint)), options_(options) {}
 
   // On any loop; the client is for `executor`'s loop.
   http::Client& on(async::Executor executor) {
@@ -23,7 +24,8 @@ class ClientPool {
     for (auto& [loop, client] : clients_) {
       if (&loop.context() == &executor.context()) return *client;
     }
-    return *clients_.emplace_back(executor, std::make_unique<http::Client>(executor, endpoint_, options_)).second;
+    return *clients_.emplace_back(executor, std::make_unique<http::Client>(executor, clock_, endpoint_, options_))
+                .second;
   }
 
   // Closes idle connections, each on its loop. From any loop.
@@ -34,6 +36,7 @@ class ClientPool {
   }
 
  private:
+  const Clock& clock_;
   const http::Endpoint endpoint_;
   const http::ClientOptions options_;
   Mutex mutex_;

@@ -174,8 +174,9 @@ class ExternalTargets::Target final : public http::Target {
   const bool always_asks_;
 };
 
-ExternalTargets::ExternalTargets(std::shared_ptr<const ExternalFormat> words, http::Endpoint endpoint)
-    : words_(std::move(words)), clients_(std::move(endpoint)) {}
+ExternalTargets::ExternalTargets(const Clock& clock, std::shared_ptr<const ExternalFormat> words,
+                                 http::Endpoint endpoint)
+    : words_(std::move(words)), clients_(clock, std::move(endpoint)) {}
 
 ExternalTargets::~ExternalTargets() = default;
 

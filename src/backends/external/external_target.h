@@ -32,7 +32,8 @@ struct ExternalFormat {
 
 class ExternalTargets {
  public:
-  ExternalTargets(std::shared_ptr<const ExternalFormat> words, http::Endpoint endpoint);
+  // `clock` must outlive the requests.
+  ExternalTargets(const Clock& clock, std::shared_ptr<const ExternalFormat> words, http::Endpoint endpoint);
   ~ExternalTargets();
   // On any loop; for `executor`'s loop. Valid as long as this object.
   http::Target& on(async::Executor executor);
