@@ -98,18 +98,6 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
   return options;
 }
 
-std::vector<OwnRecipe> recipes_of(const backends::KnownBackends& known) {
-  std::vector<OwnRecipe> recipes;
-  for (const auto& one : known.descriptors) {
-    const Recipe* const row = find_recipe(one->recipe);
-    const bool same = row != nullptr && one->file.empty();
-    if (same) continue;
-    const auto what = one->program.empty() ? std::string("a command") : one->program;
-    recipes.push_back({one->recipe, one->device, one->possible, one->npu, one->types, what});
-  }
-  return recipes;
-}
-
 namespace {
 
 // Whether the program of an entry reads the model's file: its command has {model}.
@@ -119,8 +107,6 @@ bool reads_file(const backends::ModelEntry& entry) {
            return std::ranges::any_of(part.words, [](const std::string& word) { return word.contains("{model}"); });
          });
 }
-
-}  // namespace
 
 std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
   std::vector<models::UserModel> models;
@@ -135,6 +121,14 @@ std::vector<models::UserModel> models_of(const backends::KnownBackends& known) {
                       .declared = entry.declared});
   }
   return models;
+}
+
+}  // namespace
+
+models::RegistryOptions with_backends(models::RegistryOptions options, const backends::KnownBackends& known) {
+  options.configured = models_of(known);
+  options.recipes = known.recipes;
+  return options;
 }
 
 std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& known, std::string_view recipe) {

@@ -33,7 +33,6 @@
 #include "backends/external/external_backend.h"
 #include "backends/external/program_path.h"
 #include "base/log.h"
-#include "base/own_recipes.h"
 #include "base/path_access.h"
 #include "base/private_folder.h"
 #include "base/service_notifier.h"
@@ -181,6 +180,7 @@ class Application {
       models_watch_.emplace(ConfigWatch::of_optional(home, folder / "models.toml"));
       descriptors_watch_.emplace(ConfigWatch::of_folder(home, folder / "backends.d"));
     }
+    router_.use(backends.known()->recipes);
     context_.voices = &voices_;
     context_.backend_problems = [this] { return backends_.problems(); };
     context_.sounds = &sounds_;
@@ -333,8 +333,9 @@ class Application {
     };
     co_await threads_.files.run(std::move(work));
     const auto known = backends_.known();  // a later call may have read it again meanwhile
-    add_recipes(recipes_of(*known));
-    models::set_configured(models_of(*known));
+    router_.use(known->recipes);
+    places_ = with_backends(std::move(places_), *known);
+    registry_.look_at(places_);
     for (const auto& external : externals_) {
       const auto descriptor = known->find(external->recipe());
       external->change(descriptor ? descriptor : external->descriptor_ptr(), entries_of(*known, external->recipe()));
@@ -479,6 +480,8 @@ class Application {
   // The file of the model of the hub is known only after its download.
   models::RegistryOptions places_by(const config::ServeSettings& settings) const {
     auto places = registry_options(settings, known_models_);
+    places.configured = places_.configured;
+    places.recipes = places_.recipes;
     if (!hub_file_ || !places.given) return places;
     places.given->file = hub_file_->file;
     if (places.given->names.empty()) places.given->names = {hub_file_->name};
@@ -650,7 +653,7 @@ class Application {
   RuntimeDir runtime_dir_;
   proc::PosixSpawner spawner_;
   const config::KnownModels known_models_ = known_models(live_);
-  models::RegistryOptions places_ = registry_options(settings_, known_models_);
+  models::RegistryOptions places_ = with_backends(registry_options(settings_, known_models_), *backends_.known());
   models::Registry registry_;
   backends::EngineBackend engines_;
   backends::MeasuredMemory measured_;
@@ -721,8 +724,6 @@ int serve(config::LiveSettings& live) {
   std::filesystem::create_directories(settings.log_dir(), ignored);
   std::filesystem::permissions(settings.log_dir(), std::filesystem::perms::owner_all, ignored);
   BackendSettings backends(settings.has_one_model() ? "" : live.file().parent_path());
-  add_recipes(recipes_of(*backends.known()));
-  models::set_configured(models_of(*backends.known()));
   std::filesystem::create_directories(settings.imported_dir(), ignored);  // for imports at runtime
   auto options = router_options(settings);
   if (!options) return give_up(2, options.error().message);

@@ -163,7 +163,7 @@ class EngineProcess final : public WrappedServer {
   async::Task<Result<>> load_in(Result<EngineBackend::Started> started, const Hooks& hooks) {
     if (!started) co_return std::unexpected(started.error());
     started_ = std::move(*started);
-    clients_.emplace(http::UnixEndpoint{started_.socket});
+    clients_.emplace(backend_.timers_, http::UnixEndpoint{started_.socket});
     const EngineLoad order{model_->name.value(), model_->paths.front().string(), model_->type, options_, split_.remotes,
                            split_.own_share,     weights_ == Weights::none};
     auto line = to_line(order);

@@ -274,7 +274,7 @@ async::Task<std::vector<DownloadRow>> DownloadManager::list_here() {
 }
 
 std::vector<std::string> DownloadManager::under_way() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return under_way_;
 }
 
@@ -311,7 +311,7 @@ void DownloadManager::changed(const DownloadView& view) {
     if (!std::exchange(looking_, true)) tasks_.spawn("checks of downloads", look_now_and_then());
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase(under_way_, view.name);
     if (is_moving(view.state) || view.state == DownloadState::paused) under_way_.push_back(view.name);
   }

@@ -12,7 +12,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +22,7 @@
 #include "async/loop.h"
 #include "async/offload.h"
 #include "async/task_group.h"
+#include "base/mutex.h"
 #include "base/split_mix.h"
 #include "downloads/cache_layout.h"
 #include "downloads/downloader.h"
@@ -144,8 +144,8 @@ class DownloadManager {
   const OnChange on_change_;
   std::atomic<bool> offline_ = false;
   std::atomic<std::uint64_t> fetched_ = 0;
-  mutable std::mutex mutex_;
-  std::vector<std::string> under_way_;  // under mutex_
+  mutable Mutex mutex_;
+  std::vector<std::string> under_way_ GUARDED_BY(mutex_);
 
   // On the loop.
   async::Loop loop_;

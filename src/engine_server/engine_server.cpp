@@ -64,7 +64,7 @@ EngineServer::Impl::Impl(engine::InferenceEngine& the_service, async::Timers& th
 
 EngineServer::Impl::~Impl() {
   preparation.stop();
-  const std::unique_lock none_running(jobs->running);
+  const ExclusiveLock none_running(jobs->running);
   jobs->closed = true;
 }
 

@@ -252,7 +252,7 @@ class SendOnceTest : public ::testing::Test {
     std::vector<std::string> results;
     auto scenario = [&]() -> Task<void> {
       async::TaskGroup group(loop.executor());
-      Client client(loop.executor(), TcpEndpoint{"127.0.0.1", acceptor.local_endpoint().port()});
+      Client client(loop.executor(), clock, TcpEndpoint{"127.0.0.1", acceptor.local_endpoint().port()});
       group.spawn("server", serve(std::move(answered), end));
       const RequestHead head{std::move(method), "/", {}};
       for (std::size_t i = 0; i < requests; ++i) {
@@ -267,6 +267,7 @@ class SendOnceTest : public ::testing::Test {
     return results;
   }
 
+  SystemClock clock;
   async::Loop loop;
   Acceptor acceptor{loop.context(), {asio::ip::make_address("127.0.0.1"), 0}};
   std::size_t seen = 0, accepted = 0;

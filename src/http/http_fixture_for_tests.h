@@ -136,7 +136,7 @@ class HttpTest : public ::testing::Test {
     co_return answer;
   }
 
-  Client client() { return Client(pool.home().executor(), TcpEndpoint{"127.0.0.1", port}); }
+  Client client() { return Client(pool.home().executor(), timers, TcpEndpoint{"127.0.0.1", port}); }
 
   // Sends raw bytes and returns everything until the server closes.
   Task<std::string> raw(std::string bytes) {

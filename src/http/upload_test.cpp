@@ -155,7 +155,7 @@ TEST_F(UploadTest, PassesThroughAServerOnItsWay) {
     co_return answer ? std::move(*answer) : Response::text(502, "text/plain", answer.error().message);
   };
   serve();
-  far.emplace(pool.home().executor(), TcpEndpoint{"127.0.0.1", port});
+  far.emplace(pool.home().executor(), timers, TcpEndpoint{"127.0.0.1", port});
   run([&]() -> Task<void> {
     auto to = client();
     Pieces chunks({"one ", "two"}, End::finish);
@@ -178,7 +178,7 @@ TEST_F(UploadTest, AnEarlyAnswerPassesThroughAServerOnItsWay) {
     co_return answer ? std::move(*answer) : Response::text(502, "text/plain", answer.error().message);
   };
   serve();
-  far.emplace(pool.home().executor(), TcpEndpoint{"127.0.0.1", port});
+  far.emplace(pool.home().executor(), timers, TcpEndpoint{"127.0.0.1", port});
   run([&]() -> Task<void> {
     auto to = client();
     Pieces hangs({"a", "b"}, End::hang, &never);
@@ -201,7 +201,7 @@ TEST_F(UploadTest, IsPulledOnlyWhenTheServerWantsItWhereTheClientAsks) {
   };
   serve();
   run([&]() -> Task<void> {
-    Client to(pool.home().executor(), TcpEndpoint{"127.0.0.1", port}, {.ask_before_upload = true});
+    Client to(pool.home().executor(), timers, TcpEndpoint{"127.0.0.1", port}, {.ask_before_upload = true});
     const auto head = post("/");
     Counted untouched(3);
     auto answer = co_await to.upload(head, untouched);

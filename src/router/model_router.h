@@ -145,6 +145,8 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   void change(RouterOptions options);
   // A further recipe. `backend` must outlive this object. On the home loop.
   void add(backends::Backend& backend) { options_.add(backend); }
+  // The recipes of later loads; without this call those of recipe.h. On the home loop, or before it runs.
+  void use(RecipeTable recipes) { options_.use(std::move(recipes)); }
 
   // Refuses new requests, lets running ones finish until `deadline`, then stops every instance. Once.
   async::Task<void> stop(Millis deadline);

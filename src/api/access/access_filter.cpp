@@ -158,12 +158,12 @@ std::string_view sent_key(const http::Headers& headers) {
 
 void AccessFilter::set(AccessOptions options) {
   auto next = std::make_shared<const AccessOptions>(std::move(options));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   options_ = std::move(next);
 }
 
 std::shared_ptr<const AccessOptions> AccessFilter::current() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return options_;
 }
 

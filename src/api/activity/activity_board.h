@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/context.h"
+#include "base/mutex.h"
 #include "http/route_table.h"
 
 namespace corral::api {
@@ -36,8 +36,8 @@ class ActivityBoard {
   std::optional<Seen> find(std::string_view request, std::string_view owner) const;
 
  private:
-  mutable std::mutex mutex_;
-  Notes notes_;  // by identifier, which several requests may have if clients choose it
+  mutable Mutex mutex_;
+  Notes notes_ GUARDED_BY(mutex_);  // by identifier, which several requests may have if clients choose it
 };
 
 // Both share this board; the functions in routes.h create one of their own.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
-#include <mutex>
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 #include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "async/spawned_task.h"
+#include "base/mutex.h"
 #include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "fleet/base/not_found.h"
@@ -93,8 +93,8 @@ using Joining = async::SpawnedTask<Result<fleet::MeshViewPtr>>;
 
 // Passes the steps of a join from the loop of the mesh to the loop of the request.
 struct Steps {
-  std::mutex mutex;
-  std::deque<fleet::JoinProgress> steps;
+  Mutex mutex;
+  std::deque<fleet::JoinProgress> steps GUARDED_BY(mutex);
 };
 
 // The join as events: one for each step, then complete or error. Destroying them cancels the join.
@@ -116,7 +116,7 @@ class JoinEvents final : public http::BodySource {
 
  private:
   void append_steps() {
-    const std::scoped_lock lock(steps_->mutex);
+    const MutexLock lock(steps_->mutex);
     for (const auto& step : steps_->steps) {
       std::string payload;
       json::Writer out(payload);
@@ -156,7 +156,7 @@ async::Task<http::Response> join(ApiContext& context, http::Request request) {
   }
   const auto steps = std::make_shared<Steps>();
   auto joining = context.node->join(std::move(*token), [steps](fleet::JoinProgress progress) {
-    const std::scoped_lock lock(steps->mutex);
+    const MutexLock lock(steps->mutex);
     steps->steps.push_back(std::move(progress));
   });
   const auto executor = co_await async::asio::this_coro::executor;

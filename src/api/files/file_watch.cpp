@@ -85,7 +85,7 @@ async::Task<void> FileWatch::look() {
   if (!models.empty()) found = co_await pool_.run([all = std::move(models)] { return changes_of(all); });
   const auto before = changes();
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     changes_ = found;
   }
   for (auto& change : found) {
@@ -98,7 +98,7 @@ async::Task<void> FileWatch::look() {
 }
 
 std::vector<FileChange> FileWatch::changes() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return changes_;
 }
 

@@ -2,24 +2,20 @@
 
 #include <array>
 
+#include "base/text.h"
+
 namespace corral::api {
 namespace {
 
 constexpr std::array<std::string_view, 5> kSessionNames{"x-session-affinity", "x-session-id", "session-id",
                                                         "session_id", "x-conversation-id"};
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
-
 // Members of a structured dictionary; the last one of a name is used.
 bool says_background(std::string_view priority) {
   bool background = false;
   while (!priority.empty()) {
     const auto end = priority.find(',');
-    const auto member = trimmed(priority.substr(0, end));
+    const auto member = trimmed(priority.substr(0, end), kBlanksInLine);
     if (member.starts_with("u=")) background = member == "u=7";
     priority = end == std::string_view::npos ? std::string_view() : priority.substr(end + 1);
   }

@@ -8,6 +8,7 @@
 #include "api/errors.h"
 #include "async/event.h"
 #include "async/task_group.h"
+#include "base/mutex.h"
 #include "dialects/error_filter.h"
 
 namespace corral::api {
@@ -67,17 +68,17 @@ struct KeptStreams::Session {
     std::uint64_t bytes = 0;
     MonoTime took;
   };
-  mutable std::mutex readers_mutex;  // guards the members below
-  std::map<const Presence*, Place> readers;
-  MonoTime last_read;  // when the last one left
+  mutable Mutex readers_mutex;
+  std::map<const Presence*, Place> readers GUARDED_BY(readers_mutex);
+  MonoTime last_read GUARDED_BY(readers_mutex);  // when the last one left
 
   bool is_left(MonoTime now, Millis age) const {
-    const std::scoped_lock lock(readers_mutex);
+    const MutexLock lock(readers_mutex);
     return readers.empty() && now - last_read > age;
   }
   // Whether the stream waits for a reader that would lose bytes soon.
   bool is_ahead(MonoTime now, const KeptLimits& limits) const {
-    const std::scoped_lock lock(readers_mutex);
+    const MutexLock lock(readers_mutex);
     bool stalled = false, ready = false;
     for (const auto& [presence, place] : readers) {
       const bool behind = total > place.bytes && total - place.bytes >= limits.bytes / 2;
@@ -93,20 +94,20 @@ struct KeptStreams::State {
 
   // Only if the name still means this session.
   void forget(const SessionPtr& session) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     const auto found = sessions.find(session->name);
     if (found != sessions.end() && found->second == session) sessions.erase(found);
   }
   SessionPtr take(const Name& name) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     const auto found = sessions.find(name);
     if (found == sessions.end()) return nullptr;
     auto session = std::move(found->second);
     sessions.erase(found);
     return session;
   }
-  // Under the mutex. Drops the oldest ended stream of `owner`, or of all, if there are too many.
-  bool make_room(const std::string* owner, std::size_t most) {
+  // Drops the oldest ended stream of `owner`, or of all, if there are too many.
+  bool make_room(const std::string* owner, std::size_t most) REQUIRES(mutex) {
     std::size_t there = 0;
     auto oldest = sessions.end();
     for (auto at = sessions.begin(); at != sessions.end(); ++at) {
@@ -127,9 +128,9 @@ struct KeptStreams::State {
 
   async::Timers& timers;
   const KeptLimits limits;
-  mutable std::mutex mutex;  // guards the members below
-  std::map<Name, SessionPtr> sessions;
-  bool closed = false;
+  mutable Mutex mutex;
+  std::map<Name, SessionPtr> sessions GUARDED_BY(mutex);
+  bool closed GUARDED_BY(mutex) = false;
 };
 
 // A client that waits for a stream or reads it. On any loop.
@@ -141,7 +142,7 @@ class KeptStreams::Presence {
   }
   ~Presence() {
     {
-      const std::scoped_lock lock(session_->readers_mutex);
+      const MutexLock lock(session_->readers_mutex);
       session_->readers.erase(this);
       session_->last_read = state_->timers.now();
     }
@@ -152,7 +153,7 @@ class KeptStreams::Presence {
 
   // It has the bytes before this one.
   void has(std::uint64_t at) {
-    const std::scoped_lock lock(session_->readers_mutex);
+    const MutexLock lock(session_->readers_mutex);
     session_->readers[this] = {at, state_->timers.now()};
   }
 
@@ -262,7 +263,7 @@ async::Task<void> KeptStreams::run(std::shared_ptr<State> state, SessionPtr sess
 
 KeptStreams::SessionPtr KeptStreams::begin(const Name& name, async::Executor executor) {
   drop(name);
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (state_->closed) return nullptr;
   if (!state_->make_room(&name.first, state_->limits.of_one_key)) return nullptr;
   if (!state_->make_room(nullptr, state_->limits.streams)) return nullptr;
@@ -305,7 +306,7 @@ async::Task<http::Response> KeptStreams::keep(Name name, async::Task<http::Respo
 Result<http::Response> KeptStreams::read(const Name& name, std::uint64_t from) {
   SessionPtr session;
   {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     if (const auto found = state_->sessions.find(name); found != state_->sessions.end()) session = found->second;
   }
   if (!session)
@@ -332,7 +333,7 @@ void KeptStreams::drop(const Name& name) {
 
 std::vector<KeptStreams::View> KeptStreams::find(const std::string& owner, std::span<const std::string> ids) const {
   std::vector<View> views;
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   for (const auto& [name, session] : state_->sessions) {
     const auto is_asked = [&full = name.second](const std::string& id) {
       return full.starts_with(id) && (full.size() == id.size() || full.substr(id.size()).starts_with("::"));
@@ -347,7 +348,7 @@ std::vector<KeptStreams::View> KeptStreams::find(const std::string& owner, std::
 async::Task<void> KeptStreams::stop() {
   std::map<Name, SessionPtr> all;
   {
-    const std::scoped_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->closed = true;
     all.swap(state_->sessions);
   }

@@ -5,8 +5,8 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "downloads/download_manager.h"
 #include "router/core/event_source.h"
 
@@ -25,8 +25,8 @@ class DownloadEventSource final : public router::EventSource {
 
  private:
   const std::function<void(router::NoticePtr)> tell_;
-  mutable std::mutex mutex_;
-  std::map<std::uint64_t, Row> rows_;  // by id, without ended downloads
+  mutable Mutex mutex_;
+  std::map<std::uint64_t, Row> rows_ GUARDED_BY(mutex_);  // by id, without ended downloads
 };
 
 }  // namespace corral::api

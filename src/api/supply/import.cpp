@@ -14,6 +14,7 @@
 #include "api/supply/removal_plan.h"
 #include "api/supply/supply.h"
 #include "async/run_or_leave.h"
+#include "base/text.h"
 #include "dialects/error_filter.h"
 #include "models/errors.h"
 #include "models/import_file.h"
@@ -60,7 +61,7 @@ Error shown_to(const http::Caller& caller, Error error, const std::string& path)
 Result<> check_free(ApiContext& context, const models::ImportRequest& wanted) {
   const auto known =
       wanted.name.empty() ? Result<models::Catalog::Model>(nullptr) : context.models.find_known(wanted.name);
-  if (!known || *known == nullptr || !models::equal_folded((*known)->name.value(), wanted.name)) return {};
+  if (!known || *known == nullptr || !equal_ignoring_case((*known)->name.value(), wanted.name)) return {};
   const auto& files = (*known)->paths;
   // the import checks whether it is the same file
   if (!files.empty() && is_within(files.front(), wanted.folder)) return {};

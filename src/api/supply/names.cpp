@@ -12,7 +12,8 @@
 #include "api/routes.h"
 #include "api/supply/aliases.h"
 #include "api/supply/supply.h"
-#include "base/recipe.h"
+#include "base/recipe_table.h"
+#include "base/text.h"
 #include "config/load/request_defaults.h"
 #include "dialects/error_filter.h"
 #include "models/names/model_names.h"
@@ -62,7 +63,7 @@ Result<> check_name(std::string_view name, std::string_view field) {
       std::string(field));
 }
 
-Result<models::UserModel> wanted_model(json::View body) {
+Result<models::UserModel> wanted_model(json::View body, const RecipeTable& recipes) {
   models::UserModel model{.name = std::string(models::without_prefix(text_in(body, "model_name"))),
                           .checkpoint = text_in(body, "checkpoint"),
                           .recipe = text_in(body, "recipe"),
@@ -74,11 +75,11 @@ Result<models::UserModel> wanted_model(json::View body) {
     return fail(protocol::errc::missing_field, "'checkpoint' is required: a file, or the name of a model",
                 "checkpoint");
   if (model.recipe.empty()) model.recipe = "llamacpp";
-  const Recipe* const recipe = find_recipe(model.recipe);
+  const Recipe* const recipe = recipes.find(model.recipe);
   if (recipe == nullptr)
     return fail(
         protocol::errc::unsupported_value,
-        fmt::format("unknown recipe '{}'; known recipes: {}", models::printable(model.recipe, 64), recipe_names()),
+        fmt::format("unknown recipe '{}'; known recipes: {}", models::printable(model.recipe, 64), recipes.names()),
         "recipe");
   body.find("labels").each_element([&](json::View label) { model.labels.emplace_back(label.as_string()); });
   for (const auto& label : model.labels) {
@@ -93,8 +94,8 @@ Result<models::UserModel> wanted_model(json::View body) {
 // Whether a model has this name from its files, not from the user's entry.
 bool is_taken(ApiContext& context, const std::string& name) {
   const auto known = context.models.find_known(name);
-  if (!known || !models::equal_folded((*known)->name.value(), name)) return false;
-  const auto user = context.supply->names.user_models();
+  if (!known || !equal_ignoring_case((*known)->name.value(), name)) return false;
+  const auto user = context.supply->names.user_models(context.models.recipes());
   return std::ranges::find(user.models, name, &models::UserModel::name) == user.models.end();
 }
 
@@ -119,7 +120,7 @@ async::Task<Result<>> may_mean(ApiContext& context, const http::Caller& caller, 
 async::Task<http::Response> enter(ApiContext& context, http::Request request) {
   const auto peek = co_await checked_body(context, request, register_fields());
   if (!peek) co_return dialects::error_response(peek.error());
-  const auto model = wanted_model(peek->root());
+  const auto model = wanted_model(peek->root(), context.models.recipes());
   if (!model) co_return dialects::error_response(model.error());
   const auto may = co_await may_mean(context, request.caller, *model);
   if (!may) co_return dialects::error_response(may.error());
@@ -166,7 +167,7 @@ async::Task<Result<>> put_alias(ApiContext& context, std::string alias, std::str
                    "defaults");
   if (auto fine = config::check_request_defaults(defaults, "defaults"); !fine) co_return fine;
   const auto known = context.models.find_known(alias);
-  if (known && models::equal_folded((*known)->name.value(), alias)) co_return taken(alias, "alias");
+  if (known && equal_ignoring_case((*known)->name.value(), alias)) co_return taken(alias, "alias");
   auto& names = context.supply->names;
   const auto all = names.aliases();
   if (all.size() >= kMaxAliases && !all.contains(alias)) {

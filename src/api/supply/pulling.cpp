@@ -23,7 +23,7 @@ bool is_moving(DownloadState state) { return state == DownloadState::queued || s
 // The name is saved before the download, so that it finds the model as soon as it is here.
 Result<> keep_name(ApiContext& context, const PullRequest& wanted, const downloads::Plan& plan) {
   const auto known = context.models.find_known(wanted.called);
-  const auto user = context.supply->names.user_models();
+  const auto user = context.supply->names.user_models(context.models.recipes());
   const bool replaces = std::ranges::find(user.models, wanted.called, &models::UserModel::name) != user.models.end();
   const bool same = known && std::ranges::find((*known)->paths, plan.main_file) != (*known)->paths.end();
   if (known && (*known)->name.value() == wanted.called && !replaces && !same)

@@ -74,7 +74,7 @@ void add_to(downloads::Removed& all, downloads::Removed some) {
 async::Task<Result<backends::ModelPtr>> find_for_removal(ApiContext& context, std::string name) {
   auto model = co_await context.models.find(name);
   if (model) co_return model;
-  const auto user = context.supply->names.user_models();
+  const auto user = context.supply->names.user_models(context.models.recipes());
   const auto plain = models::without_prefix(name);
   const auto entry = std::ranges::find(user.models, plain, &models::UserModel::name);
   if (entry != user.models.end()) {
@@ -212,7 +212,7 @@ async::Task<Result<Removal>> remove_model(ApiContext& context, RemovalRequest wa
   const auto model = co_await find_for_removal(context, wanted.name);
   if (!model) co_return std::unexpected(model.error());
   const models::ModelInfo& info = **model;
-  const auto user = context.supply->names.user_models();
+  const auto user = context.supply->names.user_models(context.models.recipes());
   const auto entry = std::ranges::find(user.models, info.name.value(), &models::UserModel::name);
   const bool named = entry != user.models.end();
   const auto by = !named ? NamedBy::files : entry->fetched ? NamedBy::pull : NamedBy::client;

@@ -121,8 +121,9 @@ class ModelReader {
           bad(where, fmt::format("models.{}: a command is missing: set cmd or recipe", name), "cmd"));
     const auto base = into_.find(recipe);
     if (!base)
-      return std::unexpected(bad(
-          where, fmt::format("models.{}: unknown backend '{}'; known: {}", name, recipe, recipe_names()), "recipe"));
+      return std::unexpected(
+          bad(where, fmt::format("models.{}: unknown backend '{}'; known: {}", name, recipe, into_.recipes.names()),
+              "recipe"));
     ModelEntry entry;
     entry.name = std::move(name);
     entry.ttl = defaults_.ttl;

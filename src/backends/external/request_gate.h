@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 
 #include "async/event.h"
 #include "async/task.h"
+#include "base/mutex.h"
 
 namespace corral::backends {
 
@@ -56,9 +56,9 @@ class RequestGate : public std::enable_shared_from_this<RequestGate> {
   void leave();
 
   const std::uint32_t most_;
-  mutable std::mutex mutex_;  // held for one step in the queue
-  std::uint32_t inside_ = 0;
-  std::deque<std::shared_ptr<Waiter>> waiting_;
+  mutable Mutex mutex_;  // held for one step in the queue
+  std::uint32_t inside_ GUARDED_BY(mutex_) = 0;
+  std::deque<std::shared_ptr<Waiter>> waiting_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::backends

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "dialects/audio/transcription.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"
@@ -14,13 +15,6 @@ namespace corral::dialects::audio {
 namespace {
 
 using protocol::errc;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const auto first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) + 1 - first);
-}
 
 // Whisper's server ends each segment with a line end, even in the middle of a sentence. Spaces between words are before
 // the words.

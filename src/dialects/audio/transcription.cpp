@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "dialects/audio/sound_kind.h"
 #include "protocol/errors.h"
 
@@ -26,17 +27,9 @@ constexpr std::string_view kLanguages =
     "cy sk te fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am "
     "yi lo uz fo ht ps tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su yue ";
 
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 // "pt-BR" is Portuguese.
 std::optional<std::string> language_of(std::string_view said) {
-  const auto code = lowered(said.substr(0, said.find_first_of("-_")));
+  const auto code = to_lower(said.substr(0, said.find_first_of("-_")));
   const bool plain = !code.empty() && std::ranges::all_of(code, [](char c) { return c >= 'a' && c <= 'z'; });
   if (!plain || kLanguages.find(" " + code + " ") == std::string_view::npos) return std::nullopt;
   return code;
@@ -50,7 +43,7 @@ std::optional<double> number_of(std::string_view text) {
 }
 
 std::optional<bool> flag_of(std::string_view text) {
-  const auto word = lowered(text);
+  const auto word = to_lower(text);
   if (word == "true" || word == "1") return true;
   if (word == "false" || word == "0" || word.empty()) return false;
   return std::nullopt;

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 
 #include "async/event.h"
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "downloads/hub/hub_answers.h"
 
@@ -40,12 +41,6 @@ struct Transfer {
   std::array<char, CURL_ERROR_SIZE> text{};
 };
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == '\r' || text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  return text;
-}
-
 // Callbacks of libcurl; an exception must not pass through it.
 std::size_t on_header(const char* data, std::size_t, std::size_t size, void* context) noexcept {
   Transfer& transfer = *static_cast<Transfer*>(context);
@@ -66,7 +61,8 @@ std::size_t on_header(const char* data, std::size_t, std::size_t size, void* con
   std::string name(line.substr(0, colon));
   for (char& c : name)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  head.fields.insert_or_assign(std::move(name), std::string(trimmed(line.substr(colon + 1))));
+  head.fields.insert_or_assign(std::move(name),
+                               std::string(trimmed_front(trimmed_back(line.substr(colon + 1), " \r\n"), " ")));
   return size;
 }
 

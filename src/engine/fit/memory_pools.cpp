@@ -1,8 +1,9 @@
 #include "engine/fit/memory_pools.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
+
+#include "base/text.h"
 
 namespace corral::engine {
 namespace {
@@ -14,11 +15,7 @@ std::optional<std::uint64_t> free_of(std::span<const DeviceBudget> pools, std::s
 
 }  // namespace
 
-std::string device_name(ggml_backend_dev_t device) {
-  std::string name = ggml_backend_dev_name(device);
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
+std::string device_name(ggml_backend_dev_t device) { return to_lower(ggml_backend_dev_name(device)); }
 
 std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_backend_dev_t> gpus, MemoryScope have) {
   std::vector<DeviceBudget> pools;

@@ -84,7 +84,7 @@ Result<SessionId> InferenceEngine::create_session(SessionOptions options) {
   if (impl_->workers.empty()) {
     return fail(errc::unsupported, fmt::format("this is an {} model: it can't generate text", to_string(facts().kind)));
   }
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->create_session(impl_->next_worker, options);
 }
 
@@ -101,7 +101,7 @@ Result<SessionId> InferenceEngine::create_session(std::span<const Token> tokens,
   const auto known = stays && tokens.size() < facts().n_ctx ? tokens : std::span<const Token>();
   Result<SessionId> session;
   {
-    const std::scoped_lock lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     session = impl_->create_session(impl_->placement.choose(known, busy, impl_->next_worker), options);
   }
   return session ? filled(*session, tokens) : session;
@@ -143,14 +143,14 @@ Result<AdapterScales> InferenceEngine::Impl::checked_adapters(const AdapterScale
 Result<> InferenceEngine::set_adapter_scales(const AdapterScales& scales) {
   auto checked = impl_->checked_adapters(scales);
   if (!checked) return std::unexpected(std::move(checked.error()));
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->default_adapters = std::move(*checked);
   return {};
 }
 
 AdapterScales InferenceEngine::adapter_scales() const {
   {
-    const std::scoped_lock lock(impl_->mutex);
+    const MutexLock lock(impl_->mutex);
     if (!impl_->default_adapters.empty()) return impl_->default_adapters;
   }
   AdapterScales scales;
@@ -264,7 +264,7 @@ Result<> InferenceEngine::cancel_generate(SessionId session) {
 }
 
 Result<> InferenceEngine::end_session(SessionId session) {
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   const auto found = impl_->sessions.find(session.value());
   if (found == impl_->sessions.end()) return std::unexpected(session_not_found(session));
   impl_->workers[found->second.worker]->box()->post(EndSession{session}, session.value());

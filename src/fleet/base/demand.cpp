@@ -44,7 +44,7 @@ DemandMeter::Entry& DemandMeter::entry_of(const ModelName& model, MonoTime now) 
 
 void DemandMeter::count(const ModelName& model) {
   const auto now = clock_.now();
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& entry = entry_of(model, now);
   if (entry.counted > 0) {
     --entry.counted;
@@ -55,13 +55,13 @@ void DemandMeter::count(const ModelName& model) {
 
 std::shared_ptr<void> DemandMeter::wait(const ModelName& model) {
   const auto now = clock_.now();
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto& entry = entry_of(model, now);
   entry.rate.add(now);
   if (entry.waiting++ == 0) entry.since = now;
   ++entry.counted;
   return {this, [name = model.value()](DemandMeter* self) {
-            const std::scoped_lock ending(self->mutex_);
+            const MutexLock ending(self->mutex_);
             const auto found = self->models_.find(name);
             if (found != self->models_.end() && found->second.waiting > 0) --found->second.waiting;
           }};
@@ -76,7 +76,7 @@ std::vector<mesh::Demand> DemandMeter::told() {
   const auto now = clock_.now();
   std::vector<mesh::Demand> list;
   std::set<std::string_view> waiting;  // without the request that waits for it, its model would never come
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase_if(models_, [&](const auto& entry) { return entry.second.rate.per_hour(now) < kForgotten; });
   for (auto& [name, entry] : models_) {
     entry.told = demand_step(entry.told, entry.rate.per_hour(now));

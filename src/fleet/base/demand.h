@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/named.h"
 #include "mesh/catalog/node_state.h"
 
@@ -63,12 +63,12 @@ class DemandMeter {
     MonoTime since{};           // start of the current wait
     std::uint32_t counted = 0;  // requests that haven't ended yet
   };
-  Entry& entry_of(const ModelName& model, MonoTime now);
-  void forget_one(MonoTime now);
+  Entry& entry_of(const ModelName& model, MonoTime now) REQUIRES(mutex_);
+  void forget_one(MonoTime now) REQUIRES(mutex_);
 
   const Clock& clock_;
-  std::mutex mutex_;  // of the members below; held for map lookups only
-  std::map<std::string, Entry> models_;
+  Mutex mutex_;  // held for map lookups only
+  std::map<std::string, Entry> models_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::fleet

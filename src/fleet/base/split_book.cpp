@@ -7,13 +7,13 @@
 namespace corral::fleet {
 
 void SplitBook::tell(std::vector<SplitNews> all) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   all_ = std::move(all);
 }
 
 std::optional<SplitNews> SplitBook::find(const models::ModelInfo& model) const {
   const auto* far = as_remote_model(model);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = std::ranges::find_if(all_, [&](const SplitNews& news) {
     return far != nullptr ? news.model == far->content : !news.name.empty() && news.name == model.name.value();
   });

@@ -3,12 +3,12 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "mesh/catalog/catalog.h"
 #include "models/model_info.h"
 
@@ -51,8 +51,8 @@ class SplitBook {
   std::size_t waiting() const;
 
  private:
-  mutable std::mutex mutex_;  // of the members below; held for list lookups only
-  std::vector<SplitNews> all_;
+  mutable Mutex mutex_;  // held for list lookups only
+  std::vector<SplitNews> all_ GUARDED_BY(mutex_);
   const std::shared_ptr<std::atomic<std::size_t>> waiting_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 

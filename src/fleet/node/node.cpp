@@ -40,15 +40,15 @@ Error Node::no_mesh() {
 }
 
 Result<> Node::run() {
-  const std::scoped_lock lock(thread_mutex_);
+  const MutexLock lock(thread_mutex_);
   if (stopped_) return fail(errc::stopping, "the server is shutting down");
   if (!thread_.joinable()) thread_ = std::jthread([this] { loop_.run(); });
   return {};
 }
 
 bool Node::runs() const {
-  const std::scoped_lock lock(thread_mutex_);
-  return thread_.joinable() && !stopped_;
+  const MutexLock lock(thread_mutex_);
+  return !stopped_ && thread_.joinable();
 }
 
 void Node::start() {
@@ -72,7 +72,7 @@ void Node::wind_down(Millis within) {
 Task<void> Node::stop(std::optional<Task<void>> last) {
   const bool ran = runs();
   {
-    const std::scoped_lock lock(thread_mutex_);
+    const MutexLock lock(thread_mutex_);
     stopped_ = true;
   }
   if (ran) {
@@ -82,14 +82,19 @@ Task<void> Node::stop(std::optional<Task<void>> last) {
   }
   loop_.stop();
   // Fast, since no task on that loop takes long. After this the thread makes no more callbacks.
-  if (thread_.joinable()) thread_.join();
+  std::jthread thread;
+  {
+    const MutexLock lock(thread_mutex_);
+    thread = std::move(thread_);
+  }
+  if (thread.joinable()) thread.join();
 }
 
 void Node::change(NodeOptions options) {
   // The lock prevents a start of the thread meanwhile.
-  const std::scoped_lock lock(thread_mutex_);
+  const MutexLock lock(thread_mutex_);
+  if (stopped_) return;
   if (thread_.joinable()) {
-    if (stopped_) return;
     loop_.post([this, options = std::move(options)]() mutable { apply(std::move(options)); });
   } else {
     apply(std::move(options));

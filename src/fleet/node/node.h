@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,6 +19,7 @@
 #include "async/loop.h"
 #include "async/task_group.h"
 #include "async/timer.h"
+#include "base/mutex.h"
 #include "fleet/allotment/allotter.h"
 #include "fleet/announce/own_node_state.h"
 #include "fleet/base/node_options.h"
@@ -87,7 +87,7 @@ class Node {
   void change(NodeOptions options);
 
   MeshViewPtr view() const {
-    const std::scoped_lock lock(view_mutex_);
+    const MutexLock lock(view_mutex_);
     return view_;
   }
   // Whether the folder says that this node is a member of any mesh. Reads one file.
@@ -222,9 +222,9 @@ class Node {
   CopyStorage copies_;
   AllotConfig allotment_;
   GroupConfig groups_;
-  mutable std::mutex thread_mutex_;
-  std::jthread thread_;  // none: nothing was started
-  bool stopped_ = false;
+  mutable Mutex thread_mutex_;
+  std::jthread thread_ GUARDED_BY(thread_mutex_);  // none: nothing was started
+  bool stopped_ GUARDED_BY(thread_mutex_) = false;
 
   async::Timers& timers_;
   NodeOptions given_;                  // as the settings are
@@ -243,8 +243,8 @@ class Node {
   async::TaskGroup tasks_;
   async::TaskGroup leaving_;  // ends without cancellation
 
-  mutable std::mutex view_mutex_;
-  MeshViewPtr view_;
+  mutable Mutex view_mutex_;
+  MeshViewPtr view_ GUARDED_BY(view_mutex_);
 };
 
 }  // namespace corral::fleet

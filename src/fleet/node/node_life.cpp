@@ -23,8 +23,9 @@ void Node::expect_mesh() {
   mesh::KnownNode others;
   others.expected_until = timers_.now() + kFirstWords;
   expected_ = mesh::make_catalog({std::move(others)});
-  auto made = std::make_shared<MeshView>(*view_);
+  auto made = std::make_shared<MeshView>(*view());
   made->catalog = expected_;
+  const MutexLock lock(view_mutex_);
   view_ = std::move(made);
 }
 
@@ -251,7 +252,7 @@ void Node::publish() {
   }
   MeshViewPtr view = std::move(made);
   {
-    const std::scoped_lock lock(view_mutex_);
+    const MutexLock lock(view_mutex_);
     view_ = view;
   }
   if (changed_) changed_(std::move(view));

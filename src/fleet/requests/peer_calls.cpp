@@ -82,7 +82,7 @@ std::shared_ptr<backends::ClientPool> PeerCalls::clients_of(const mesh::NodeId& 
     auto open = [&transport = transport_, node, opening = way.opening] { return connect(transport, node, opening); };
     http::OpenedEndpoint endpoint{"node " + mesh::short_text(node), std::move(open)};
     way.clients = std::make_shared<backends::ClientPool>(
-        std::move(endpoint), http::ClientOptions{.max_idle_connections = kept_, .ask_before_upload = true});
+        timers_, std::move(endpoint), http::ClientOptions{.max_idle_connections = kept_, .ask_before_upload = true});
   }
   return way.clients;
 }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/mutex.h"
 #include "dialects/error_filter.h"
 #include "fleet/base/errors.h"
 #include "protocol/client_tag.h"
@@ -76,8 +77,8 @@ struct PeerRequestHandler::InboundRequests {
     std::size_t requests = 0;
     std::multiset<ModelName> loads;  // loads that its requests wait for
   };
-  std::mutex mutex;
-  std::map<mesh::NodeId, OfNode> nodes;
+  Mutex mutex;
+  std::map<mesh::NodeId, OfNode> nodes GUARDED_BY(mutex);
 };
 
 // One request of a peer while it is here: counted, and listed in heartbeats.
@@ -89,7 +90,7 @@ class PeerRequestHandler::InboundRequest {
   }
   ~InboundRequest() {
     transport_.release(node_, held_);
-    const std::scoped_lock lock(inbound_->mutex);
+    const MutexLock lock(inbound_->mutex);
     const auto inbound = inbound_->nodes.find(node_);
     if (load_) inbound->second.loads.erase(inbound->second.loads.find(*load_));
     if (--inbound->second.requests == 0) inbound_->nodes.erase(inbound);
@@ -101,7 +102,7 @@ class PeerRequestHandler::InboundRequest {
   static std::shared_ptr<InboundRequest> begin(PeerRequestHandler& handler, const mesh::NodeId& node,
                                                mesh::InFlightId held) {
     {
-      const std::scoped_lock lock(handler.inbound_->mutex);
+      const MutexLock lock(handler.inbound_->mutex);
       auto& inbound = handler.inbound_->nodes[node];
       if (inbound.requests >= handler.options_.max_requests) return nullptr;
       ++inbound.requests;
@@ -111,7 +112,7 @@ class PeerRequestHandler::InboundRequest {
   // Whether the request may wait for a load: one that a request of its node waits for already, or a new one within the
   // limit. On the loop of the mesh, so that of two concurrent requests the second sees the result of the first.
   bool may_wait_for(const ModelName& model, const std::function<bool()>& take) {
-    const std::scoped_lock lock(inbound_->mutex);
+    const MutexLock lock(inbound_->mutex);
     auto& loads = inbound_->nodes[node_].loads;
     if (!loads.contains(model) && !take()) return false;
     load_ = model;

@@ -61,14 +61,14 @@ MeshEventSource::MeshEventSource(std::function<void(router::NoticePtr)> tell)
 void MeshEventSource::changed(MeshViewPtr view) {
   MeshViewPtr before;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     before = std::exchange(view_, view);
   }
   for (auto& change : changes_between(*before, *view)) tell_(std::make_shared<ChangeNotice>(std::move(change)));
 }
 
 router::NoticePtr MeshEventSource::state() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::make_shared<StateNotice>(view_);
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "fleet/view/mesh_view.h"
 #include "router/core/event_source.h"
 
@@ -20,8 +20,8 @@ class MeshEventSource final : public router::EventSource {
 
  private:
   const std::function<void(router::NoticePtr)> tell_;
-  mutable std::mutex mutex_;
-  MeshViewPtr view_;  // never nullptr
+  mutable Mutex mutex_;
+  MeshViewPtr view_ GUARDED_BY(mutex_);  // never nullptr
 };
 
 }  // namespace corral::fleet

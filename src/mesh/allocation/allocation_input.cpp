@@ -1,10 +1,10 @@
 #include "mesh/allocation/allocation_input.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
+#include "base/text.h"
 #include "mesh/allocation/believed.h"
 #include "mesh/catalog/hashed_since.h"
 #include "mesh/catalog/split_orders.h"
@@ -20,12 +20,8 @@ MemoryHeadroom room_on(const KnownNode& node, Device device) {
 
 // 4: the same type; 3: "Q4_K_M" and its type "q4_K"; 2: as many bits; 1: any other.
 int likeness(std::string_view quantisation, std::string_view type) {
-  const auto same = [](char a, char b) {
-    return std::toupper(static_cast<unsigned char>(a)) == std::toupper(static_cast<unsigned char>(b));
-  };
-  if (std::ranges::equal(quantisation, type, same)) return 4;
-  if (quantisation.size() > type.size() && std::ranges::equal(quantisation.substr(0, type.size()), type, same))
-    return 3;
+  if (equal_ignoring_case(quantisation, type)) return 4;
+  if (quantisation.size() > type.size() && equal_ignoring_case(quantisation.substr(0, type.size()), type)) return 3;
   const auto bits = [](std::string_view text) {
     const auto digit = text.find_first_of("0123456789");
     return digit == std::string_view::npos ? '?' : text[digit];

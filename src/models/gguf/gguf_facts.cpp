@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "models/errors.h"
 #include "models/gguf/gap_tokens.h"
 #include "models/gguf/gguf_types.h"
@@ -191,7 +192,7 @@ Result<> read_kind(const GgufMetadata& metadata, const GgufReader& reader, GgufF
   if (general == "adapter") {
     facts.kind = FileKind::adapter;
     const auto adapter = metadata.text("adapter.type");
-    facts.what = !adapter || equal_folded(*adapter, "lora") ? "a LoRA adapter" : "an adapter";
+    facts.what = !adapter || equal_ignoring_case(*adapter, "lora") ? "a LoRA adapter" : "an adapter";
   } else if (general == "imatrix") {
     facts.kind = FileKind::other;
     facts.what = "an importance matrix";

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
-#include "models/text.h"
+#include "base/text.h"
 
 namespace corral::models {
 namespace {

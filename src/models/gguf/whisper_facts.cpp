@@ -1,10 +1,10 @@
 #include "models/gguf/whisper_facts.h"
 
-#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "models/errors.h"
 #include "models/gguf/gguf_types.h"
 #include "models/text.h"
@@ -41,7 +41,9 @@ GgufFacts other() {
 
 }  // namespace
 
-bool may_be_whisper(const std::filesystem::path& path) { return equal_folded(path.extension().native(), ".bin"); }
+bool may_be_whisper(const std::filesystem::path& path) {
+  return equal_ignoring_case(path.extension().native(), ".bin");
+}
 
 Result<GgufFacts> read_whisper_facts(ByteSource& source) {
   constexpr std::uint64_t kHeadBytes = 4 + sizeof(Head);

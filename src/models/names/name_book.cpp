@@ -42,7 +42,7 @@ std::vector<std::string> keys_of(const json::Object& entries, std::string_view n
 }  // namespace
 
 Result<> NameBook::put(const UserModel& model) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto entries = read_entries(user_models_);
   if (!entries) return std::unexpected(entries.error());
   for (const auto& key : keys_of(*entries, model.name)) entries->erase(key);
@@ -60,7 +60,7 @@ Result<> NameBook::put(const UserModel& model) {
 }
 
 Result<bool> NameBook::remove(std::string_view name) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto entries = read_entries(user_models_);
   if (!entries) return std::unexpected(entries.error());
   const auto keys = keys_of(*entries, name);
@@ -72,7 +72,7 @@ Result<bool> NameBook::remove(std::string_view name) {
 }
 
 Result<> NameBook::put_alias(std::string_view name, const Alias& alias) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto entries = read_entries(aliases_);
   if (!entries) return std::unexpected(entries.error());
   if (alias.defaults.empty()) {
@@ -86,7 +86,7 @@ Result<> NameBook::put_alias(std::string_view name, const Alias& alias) {
 }
 
 Result<bool> NameBook::remove_alias(std::string_view alias) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto entries = read_entries(aliases_);
   if (!entries) return std::unexpected(entries.error());
   if (entries->erase(alias) == 0) return false;

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <string_view>
 
+#include "base/mutex.h"
 #include "models/names/aliases.h"
 #include "models/names/user_models.h"
 
@@ -22,7 +22,7 @@ class NameBook {
   Result<> put(const UserModel& model);
   // Whether there was one.
   Result<bool> remove(std::string_view name);
-  UserModels user_models() const { return read_user_models(user_models_); }
+  UserModels user_models(const RecipeTable& recipes) const { return read_user_models(user_models_, recipes); }
 
   // `alias.defaults` is a JSON object or empty.
   Result<> put_alias(std::string_view name, const Alias& alias);
@@ -31,7 +31,7 @@ class NameBook {
 
  private:
   const std::filesystem::path user_models_, aliases_;
-  std::mutex mutex_;  // held from reading a file to writing it
+  Mutex mutex_;  // held from reading a file to writing it
 };
 
 }  // namespace corral::models

@@ -45,7 +45,7 @@ TEST_F(NameBookTest, AnEntryIsFoundAndTakenAway) {
   ASSERT_TRUE(book_.put({"mine", "a", "llamacpp", {"coding"}}));
   EXPECT_EQ(called("mine"), "mine");
   EXPECT_THAT(read("user.json"), testing::HasSubstr("steps"));  // what somebody else wrote stays
-  EXPECT_EQ(book_.user_models().models.size(), 2u);
+  EXPECT_EQ(book_.user_models(RecipeTable()).models.size(), 2u);
   EXPECT_EQ(book_.remove("mine"), true);
   EXPECT_EQ(book_.remove("mine"), false);
   EXPECT_EQ(called("mine"), "");

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/recipe.h"
 #include "config/load/ollama_options.h"
 #include "router/base/errors.h"
 #include "router/options/eviction.h"
@@ -19,8 +18,8 @@ constexpr std::uint64_t kSlowDiskBytesPerMilli = 50'000;
 
 Millis default_deadline(Bytes size) { return kLoadDeadlineBase + Millis(size.value() / kSlowDiskBytesPerMilli); }
 
-Error not_installed(const models::ModelInfo& model) {
-  const Recipe* const recipe = find_recipe(model.recipe);
+Error not_installed(const models::ModelInfo& model, const RecipeTable& recipes) {
+  const Recipe* const recipe = recipes.find(model.recipe);
   const auto needs = recipe && !recipe->program.empty()
                          ? fmt::format("needs the program '{}', for which this server has no backend", recipe->program)
                          : std::string("is unknown");
@@ -50,7 +49,7 @@ backends::LoadOptions of_model(const std::vector<backends::Backend*>& all, const
 Result<ModelOptions::Resolved> ModelOptions::resolve(const models::ModelInfo& model,
                                                      const backends::LoadOptions& options) const {
   const auto backend = std::ranges::find(backends_, model.recipe, [](const auto* known) { return known->recipe(); });
-  if (backend == backends_.end()) return std::unexpected(not_installed(model));
+  if (backend == backends_.end()) return std::unexpected(not_installed(model, recipes_));
   auto resolved = (*backend)->resolve(model, options);
   if (!resolved) return std::unexpected(resolved.error());
   return Resolved{*backend, std::move(*resolved)};

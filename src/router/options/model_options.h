@@ -7,6 +7,7 @@
 
 #include "backends/option_store.h"
 #include "backends/wrapped_server.h"
+#include "base/recipe_table.h"
 #include "router/core/core_driver.h"
 #include "router/options/load_spec.h"
 #include "router/options/option_report.h"
@@ -26,6 +27,10 @@ class ModelOptions {
 
   // A further recipe. `backend` must outlive this object.
   void add(backends::Backend& backend) { backends_.push_back(&backend); }
+
+  // For later loads.
+  void use(RecipeTable recipes) { recipes_ = std::move(recipes); }
+  const RecipeTable& recipes() const { return recipes_; }
 
   // Sets the defaults for options that neither the load nor the saved options set. `without_args`: the same without the
   // server's own llamacpp_args. `load_timeout` 0: from the model's size.
@@ -56,6 +61,7 @@ class ModelOptions {
 
  private:
   std::vector<backends::Backend*> backends_;
+  RecipeTable recipes_;
   backends::OptionStore saved_;
   backends::LoadOptions defaults_;
   std::optional<backends::LoadOptions> without_args_;
