@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/access/rights.h"
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
 #include "api/routes.h"
 #include "dialects/ollama/fields.h"
 #include "dialects/paths.h"

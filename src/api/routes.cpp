@@ -2,7 +2,7 @@
 
 #include "api/access/rights.h"
 #include "api/activity/activity_board.h"
-#include "api/console.h"
+#include "api/console/console.h"
 #include "api/openapi.h"
 #include "dialects/error_filter.h"
 #include "dialects/paths.h"

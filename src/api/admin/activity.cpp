@@ -4,7 +4,7 @@
 
 #include "api/access/rights.h"
 #include "api/activity/activity_board.h"
-#include "api/query.h"
+#include "api/base/query.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "fleet/node/node.h"

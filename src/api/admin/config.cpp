@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
-#include "api/inference/body_check.h"
-#include "api/query.h"
+#include "api/base/body_check.h"
+#include "api/base/query.h"
 #include "api/routes.h"
 #include "base/log.h"
 #include "config/errors.h"

@@ -17,8 +17,8 @@
 // clients that always show the whole state.
 #include "api/access/admission.h"
 #include "api/admin/health.h"
-#include "api/errors.h"
-#include "api/reader_places.h"
+#include "api/base/errors.h"
+#include "api/base/reader_places.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"

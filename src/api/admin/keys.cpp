@@ -1,7 +1,7 @@
 // The keys of the server's clients: GET /internal/keys, POST /internal/keys (the only answer with the new key), DELETE
 // /internal/keys/{id}. Only for an admin with a key; `corral key create` makes the first key.
 #include "api/access/rights.h"
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
 #include "api/routes.h"
 #include "base/log.h"
 #include "dialects/error_filter.h"

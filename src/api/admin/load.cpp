@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "api/admin/load_body.h"
 #include "api/admin/load_split.h"
 #include "api/admin/unload.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
+#include "api/files/find_model.h"
 #include "api/routes.h"
 #include "api/supply/auto_pull.h"
 #include "async/spawned_task.h"

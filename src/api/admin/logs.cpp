@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "api/access/admission.h"
-#include "api/inference/find_model.h"
-#include "api/query.h"
-#include "api/reader_places.h"
+#include "api/base/query.h"
+#include "api/base/reader_places.h"
+#include "api/files/find_model.h"
 #include "api/routes.h"
 #include "base/log.h"
 #include "dialects/error_filter.h"

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "api/admin/allotment_json.h"
+#include "api/admin/load_body.h"
 #include "api/admin/mesh_json.h"
-#include "api/inference/load_body.h"
 #include "api/routes.h"
 #include "async/spawned_task.h"
 #include "dialects/error_filter.h"

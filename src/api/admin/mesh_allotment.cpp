@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/admin/allotment_json.h"
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "fleet/base/errors.h"

@@ -1,7 +1,7 @@
 // Saved and effective options of a model: GET, POST and DELETE models/{id}/options.
 #include "api/access/rights.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
+#include "api/files/find_model.h"
 #include "api/routes.h"
 #include "base/log.h"
 #include "config/load/default_options.h"

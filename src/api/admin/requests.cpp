@@ -3,7 +3,7 @@
 
 #include "api/access/rights.h"
 #include "api/activity/activity_board.h"
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "json/writer.h"

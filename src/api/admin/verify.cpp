@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "api/admin/load_body.h"
 #include "api/files/file_verifier.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
+#include "api/files/find_model.h"
 #include "api/routes.h"
 #include "async/spawned_task.h"
 #include "base/secret.h"

@@ -6,14 +6,14 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
+#include "api/access/sharing.h"
 #include "api/activity/activity_note.h"
+#include "api/admin/keep.h"
+#include "api/base/body_check.h"
+#include "api/filters/request_defaults.h"
 #include "api/inference/answer_of_model.h"
-#include "api/inference/body_check.h"
 #include "api/inference/inference_parts.h"
-#include "api/inference/keep.h"
 #include "api/inference/model_of_request.h"
-#include "api/inference/request_defaults.h"
-#include "api/inference/sharing.h"
 #include "api/openai/lm_studio.h"
 #include "api/responses/in_background.h"
 #include "api/responses/keeping.h"

@@ -1,9 +1,9 @@
 // Requests with files: sound to transcribe, pictures to change.
+#include "api/access/sharing.h"
+#include "api/filters/heard_stream.h"
+#include "api/filters/plain_sound.h"
 #include "api/inference/answer_of_model.h"
-#include "api/inference/heard_stream.h"
 #include "api/inference/inference_parts.h"
-#include "api/inference/plain_sound.h"
-#include "api/inference/sharing.h"
 #include "dialects/error_filter.h"
 #include "dialects/form.h"
 #include "protocol/ask.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "api/inference/find_model.h"
+#include "api/files/find_model.h"
 #include "protocol/errors.h"
 #include "residency/instance_state.h"
 

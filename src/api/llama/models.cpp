@@ -1,10 +1,10 @@
 // llama-server's routes for a server of several models: POST /models/load and /models/unload, GET /models/sse. The list
 // is in openai/models.cpp; admin/load.cpp takes further options of a load.
+#include "api/admin/load_body.h"
 #include "api/admin/unload.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
-#include "api/model_status.h"
-#include "api/reader_places.h"
+#include "api/base/model_status.h"
+#include "api/base/reader_places.h"
+#include "api/files/find_model.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"

@@ -2,7 +2,7 @@
 // /v1/streams/lookup: which of the given conversations have a stream. As in llama-server.
 #include <charconv>
 
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "json/writer.h"

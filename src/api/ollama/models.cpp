@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
+#include "api/files/find_model.h"
 #include "api/ollama/facts.h"
 #include "api/openai/mesh_models.h"
 #include "api/routes.h"

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "api/inference/find_model.h"
-#include "api/inference/load_body.h"
-#include "api/inference/request_defaults.h"
+#include "api/admin/load_body.h"
+#include "api/files/find_model.h"
+#include "api/filters/request_defaults.h"
 #include "api/ollama/facts.h"
 #include "api/ollama/pull.h"
 #include "api/routes.h"

@@ -5,9 +5,9 @@
 
 #include "api/access/rights.h"
 #include "api/admin/mesh_json.h"
-#include "api/anthropic_models.h"
-#include "api/inference/find_model.h"
-#include "api/model_status.h"
+#include "api/base/model_status.h"
+#include "api/files/find_model.h"
+#include "api/openai/anthropic_models.h"
 #include "api/openai/lm_studio.h"
 #include "api/openai/mesh_models.h"
 #include "api/openai/model_details.h"

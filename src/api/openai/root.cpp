@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/admin/children.h"
-#include "api/console.h"
+#include "api/console/console.h"
 #include "api/inference/model_of_request.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"

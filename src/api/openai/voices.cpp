@@ -1,5 +1,5 @@
 // GET audio/voices: the voices of models that speak.
-#include "api/inference/find_model.h"
+#include "api/files/find_model.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "http/message.h"

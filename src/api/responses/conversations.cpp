@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "api/inference/body_check.h"
-#include "api/query.h"
+#include "api/base/body_check.h"
+#include "api/base/query.h"
 #include "api/responses/item_list.h"
 #include "api/responses/keeping.h"
 #include "api/routes.h"

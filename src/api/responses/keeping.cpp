@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/inference/body_check.h"
+#include "api/base/body_check.h"
+#include "api/base/errors.h"
 #include "dialects/answer_id.h"
 #include "dialects/responses/kept_items.h"
 #include "json/lone_surrogates.h"

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/query.h"
+#include "api/base/errors.h"
+#include "api/base/query.h"
 #include "api/responses/item_list.h"
 #include "api/responses/keeping.h"
 #include "api/routes.h"

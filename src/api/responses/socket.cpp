@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/inference/body_check.h"
+#include "api/base/body_check.h"
 #include "api/responses/last_response.h"
 #include "api/responses/socket_message.h"
 #include "api/routes.h"

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
+#include "api/base/errors.h"
 #include "api/routes.h"
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"

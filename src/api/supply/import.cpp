@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
-#include "api/errors.h"
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
+#include "api/base/errors.h"
 #include "api/routes.h"
 #include "api/supply/removal_plan.h"
 #include "api/supply/supply.h"

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/inference/load_body.h"
-#include "api/inference/request_defaults.h"
+#include "api/admin/load_body.h"
+#include "api/base/errors.h"
+#include "api/filters/request_defaults.h"
 #include "api/routes.h"
 #include "api/supply/aliases.h"
 #include "api/supply/supply.h"

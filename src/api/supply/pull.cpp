@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
 #include "api/routes.h"
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "api/supply/known_names.h"
 #include "models/errors.h"
 #include "models/names/model_names.h"

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/errors.h"
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
+#include "api/base/errors.h"
 #include "api/routes.h"
 #include "dialects/error_filter.h"
 #include "downloads/cache_layout.h"

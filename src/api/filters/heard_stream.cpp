@@ -1,4 +1,4 @@
-#include "api/inference/heard_stream.h"
+#include "api/filters/heard_stream.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "api/query.h"
+#include "api/base/query.h"
 
 #include <charconv>
 

@@ -1,4 +1,4 @@
-#include "api/errors.h"
+#include "api/base/errors.h"
 
 #include "base/error_table.h"
 

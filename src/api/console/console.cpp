@@ -1,5 +1,5 @@
 // The console: a page for browsers, at /console/ and, for clients that show HTML, at /. It uses the public API alone.
-#include "api/console.h"
+#include "api/console/console.h"
 
 #include "api/access/rights.h"
 #include "api/routes.h"

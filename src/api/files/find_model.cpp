@@ -1,4 +1,4 @@
-#include "api/inference/find_model.h"
+#include "api/files/find_model.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "api/inference/body_check.h"
+#include "api/base/body_check.h"
 
 #include "json/lone_surrogates.h"
 

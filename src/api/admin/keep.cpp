@@ -1,4 +1,4 @@
-#include "api/inference/keep.h"
+#include "api/admin/keep.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 #include "api/access/rights.h"
 #include "api/admin/unload.h"
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "dialects/error_filter.h"
 #include "fleet/base/remote_models.h"
 #include "residency/errors.h"

@@ -1,5 +1,5 @@
 // How keys share a server: places of each, who may wait, and what a true Retry-After says.
-#include "api/inference/sharing.h"
+#include "api/access/sharing.h"
 
 #include "api/access/rights.h"
 #include "api/api_fixture_for_tests.h"

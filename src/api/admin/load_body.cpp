@@ -1,10 +1,10 @@
-#include "api/inference/load_body.h"
+#include "api/admin/load_body.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "api/inference/body_check.h"
+#include "api/base/body_check.h"
 #include "config/load/llama_args.h"
 #include "config/options/close_keys.h"
 #include "json/byte_order_mark.h"

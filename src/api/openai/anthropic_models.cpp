@@ -1,4 +1,4 @@
-#include "api/anthropic_models.h"
+#include "api/openai/anthropic_models.h"
 
 #include <algorithm>
 #include <charconv>

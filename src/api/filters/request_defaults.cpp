@@ -1,4 +1,4 @@
-#include "api/inference/request_defaults.h"
+#include "api/filters/request_defaults.h"
 
 #include <algorithm>
 #include <array>

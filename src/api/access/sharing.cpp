@@ -1,4 +1,4 @@
-#include "api/inference/sharing.h"
+#include "api/access/sharing.h"
 
 #include <array>
 

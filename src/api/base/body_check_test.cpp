@@ -1,5 +1,5 @@
 // Large bodies are looked through beside the loop.
-#include "api/inference/body_check.h"
+#include "api/base/body_check.h"
 
 #include <future>
 

@@ -1,4 +1,4 @@
-#include "api/inference/plain_sound.h"
+#include "api/filters/plain_sound.h"
 
 #include <fmt/format.h>
 
