@@ -9,7 +9,9 @@
 
 #include "api/access/rights.h"
 #include "api/admin/load_body.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/llama/routes.h"
+#include "api/supply/routes.h"
 #include "dialects/ollama/fields.h"
 #include "dialects/paths.h"
 #include "protocol/docs.h"

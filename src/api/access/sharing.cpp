@@ -26,19 +26,19 @@ bool says_background(std::string_view priority) {
   return background;
 }
 
-config::KeyTerms terms_of(const ApiContext& context, const http::Caller& caller) {
+config::KeyTerms terms_of(const AccessContext& context, const http::Caller& caller) {
   return context.keys != nullptr && !caller.key.empty() ? context.keys->table()->terms(caller.key) : config::KeyTerms();
 }
 
 }  // namespace
 
-bool in_background(const ApiContext& context, const http::Request& request) {
+bool in_background(const AccessContext& context, const http::Request& request) {
   return terms_of(context, request.caller).background || says_background(request.head.headers.get("Priority"));
 }
 
-Result<std::shared_ptr<const void>> place_of(ApiContext& context, const http::Caller& caller) {
+Result<std::shared_ptr<const void>> place_of(AccessContext& context, const http::Caller& caller) {
   const auto own = terms_of(context, caller).max_in_flight;
-  return context.key_places.enter(caller.key, own > 0 ? own : context.max_in_flight_per_key);
+  return context.places.enter(caller.key, own > 0 ? own : context.max_in_flight_per_key);
 }
 
 std::string_view session_of(const http::Headers& headers) {

@@ -15,7 +15,7 @@ class SharingTest : public ApiTest {
     slow_ = config::create_key(keys_file_, "slow", {.inference = true}, 0, {.background = true})->key.id;
     free_ = config::create_key(keys_file_, "free", {.inference = true}, 0)->key.id;
     store_ = std::move(*KeyStore::open(keys_file_, dir.path() / "uses.json", ""));
-    context.keys = store_.get();
+    context.access.keys = store_.get();
     have("tiny-llama");
   }
   std::unique_ptr<Pending> chat(const std::string& key, bool stream = false, http::Headers headers = {}) {
@@ -55,7 +55,7 @@ TEST_F(SharingTest, AKeyHasNoMoreRequestsThanItMay) {
   EXPECT_FALSE(got(*fourth));
   for (const auto& request : engine().requests()) request->answer(200, "{}");
   settle();
-  EXPECT_EQ(context.key_places.held(two_), 0u);
+  EXPECT_EQ(context.access.places.held(two_), 0u);
 }
 
 TEST_F(SharingTest, RetryAfterIsWhatIsKnown) {
@@ -76,7 +76,7 @@ TEST_F(SharingTest, RetryAfterIsWhatIsKnown) {
 // Whoever reads nothing of its answers still has them under way.
 TEST_F(SharingTest, AClientThatNeverReadsHoldsItsPlaces) {
   http::Request request;
-  context.max_in_flight_per_key = 1;
+  context.access.max_in_flight_per_key = 1;
   request.head = {"POST", "/v1/chat/completions", {}};
   request.body = http::Body(R"({"model":"tiny-llama","stream":true,"messages":[{"role":"user","content":"Hi"}]})");
   request.caller = {.rights = kInference, .key = free_};
@@ -101,7 +101,7 @@ TEST_F(SharingTest, AClientThatNeverReadsHoldsItsPlaces) {
 }
 
 TEST_F(SharingTest, TheSettingCountsForKeysWithoutANumberOfTheirOwn) {
-  context.max_in_flight_per_key = 1;
+  context.access.max_in_flight_per_key = 1;
   auto first = chat(free_), second = chat(free_);
   EXPECT_EQ(got(*second)->status, 429u);
   auto own = chat(two_), own_second = chat(two_), own_third = chat(two_);

@@ -12,9 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "api/context.h"
-#include "http/route_table.h"
-
 namespace corral::api {
 
 class ActivityNote;
@@ -39,11 +36,5 @@ class ActivityBoard {
   mutable std::mutex mutex_;
   Notes notes_;  // by identifier, which several requests may have if clients choose it
 };
-
-// Both share this board; the functions in routes.h create one of their own.
-void add_inference(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
-void add_requests(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
-// admin/activity.cpp; there must be a store.
-void add_activity(std::vector<http::Route>& routes, ApiContext& context);
 
 }  // namespace corral::api

@@ -1,8 +1,8 @@
 // The keys of the server's clients: GET /internal/keys, POST /internal/keys (the only answer with the new key), DELETE
 // /internal/keys/{id}. Only for an admin with a key; `corral key create` makes the first key.
 #include "api/access/rights.h"
-#include "api/admin/load_body.h"
-#include "api/routes.h"
+#include "api/admin/routes.h"
+#include "api/base/command_body.h"
 #include "base/log.h"
 #include "dialects/error_filter.h"
 #include "json/value.h"
@@ -40,8 +40,8 @@ async::Task<http::Response> list(KeyStore& store) {
   co_return answer({{"keys", std::move(rows)}});
 }
 
-async::Task<http::Response> create(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, key_fields());
+async::Task<http::Response> create(AdminContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, key_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = json::parse(peek->root().text());
   if (!body) co_return dialects::error_response(body.error());
@@ -51,8 +51,8 @@ async::Task<http::Response> create(ApiContext& context, http::Request request) {
   if (!scopes) co_return dialects::error_response(scopes.error());
   const config::KeyTerms terms{.max_in_flight = static_cast<std::uint32_t>(json::number_or(*body, "max_in_flight", 0)),
                                .background = json::text_or(*body, "priority", "") == "background"};
-  const auto made =
-      context.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, terms, context.timers.wall_now());
+  const auto made = context.access.keys->create(std::string(json::text_or(*body, "name", "")), *scopes, terms,
+                                                context.core.timers.wall_now());
   if (!made) co_return dialects::error_response(made.error());
   log::info("api", "key {} created over HTTP by {}", made->key.id, caller_text(request.caller));
   auto row = config::to_json(made->key);
@@ -69,14 +69,14 @@ async::Task<http::Response> revoke(KeyStore& store, http::Request request, std::
 
 }  // namespace
 
-void add_keys(std::vector<http::Route>& routes, ApiContext& context) {
+void add_keys(std::vector<http::Route>& routes, AdminContext& context) {
   routes.push_back(
-      {"GET", "/internal/keys", [&context](http::Request, http::PathParams) { return list(*context.keys); }});
+      {"GET", "/internal/keys", [&context](http::Request, http::PathParams) { return list(*context.access.keys); }});
   routes.push_back({"POST", "/internal/keys", [&context](http::Request request, http::PathParams) {
                       return create(context, std::move(request));
                     }});
   routes.push_back({"DELETE", "/internal/keys/{id}", [&context](http::Request request, http::PathParams params) {
-                      return revoke(*context.keys, std::move(request), std::move(params["id"]));
+                      return revoke(*context.access.keys, std::move(request), std::move(params["id"]));
                     }});
 }
 

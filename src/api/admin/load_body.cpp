@@ -1,15 +1,6 @@
 #include "api/admin/load_body.h"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-
-#include "api/base/body_check.h"
 #include "config/load/llama_args.h"
-#include "config/options/close_keys.h"
-#include "json/byte_order_mark.h"
-#include "json/lone_surrogates.h"
-#include "protocol/errors.h"
 
 namespace corral::api {
 namespace {
@@ -54,41 +45,6 @@ const protocol::FieldTable& load_fields() {
   return table;
 }
 
-async::Task<Result<json::Peek>> checked_body(ApiContext& context, http::Request& request,
-                                             const protocol::FieldTable& fields, bool may_be_empty) {
-  auto body = co_await request.body.read_all(std::min<std::uint64_t>(context.max_body_bytes, kSmallBody));
-  if (!body) co_return std::unexpected(body.error());
-  *body = json::without_byte_order_mark(std::move(*body));
-  json::replace_lone_surrogates(*body);
-  if (may_be_empty && body->empty()) *body = "{}";
-  auto peek = json::Peek::open(std::move(*body));
-  if (!peek) co_return std::unexpected(peek.error());
-  const auto fine = protocol::check(peek->root(), fields);
-  if (!fine) co_return std::unexpected(fine.error());
-  co_return std::move(*peek);
-}
-
-namespace {
-
-constexpr std::size_t kShownName = 64;  // bytes of an unknown name in messages
-
-}  // namespace
-
-Result<> check_members(json::View body, const protocol::FieldTable& fields) {
-  Result<> fine;
-  body.each_member([&](std::string_view name, json::View) {
-    if (fields.find(name) != nullptr) return true;
-    std::vector<std::string_view> known;
-    for (const Field& field : fields.fields()) known.push_back(field.name);
-    const auto shown = name.substr(0, kShownName);
-    const auto hint = config::did_you_mean(config::closest_of(shown, known));
-    fine =
-        fail(protocol::errc::unsupported_value, fmt::format("unknown option '{}'{}", shown, hint), std::string(shown));
-    return false;
-  });
-  return fine;
-}
-
 Result<router::OptionPatch> option_patch_of(json::View body) {
   const auto object = json::parse(body.text());
   if (!object) return std::unexpected(object.error());
@@ -104,11 +60,11 @@ Result<router::OptionPatch> option_patch_of(json::View body) {
   return wanted;
 }
 
-async::Task<Result<router::OptionPatch>> allowed_patch_of(ApiContext& context, const http::Caller& caller,
+async::Task<Result<router::OptionPatch>> allowed_patch_of(const AccessContext& access, const http::Caller& caller,
                                                           json::View body) {
   auto wanted = option_patch_of(body);
-  if (!wanted || context.files == nullptr) co_return wanted;
-  const auto allowed = co_await context.files->check(caller, wanted->set);
+  if (!wanted || access.gate == nullptr) co_return wanted;
+  const auto allowed = co_await access.gate->check(caller, wanted->set);
   if (!allowed) co_return std::unexpected(allowed.error());
   co_return wanted;
 }

@@ -2,7 +2,7 @@
 #include "api/console/console.h"
 
 #include "api/access/rights.h"
-#include "api/routes.h"
+#include "api/console/routes.h"
 #include "console/page.h"
 #include "dialects/error_filter.h"
 
@@ -13,23 +13,23 @@ http::Response unknown(const http::Request& request) {
   return request.caller.rights == 0 ? refuse_caller(request) : dialects::path_error(request, 404);
 }
 
-async::Task<http::Response> file(const ApiContext& context, http::Request request, std::string path) {
-  const auto* const found = context.console ? console::Pack::embedded().find(path) : nullptr;
+async::Task<http::Response> file(const ServerInfo& about, http::Request request, std::string path) {
+  const auto* const found = about.console ? console::Pack::embedded().find(path) : nullptr;
   if (found == nullptr) co_return unknown(request);
   co_return console::serve(*found, request.head);
 }
 
-async::Task<http::Response> index(const ApiContext& context, http::Request request) {
+async::Task<http::Response> index(const ServerInfo& about, http::Request request) {
   const auto target = std::string_view(request.head.target).substr(0, request.head.target.find('?'));
-  if (context.console && !console::Pack::embedded().empty() && !target.ends_with('/'))
+  if (about.console && !console::Pack::embedded().empty() && !target.ends_with('/'))
     co_return console::with_slash(target);
-  co_return co_await file(context, std::move(request), "index.html");
+  co_return co_await file(about, std::move(request), "index.html");
 }
 
 }  // namespace
 
-std::optional<http::Response> console_at_root(const ApiContext& context, const http::RequestHead& head) {
-  if (!context.console || !console::is_browser(head)) return std::nullopt;
+std::optional<http::Response> console_at_root(const ServerInfo& about, const http::RequestHead& head) {
+  if (!about.console || !console::is_browser(head)) return std::nullopt;
   const auto* const page = console::Pack::embedded().find("root.html");
   if (page == nullptr) return std::nullopt;
   auto response = console::serve(*page, head);
@@ -37,18 +37,17 @@ std::optional<http::Response> console_at_root(const ApiContext& context, const h
   return response;
 }
 
-std::optional<http::Response> console_for_stranger(const ApiContext& context, const http::Request& request) {
+std::optional<http::Response> console_for_stranger(const ServerInfo& about, const http::Request& request) {
   const auto& head = request.head;
   const bool reads = head.method == "GET" || head.method == "HEAD";
-  return reads && head.path() == "/" ? console_at_root(context, head) : std::nullopt;
+  return reads && head.path() == "/" ? console_at_root(about, head) : std::nullopt;
 }
 
-void add_console(std::vector<http::Route>& routes, ApiContext& context) {
-  routes.push_back({"GET", "/console", [&context](http::Request request, http::PathParams) {
-                      return index(context, std::move(request));
-                    }});
-  routes.push_back({"GET", "/console/{path...}", [&context](http::Request request, http::PathParams params) {
-                      return file(context, std::move(request), std::move(params["path"]));
+void add_console(std::vector<http::Route>& routes, const ServerInfo& about) {
+  routes.push_back({"GET", "/console",
+                    [&about](http::Request request, http::PathParams) { return index(about, std::move(request)); }});
+  routes.push_back({"GET", "/console/{path...}", [&about](http::Request request, http::PathParams params) {
+                      return file(about, std::move(request), std::move(params["path"]));
                     }});
 }
 

@@ -3,14 +3,14 @@
 
 #include <optional>
 
-#include "api/context.h"
+#include "api/base/context.h"
 #include "http/handler.h"
 
 namespace corral::api {
 
 // For a client that shows HTML, if the server has the page and may serve it.
-std::optional<http::Response> console_at_root(const ApiContext& context, const http::RequestHead& head);
+std::optional<http::Response> console_at_root(const ServerInfo& about, const http::RequestHead& head);
 // The same for a caller without the rights for "/": the page asks for a key itself. Nothing for other requests.
-std::optional<http::Response> console_for_stranger(const ApiContext& context, const http::Request& request);
+std::optional<http::Response> console_for_stranger(const ServerInfo& about, const http::Request& request);
 
 }  // namespace corral::api

@@ -19,7 +19,7 @@ bool may_come_back(const Error& error) {
 }
 
 // The model of another node, or the error after kReconnect.
-async::Task<Result<backends::ModelPtr>> after_reconnection(ApiContext& context, std::string name, Error error) {
+async::Task<Result<backends::ModelPtr>> after_reconnection(FilesContext& context, std::string name, Error error) {
   const auto until = context.timers.now() + kReconnect;
   Result<backends::ModelPtr> found = std::unexpected(std::move(error));
   while (!found && may_come_back(found.error()) && context.timers.now() < until) {
@@ -32,7 +32,7 @@ async::Task<Result<backends::ModelPtr>> after_reconnection(ApiContext& context, 
 
 // A name that the last scan of this disk didn't find: a model of another node, or a new file. The disk is scanned
 // before the answer only if no node has the name, so requests for models of other nodes wait for no disk.
-async::Task<Result<backends::ModelPtr>> find_unknown(ApiContext& context, std::string name) {
+async::Task<Result<backends::ModelPtr>> find_unknown(FilesContext& context, std::string name) {
   if (context.elsewhere == nullptr) co_return co_await context.models.find(std::move(name));
   auto elsewhere = context.elsewhere->find(name);
   if (!elsewhere) {
@@ -52,13 +52,13 @@ async::Task<Result<backends::ModelPtr>> find_unknown(ApiContext& context, std::s
 
 }  // namespace
 
-async::Task<Result<backends::ModelPtr>> find_model(ApiContext& context, std::string name) {
+async::Task<Result<backends::ModelPtr>> find_model(FilesContext& context, std::string name) {
   auto known = context.models.find_known(name);
   if (known) co_return known;
   co_return co_await find_unknown(context, std::move(name));
 }
 
-async::Task<Result<backends::ModelPtr>> find_own_model(ApiContext& context, std::string name) {
+async::Task<Result<backends::ModelPtr>> find_own_model(FilesContext& context, std::string name) {
   auto model = co_await find_model(context, std::move(name));
   const auto* far = model ? fleet::as_remote_model(**model) : nullptr;
   if (far == nullptr) co_return model;

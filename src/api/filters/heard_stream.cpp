@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/filters/filters.h"
 #include "async/spawned_task.h"
 #include "dialects/audio/transcription.h"
 #include "http/sse.h"
@@ -48,11 +49,11 @@ class HeardStream final : public http::BodySource {
   bool ping_first_ = true;
 };
 
-}  // namespace
-
 bool is_events(const http::Response& answer) {
   return answer.head.headers.get("Content-Type").starts_with("text/event-stream");
 }
+
+}  // namespace
 
 async::Task<http::Response> heard_as_events(async::Timers& timers, async::Task<http::Response> answering) {
   const auto executor = co_await async::asio::this_coro::executor;
@@ -64,6 +65,14 @@ async::Task<http::Response> heard_as_events(async::Timers& timers, async::Task<h
   auto told = http::Response::text(200, "text/event-stream", dialects::audio::transcript_events(answer));
   told.head.headers.set("Cache-Control", "no-cache");
   co_return told;
+}
+
+Filter heard_stream_filter(FilterContext& context) {
+  return [&context](CallPtr call, Next next) {
+    const bool stream = call->canonical.about.stream;
+    auto answering = next(std::move(call));
+    return stream ? heard_as_events(context.inference.core.timers, std::move(answering)) : std::move(answering);
+  };
 }
 
 }  // namespace corral::api
