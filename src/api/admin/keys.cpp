@@ -24,7 +24,7 @@ const protocol::FieldTable& key_fields() {
   return table;
 }
 
-http::Response answer(const json::Object& body) { return http::Response::json(200, json::serialize(body)); }
+http::Response json_answer(const json::Object& body) { return http::Response::json(200, json::serialize(body)); }
 
 async::Task<http::Response> list(KeyStore& store) {
   const auto keys = store.list();
@@ -37,7 +37,7 @@ async::Task<http::Response> list(KeyStore& store) {
     row["last_used"] = used == uses.end() ? json::Value() : json::Value(used->second);
     rows.push_back(std::move(row));
   }
-  co_return answer({{"keys", std::move(rows)}});
+  co_return json_answer({{"keys", std::move(rows)}});
 }
 
 async::Task<http::Response> create(AdminContext& context, http::Request request) {
@@ -57,14 +57,14 @@ async::Task<http::Response> create(AdminContext& context, http::Request request)
   log::info("api", "key {} created over HTTP by {}", made->key.id, caller_text(request.caller));
   auto row = config::to_json(made->key);
   row["key"] = made->text;
-  co_return answer(row);
+  co_return json_answer(row);
 }
 
 async::Task<http::Response> revoke(KeyStore& store, http::Request request, std::string id) {
   const auto revoked = store.revoke(id);
   if (!revoked) co_return dialects::error_response(revoked.error());
   log::info("api", "key {} revoked over HTTP by {}", revoked->key.id, caller_text(request.caller));
-  co_return answer({{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}});
+  co_return json_answer({{"status", "success"}, {"id", revoked->key.id}, {"keys_left", revoked->left}});
 }
 
 }  // namespace
