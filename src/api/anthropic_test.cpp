@@ -1,7 +1,7 @@
 // Anthropic's API through the whole server but its sockets: the backend is asked in the canonical form, errors have
 // their envelope, models are listed as Anthropic lists them.
-#include "api/anthropic_models.h"
 #include "api/api_fixture_for_tests.h"
+#include "api/openai/anthropic_models.h"
 #include "backends/errors.h"
 #include "dialects/error_filter.h"
 #include "http/sse.h"

@@ -63,7 +63,7 @@ http::Response tell_heard(const dialects::Canonical&, http::Response answer) {
 class DialectTest : public ApiTest {
  protected:
   DialectTest() {
-    context.dialects = kSpoken;
+    context.inference.dialects = kSpoken;
     handler = make_api(context);
   }
 

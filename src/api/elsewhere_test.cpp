@@ -60,7 +60,7 @@ class TestLender final : public router::LeaseProvider {
 
 class ElsewhereTest : public ApiTest {
  protected:
-  ElsewhereTest() { context.elsewhere = &elsewhere; }
+  ElsewhereTest() { context.files.elsewhere = &elsewhere; }
   Answer chat(const std::string& name) {
     return post("/v1/chat/completions", R"({"model":")" + name + R"(","messages":[{"role":"user","content":"Hi"}]})");
   }
@@ -127,9 +127,9 @@ TEST_F(ElsewhereTest, WhatIsHereUnderAnotherNameIsServedHere) {
   backend.reply = backends::FakeBackend::echo;
   have("tiny-llama");
   EXPECT_EQ(chat("tiny-llama@12345678").status, 200u);
-  context.one_model = true;
+  context.core.one_model = true;
   EXPECT_EQ(chat("tiny-llama@12345678").status, 200u) << "no peer is asked for the one model either";
-  context.one_model = false;
+  context.core.one_model = false;
   // Only this node had it, and its file is gone.
   elsewhere.models["gone@12345678"] = [] {
     auto far = std::make_shared<fleet::RemoteModel>();
@@ -196,8 +196,11 @@ TEST_F(ElsewhereTest, ModelsOfOthersAreLentWithTheirConversation) {
   elsewhere.add("far");
   TestLender provider(router);
   router::Forwarder lending(provider, timers);
-  ApiContext with{.router = router, .forwarder = lending, .models = finder, .timers = timers, .version = "1.2.3"};
-  with.elsewhere = &elsewhere;
+  ApiContext with{.core = {.router = router, .forwarder = lending, .timers = timers, .about = {.version = "1.2.3"}},
+                  .bodies = {},
+                  .access = {.clock = timers},
+                  .files = {.models = finder, .timers = timers}};
+  with.files.elsewhere = &elsewhere;
   handler = make_api(with);
   const auto answer = chat("far");
   EXPECT_EQ(answer.status, 503u);

@@ -3,7 +3,7 @@
 // dialects/error_table_test.cpp.
 #include <vector>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "backends/errors.h"
 #include "config/errors.h"
 #include "device/errors.h"

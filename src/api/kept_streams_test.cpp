@@ -1,6 +1,6 @@
 // Streams that go on when their client is away.
 #include "api/api_fixture_for_tests.h"
-#include "api/errors.h"
+#include "api/base/errors.h"
 
 namespace corral::api {
 namespace {

@@ -7,7 +7,7 @@ namespace {
 class MeshTest : public ApiTest {
  protected:
   explicit MeshTest(std::vector<fleet::StaticPeer> named = {}) : node_(clock, options(std::move(named))) {
-    context.node = &node_;
+    context.core.node = &node_;
     handler = make_api(context);
   }
   ~MeshTest() override {

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "api/access/rights.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/admin/load_body.h"
+#include "api/admin/routes.h"
+#include "api/llama/routes.h"
+#include "api/supply/routes.h"
 #include "base/text.h"
 #include "dialects/ollama/fields.h"
 #include "dialects/paths.h"

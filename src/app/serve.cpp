@@ -144,31 +144,29 @@ class Application {
         stats_(loops_.home().executor(), router_, forwarder_, timers_),
         supply_(timers_, live, settings, supply_hooks()),
         background_(loops_.home(), timers_),
-        context_{router_,
-                 forwarder_,
-                 models_,
-                 timers_,
-                 std::string(kVersion),
-                 settings.max_body_bytes.value(),
-                 &live,
-                 static_cast<std::size_t>(settings.max_event_readers),
-                 &gate_,
-                 &keys,
-                 &threads_.bodies,
-                 &node_,
-                 &gateway_.elsewhere(),
-                 &announcer_.hashes(),
-                 static_cast<std::uint32_t>(settings.max_in_flight_per_key),
-                 settings.ollama_port,
-                 &store_,
-                 settings.has_one_model(),
-                 settings.request_defaults,
-                 &verifier_,
-                 &file_watch_,
-                 settings.has_one_model() ? nullptr : &supply_.supply(),
-                 &background_,
-                 &stats_},
-        api_(api::make_api(context_)),
+        context_{.core = {.router = router_,
+                          .forwarder = forwarder_,
+                          .timers = timers_,
+                          .about = {.version = std::string(kVersion),
+                                    .build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion),
+                                    .ollama_port = settings.ollama_port,
+                                    .console = settings.console},
+                          .settings = &live,
+                          .node = &node_,
+                          .store = &store_,
+                          .one_model = settings.has_one_model()},
+                 .bodies = {.max_bytes = settings.max_body_bytes.value(), .threads = &threads_.bodies},
+                 .access = {.clock = timers_,
+                            .keys = &keys,
+                            .gate = &gate_,
+                            .max_in_flight_per_key = static_cast<std::uint32_t>(settings.max_in_flight_per_key)},
+                 .files = {.models = models_,
+                           .timers = timers_,
+                           .elsewhere = &gateway_.elsewhere(),
+                           .hashes = &announcer_.hashes(),
+                           .verifier = &verifier_,
+                           .watch = &file_watch_}},
+        api_(api::make_api(complete_context())),
         access_(*api_, timers_, access_options(settings, keys)),
         errors_(access_),
         server_(loops_, errors_, server_options(settings, &threads_.bodies)),
@@ -181,15 +179,6 @@ class Application {
       descriptors_watch_.emplace(ConfigWatch::of_folder(home, folder / "backends.d"));
     }
     router_.use(backends.known()->recipes);
-    context_.voices = &voices_;
-    context_.backend_problems = [this] { return backends_.problems(); };
-    context_.sounds = &sounds_;
-    context_.slots = settings.slots;
-    context_.console = settings.console;
-    context_.models_autoload = settings.models_autoload;
-    context_.uploads = std::make_shared<http::SpoolRoom>(settings.uploads_dir(), settings.max_uploads_bytes.value(),
-                                                         &threads_.uploads);
-    context_.build_info = fmt::format("b{}-corral-{}", CORRAL_LLAMA_VERSION, kVersion);
     live_.on_change([this] { loops_.home().post([this] { apply(); }); });
     keys_.on_change([this](const auto&) { access_.set(access_options(*live_.in_force(), keys_)); });
     node_.on_change([this](const fleet::MeshViewPtr& view) { mesh_changed(view); });
@@ -250,6 +239,24 @@ class Application {
   }
 
  private:
+  // What the rooms of the API need beyond the first members.
+  api::ApiContext& complete_context() {
+    auto& inference = context_.inference;
+    inference.models_autoload = settings_.models_autoload;
+    inference.uploads = std::make_shared<http::SpoolRoom>(settings_.uploads_dir(), settings_.max_uploads_bytes.value(),
+                                                          &threads_.uploads);
+    context_.filters.request_defaults = settings_.request_defaults;
+    context_.filters.voices = &voices_;
+    context_.filters.sounds = &sounds_;
+    context_.responses.background = &background_;
+    context_.supply.supply = settings_.has_one_model() ? nullptr : &supply_.supply();
+    context_.admin.max_event_readers = static_cast<std::size_t>(settings_.max_event_readers);
+    context_.admin.stats = &stats_;
+    context_.admin.backend_problems = [this] { return backends_.problems(); };
+    context_.llama.slots = settings_.slots;
+    return context_;
+  }
+
   // On all addresses of the setting `host`, with one port: if it is 0, the one that the first address gets.
   Result<std::vector<http::TcpEndpoint>> listen_everywhere() {
     std::vector<http::TcpEndpoint> listening;
@@ -282,7 +289,7 @@ class Application {
 
   async::Task<void> live() {
     engines_.start();
-    if (context_.supply != nullptr) {
+    if (context_.supply.supply != nullptr) {
       supply_.start();
       tells_of_downloads_ = router_.attach(supply_.events());
     }
@@ -519,7 +526,7 @@ class Application {
     auto loading = router_.load(catalog->models().front(), router::OptionPatch(), std::nullopt);
     const auto loaded = co_await std::move(loading);
     if (!loaded) co_return give_up(loaded.error().message);
-    context_.given_is_loading = false;
+    context_.inference.given_is_loading = false;
     service_.started();
   }
 
@@ -618,7 +625,7 @@ class Application {
     tasks_.spawn("requests of peers", gateway_.close(settings->drain_timeout));
     tasks_.spawn("responses in the background", background_.wind_down(settings->drain_timeout));
     co_await server_.stop(settings->drain_timeout, [this] { forwarder_.requests().interrupt(); });
-    co_await context_.kept_streams.stop();
+    co_await context_.llama.kept_streams.stop();
     co_await tasks_.join();
     co_await supply_.stop();
     co_await node_.stop(gateway_.stop());

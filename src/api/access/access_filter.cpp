@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/access/rights.h"
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "config/options/origins.h"
 #include "dialects/error_filter.h"
 #include "http/passing.h"

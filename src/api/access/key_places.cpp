@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 
 namespace corral::api {
 

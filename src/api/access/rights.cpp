@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "config/files/keys.h"
 #include "dialects/error_filter.h"
 #include "dialects/paths.h"

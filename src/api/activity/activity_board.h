@@ -11,9 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/context.h"
 #include "base/mutex.h"
-#include "http/route_table.h"
 
 namespace corral::api {
 
@@ -39,11 +37,5 @@ class ActivityBoard {
   mutable Mutex mutex_;
   Notes notes_ GUARDED_BY(mutex_);  // by identifier, which several requests may have if clients choose it
 };
-
-// Both share this board; the functions in routes.h create one of their own.
-void add_inference(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
-void add_requests(std::vector<http::Route>& routes, ApiContext& context, std::shared_ptr<ActivityBoard> board);
-// admin/activity.cpp; there must be a store.
-void add_activity(std::vector<http::Route>& routes, ApiContext& context);
 
 }  // namespace corral::api

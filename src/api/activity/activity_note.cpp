@@ -12,12 +12,12 @@ constexpr std::size_t kLongestClient = 80, kLongestPath = 128, kLongestId = 128;
 constexpr unsigned kClientLeft = 499;
 constexpr std::string_view kOk = "ok", kCancelled = "cancelled", kFailed = "failed";
 
-bool keeps_activity(const ApiContext& context) {
+bool keeps_activity(const CoreContext& context) {
   return context.store != nullptr &&
          (context.settings == nullptr || context.settings->in_force()->max_activity_rows > 0);
 }
 
-bool keeps_captures(const ApiContext& context) {
+bool keeps_captures(const CoreContext& context) {
   return context.store != nullptr && context.settings != nullptr && context.settings->in_force()->capture_bodies;
 }
 
@@ -74,7 +74,7 @@ class ActivityNote::CountedBody final : public http::BodySource {
   const bool events_;
 };
 
-ActivityNote::ActivityNote(ApiContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
+ActivityNote::ActivityNote(CoreContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
                            const http::Request& request)
     : context_(context),
       board_(std::move(board)),

@@ -13,7 +13,7 @@
 
 #include "api/activity/activity_board.h"
 #include "api/activity/capture.h"
-#include "api/context.h"
+#include "api/base/context.h"
 #include "http/handler.h"
 #include "protocol/answers/answer_count.h"
 
@@ -25,7 +25,7 @@ using NotePtr = std::shared_ptr<ActivityNote>;
 // Shared by all parts that work on the request; written when the last of them releases it.
 class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
  public:
-  ActivityNote(ApiContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
+  ActivityNote(CoreContext& context, std::shared_ptr<ActivityBoard> board, std::string_view dialect,
                const http::Request& request);
   ~ActivityNote();
   ActivityNote(const ActivityNote&) = delete;
@@ -51,7 +51,7 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   void write() const;
   std::string outcome() const;
 
-  ApiContext& context_;
+  CoreContext& context_;
   const std::shared_ptr<ActivityBoard> board_;
   const MonoTime began_;
   const std::string request_, owner_, path_, dialect_, client_;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/context.h"
+#include "api/base/context.h"
 #include "backends/wrapped_server.h"
 #include "fleet/node/member_runtime.h"
 
@@ -24,7 +24,7 @@ class SplitLoad {
   static constexpr Millis kForgotten{5'000};   // for a host whose state lacks the order
   static constexpr Millis kFirstWords{5'000};  // for the first node states
 
-  SplitLoad(ApiContext& context, backends::ModelPtr model, std::vector<std::string> nodes)
+  SplitLoad(CoreContext& context, backends::ModelPtr model, std::vector<std::string> nodes)
       : context_(context), model_(std::move(model)), nodes_(std::move(nodes)) {}
 
   // True, once the group serves. A group that can't start is given up; if the client disconnects, the group stays.
@@ -37,7 +37,7 @@ class SplitLoad {
   // Nothing: not decided yet.
   std::optional<Result<bool>> look(const fleet::MemberRuntime::Split& split);
 
-  ApiContext& context_;
+  CoreContext& context_;
   const backends::ModelPtr model_;
   const std::vector<std::string> nodes_;
   SplitProgress progress_;

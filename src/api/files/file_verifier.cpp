@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "async/event.h"
 #include "base/log.h"
 

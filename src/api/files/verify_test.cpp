@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 class VerifyTest : public ApiTest {
  protected:
   VerifyTest() {
-    context.verifier = &desk;
-    context.file_watch = &watch;
+    context.files.verifier = &desk;
+    context.files.watch = &watch;
     handler = make_api(context);
   }
   ~VerifyTest() override { verify_thread.finish(); }

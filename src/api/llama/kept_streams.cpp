@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "async/event.h"
 #include "async/task_group.h"
 #include "base/mutex.h"

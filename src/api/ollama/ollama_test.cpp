@@ -133,7 +133,7 @@ TEST_F(OllamaTest, NothingSaidToItLoadsAndUnloads) {
 
 // It was 400: the model is not in memory.
 TEST_F(OllamaTest, AnUnloadNeedsNoModelInMemoryIfRequestsLoadNothing) {
-  context.models_autoload = false;
+  context.inference.models_autoload = false;
   EXPECT_THAT(post("/api/generate", R"({"model":"tiny-llama","keep_alive":0})").text,
               HasSubstr(R"("done_reason":"unload")"));
   EXPECT_EQ(post("/api/generate", R"({"model":"tiny-llama","keep_alive":"5m"})").status, 400u);
@@ -233,7 +233,7 @@ TEST_F(OllamaTest, ErrorsAreTexts) {
 }
 
 TEST_F(OllamaTest, WhereOllamaIsLookedForItIsSaidToRun) {
-  context.ollama_port = 11434;
+  context.core.about.ollama_port = 11434;
   http::Request request;
   request.head = {"GET", "/", {}};
   request.head.headers.add("Host", "localhost:11434");

@@ -86,7 +86,7 @@ std::string source_of(std::string name) {
   return elsewhere ? name : fmt::format("ollama.com/library/{}", name);
 }
 
-async::Task<http::Response> pull(ApiContext& context, std::string name, bool streams) {
+async::Task<http::Response> pull(SupplyContext& context, std::string name, bool streams) {
   PullRequest wanted{.source = source_of(std::move(name))};
   auto plan = co_await Pull::plan(context, wanted.source);
   if (!plan) co_return dialects::error_response(plan.error());

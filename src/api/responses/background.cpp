@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "base/log.h"
 #include "dialects/responses/kept_items.h"
 #include "dialects/responses/response_translator.h"

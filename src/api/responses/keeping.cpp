@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/inference/body_check.h"
+#include "api/base/body_check.h"
+#include "api/base/errors.h"
 #include "dialects/answer_id.h"
 #include "dialects/responses/kept_items.h"
 #include "json/lone_surrogates.h"
@@ -94,9 +94,9 @@ class StoringBody final : public http::BodySource {
 
 }  // namespace
 
-store::Store* response_store(const ApiContext& context) {
-  const bool on = context.settings == nullptr || context.settings->in_force()->store_responses;
-  return on ? context.store : nullptr;
+store::Store* response_store(const ResponsesContext& context) {
+  const bool on = context.core.settings == nullptr || context.core.settings->in_force()->store_responses;
+  return on ? context.core.store : nullptr;
 }
 
 Error nothing_kept(std::string_view what) {
@@ -113,11 +113,11 @@ Keeping::Keeping(store::Store* store, async::Timers& timers, const http::Request
       owner_(request.caller.key),
       last_(std::dynamic_pointer_cast<LastResponse>(request.session)) {}
 
-async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, const dialects::Endpoint& endpoint,
+async::Task<Result<dialects::Canonical>> Keeping::read(ResponsesContext& context, const dialects::Endpoint& endpoint,
                                                        const http::Request& request, std::string body,
                                                        std::shared_ptr<Keeping>& keeping) {
-  auto mine = std::make_shared<Keeping>(response_store(context), context.timers, request);
-  mine->created_ = epoch_millis(context.timers.wall_now());
+  auto mine = std::make_shared<Keeping>(response_store(context), context.core.timers, request);
+  mine->created_ = epoch_millis(context.core.timers.wall_now());
   auto before = std::make_shared<Before>();
   before->id = request.id.value();
   const bool answers = endpoint.tell != nullptr;
@@ -126,7 +126,7 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
   before->keeps = answers && mine->store_ != nullptr && place.has_value();
   before->remembers = answers && mine->last_ != nullptr;
   auto shared = std::make_shared<std::string>(std::move(body));
-  auto reading = read_on(context.body_threads, endpoint, shared, before);
+  auto reading = read_on(context.bodies.threads, endpoint, shared, before);
   auto asked = co_await std::move(reading);
   if (!asked) co_return asked;
   mine->storage_ = asked->storage;
@@ -159,10 +159,10 @@ async::Task<Result<dialects::Canonical>> Keeping::read(ApiContext& context, cons
     auto found = std::make_shared<Before>(*before);
     found->found = true;
     found->keeps = found->keeps && !mine->continues_last();
-    auto looking = mine->look_back(context.max_body_bytes, *found);
+    auto looking = mine->look_back(context.bodies.max_bytes, *found);
     const auto looked = co_await std::move(looking);
     if (!looked) co_return std::unexpected(looked.error());
-    auto again = read_on(context.body_threads, endpoint, shared, found);
+    auto again = read_on(context.bodies.threads, endpoint, shared, found);
     asked = co_await std::move(again);
     if (!asked) co_return asked;
     mine->storage_ = asked->storage;

@@ -29,7 +29,7 @@ class ResponsesTest : public ApiTest {
       return name == "HOME" ? std::optional(dir.path().string()) : std::nullopt;
     };
     live_ = std::move(*config::LiveSettings::open(inputs_));
-    context.settings = live_.get();
+    context.core.settings = live_.get();
     have("tiny-llama");
   }
   ~ResponsesTest() override {
@@ -45,8 +45,8 @@ class ResponsesTest : public ApiTest {
     co_return true;
   }
   void use(store::Store& other) {
-    context.store = &other;
-    context.background = &desk;
+    context.core.store = &other;
+    context.responses.background = &desk;
     handler = make_api(context);
   }
   void set(const std::string& name, json::Value value) {
@@ -397,7 +397,7 @@ TEST_F(ResponsesTest, InTheBackgroundAFullDiskIsTold) {
     // No row is left that says that it is queued.
     store::Store again(clock, {.file = dir.path() / file, .limits = {.response_age = kAges}});
     use(again);
-    context.background = nullptr;
+    context.responses.background = nullptr;
     handler = make_api(context);
     EXPECT_EQ(as("ann", "GET", path).status, 404u);
     EXPECT_TRUE(again.finish_within(Millis(60'000)));
@@ -667,7 +667,7 @@ TEST_F(ResponsesTest, WhatTheEndOfTheServerComesUponWasInterrupted) {
   EXPECT_TRUE(last.finish_within(Millis(60'000)));
   store::Store next(clock, options);
   use(next);
-  context.background = nullptr;
+  context.responses.background = nullptr;
   const auto later = as("ann", "GET", path).json();
   EXPECT_EQ(json::text_or(later, "status", ""), "incomplete");
   EXPECT_EQ(json::serialize(*json::find(later, "incomplete_details")), R"({"reason":"interrupted"})");

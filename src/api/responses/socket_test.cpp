@@ -40,7 +40,7 @@ constexpr std::int64_t kForAges = 500ll * 365 * 24 * 3'600 * 1'000;
 class ResponseSocketTest : public ApiTest {
  protected:
   ResponseSocketTest() {
-    context.store = &store;
+    context.core.store = &store;
     handler = make_api(context);
     have("tiny-llama");
     open();

@@ -6,11 +6,12 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
+#include "api/base/errors.h"
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"
+#include "api/supply/routes.h"
 #include "api/supply/supply.h"
 #include "dialects/error_filter.h"
 #include "downloads/errors.h"
@@ -51,7 +52,7 @@ DownloadOrder order_of(std::string_view word) {
   return word == "cancel" ? DownloadOrder::cancel : DownloadOrder::remove;
 }
 
-async::Task<http::Response> list_downloads(ApiContext& context) {
+async::Task<http::Response> list_downloads(SupplyContext& context) {
   const auto rows = co_await context.supply->desk.list();
   std::string body;
   json::Writer out(body);
@@ -61,8 +62,8 @@ async::Task<http::Response> list_downloads(ApiContext& context) {
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> order_download(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, download_control_fields());
+async::Task<http::Response> order_download(SupplyContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, download_control_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto name = name_in(peek->root());
   if (name.empty()) {
@@ -84,7 +85,7 @@ async::Task<http::Response> order_download(ApiContext& context, http::Request re
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> tell_variants(ApiContext& context, http::Request request) {
+async::Task<http::Response> tell_variants(SupplyContext& context, http::Request request) {
   const auto asked = source_of(context, http::query_value(request.head.query(), "checkpoint").value_or(""));
   const auto source = downloads::parse_source(asked);
   if (!source) {
@@ -108,7 +109,7 @@ async::Task<http::Response> tell_variants(ApiContext& context, http::Request req
   co_return http::Response::json(200, std::move(body));
 }
 
-async::Task<http::Response> search_hub(ApiContext& context, http::Request request) {
+async::Task<http::Response> search_hub(SupplyContext& context, http::Request request) {
   const auto query = request.head.query();
   auto words = http::query_value(query, "query").value_or("");
   const auto limit_text = http::query_value(query, "limit").value_or(std::to_string(kUsuallyFound));
@@ -143,7 +144,7 @@ const protocol::FieldTable& download_control_fields() {
   return table;
 }
 
-void add_downloads(std::vector<http::Route>& routes, ApiContext& context) {
+void add_downloads(std::vector<http::Route>& routes, SupplyContext& context) {
   add_core(routes, "GET", "downloads", [&context](http::Request, http::PathParams) { return list_downloads(context); });
   add_core(routes, "POST", "downloads/control",
            [&context](http::Request request, http::PathParams) { return order_download(context, std::move(request)); });

@@ -11,11 +11,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "api/inference/load_body.h"
-#include "api/routes.h"
+#include "api/base/command_body.h"
+#include "api/base/core_routes.h"
 #include "api/supply/download_json.h"
 #include "api/supply/known_names.h"
 #include "api/supply/pulling.h"
+#include "api/supply/routes.h"
 #include "dialects/error_filter.h"
 #include "downloads/errors.h"
 #include "http/sse.h"
@@ -107,7 +108,7 @@ Result<> check_checkpoints(json::View body) {
   return fine;
 }
 
-Result<PullRequest> pull_wish_of(const ApiContext& context, json::View body) {
+Result<PullRequest> pull_wish_of(const SupplyContext& context, json::View body) {
   auto name = text_said(body, "model_name");
   if (name.empty()) name = text_said(body, "model");
   if (name.empty())
@@ -186,8 +187,8 @@ http::Response nothing_to_do(const std::string& name, bool streams) {
   return response;
 }
 
-async::Task<http::Response> pull_model(ApiContext& context, http::Request request) {
-  const auto peek = co_await checked_body(context, request, pull_fields());
+async::Task<http::Response> pull_model(SupplyContext& context, http::Request request) {
+  const auto peek = co_await checked_body(context.bodies, request, pull_fields());
   if (!peek) co_return dialects::error_response(peek.error());
   const auto body = peek->root();
   if (auto fine = check_members(body, pull_fields()); !fine) co_return dialects::error_response(fine.error());
@@ -196,12 +197,12 @@ async::Task<http::Response> pull_model(ApiContext& context, http::Request reques
   if (!wanted) co_return dialects::error_response(wanted.error());
   const bool streams = flag_said(body, "stream"), dry = flag_said(body, "dry_run");
   if (context.supply->desk.offline() && !dry) {
-    const auto known = context.models.find_known(wanted->source);
+    const auto known = context.files.models.find_known(wanted->source);
     if (known) co_return nothing_to_do((*known)->name.value(), streams);
   }
   auto plan = co_await Pull::plan(context, wanted->source);
   if (!plan && plan.error().code == downloads::errc::bad_name && wanted->called.empty() && !dry) {
-    const auto known = context.models.find_known(wanted->source);
+    const auto known = context.files.models.find_known(wanted->source);
     if (known) co_return nothing_to_do((*known)->name.value(), streams);
   }
   if (!plan) co_return dialects::error_response(plan.error());
@@ -234,7 +235,7 @@ const protocol::FieldTable& pull_fields() {
   return table;
 }
 
-void add_pull(std::vector<http::Route>& routes, ApiContext& context) {
+void add_pull(std::vector<http::Route>& routes, SupplyContext& context) {
   add_core(routes, "POST", "pull",
            [&context](http::Request request, http::PathParams) { return pull_model(context, std::move(request)); });
 }

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "api/errors.h"
+#include "api/base/errors.h"
 #include "downloads/hub/ollama_registry.h"
 #include "models/scan/hub_cache.h"
 

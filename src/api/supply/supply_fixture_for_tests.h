@@ -24,7 +24,7 @@ class SupplyTest : public ApiTest {
                       .user_models = cache / "user_models.json",
                       .aliases = cache / "aliases.json",
                       .known_names = {{"little-4b", "org/repo:Q4_K_M"}}});
-    context.supply = &supply;
+    context.supply.supply = &supply;
     handler = make_api(context);
   }
   ~SupplyTest() override {
