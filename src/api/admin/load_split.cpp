@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "fleet/base/errors.h"
+#include "fleet/base/remote_models.h"
 #include "mesh/catalog/hashed_since.h"
 
 namespace corral::api {
