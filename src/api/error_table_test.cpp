@@ -261,7 +261,7 @@ const std::vector<CauseRow> kRows = {
 TEST(ErrorTables, EachCauseIsToldInEveryDialect) {
   for (const auto& row : kRows) {
     SCOPED_TRACE(testing::PrintToString(row));
-    dialects::expect_told(row);
+    dialects::expect_error_in_dialects(row);
   }
 }
 

@@ -62,7 +62,7 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       // Before the translation, whose end is the end of the answer.
       {keep_filter(context.admin), json},
       // Around the translation: the stream of events begins before the answer is complete.
-      {heard_stream_filter(context.filters), forms},
+      {transcript_stream_filter(context.filters), forms},
       {translate_step(context.inference), all},
       // Inside the translation: their answers are canonical.
       {keep_only_filter(context.admin), json},
@@ -128,7 +128,7 @@ std::unique_ptr<http::Handler> make_api(ApiContext& context) {
   add_console(routes, context.core.about);
   protect(routes);
   auto failure = [&about = context.core.about](const http::Request& request, unsigned status) {
-    if (auto page = status == 403 ? console_for_stranger(about, request) : std::nullopt) return std::move(*page);
+    if (auto page = status == 403 ? console_without_key(about, request) : std::nullopt) return std::move(*page);
     return status == 403 ? refuse_caller(request) : dialects::path_error(request, status);
   };
   return std::make_unique<http::RouteTable>(std::move(routes), failure);

@@ -39,7 +39,7 @@ std::vector<std::filesystem::path> usual_folders(std::string_view program) {
   const std::filesystem::path home = environment("HOME");
   std::vector<std::filesystem::path> all;
   if (program == "ollama") {
-    if (const auto told = environment("OLLAMA_MODELS"); !told.empty()) return {told};
+    if (const auto configured = environment("OLLAMA_MODELS"); !configured.empty()) return {configured};
     all = {home / ".ollama/models", "/usr/share/ollama/.ollama/models"};
   } else {
     all = {home / ".lmstudio/models", home / ".cache/lm-studio/models"};
@@ -52,9 +52,9 @@ std::vector<std::filesystem::path> usual_folders(std::string_view program) {
 // The folders of another program, by the setting.
 std::vector<std::filesystem::path> folders_of(const config::ServeSettings& settings, std::string_view program) {
   std::vector<std::filesystem::path> folders;
-  const auto told = config::parse_import_folders(settings.import_folders);  // it was checked when it was set
-  if (!told) return folders;
-  for (const auto& folder : *told) {
+  const auto configured = config::parse_import_folders(settings.import_folders);  // it was checked when it was set
+  if (!configured) return folders;
+  for (const auto& folder : *configured) {
     if (folder.program != program) continue;
     auto usual = folder.path.empty() ? usual_folders(program) : std::vector{folder.path};
     folders.insert(folders.end(), usual.begin(), usual.end());
@@ -141,7 +141,7 @@ std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& know
   return entries;
 }
 
-downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings) {
+downloads::DownloadManagerOptions download_manager_options(const config::ServeSettings& settings) {
   downloads::DownloadManagerOptions options;
   options.hub = downloads::hub_settings(variable);
   options.downloads.at_once = static_cast<std::size_t>(settings.downloads_at_once);
@@ -266,7 +266,7 @@ fleet::NodeOptions node_options(const config::ServeSettings& settings) {
   if (settings.auto_evict && settings.evict_idle_timeout != config::kNever)
     options.idle_unload = std::min(options.idle_unload, settings.evict_idle_timeout);
   if (options.joins && !options.wants.empty() && options.wants.front().name != fleet::kEveryModel)
-    options.told_at_start = options.wants.front().name;
+    options.assigned_at_start = options.wants.front().name;
   options.version = kVersion;
   options.llama_version = CORRAL_LLAMA_VERSION;
   return options;

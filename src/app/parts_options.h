@@ -34,7 +34,7 @@ std::vector<backends::ModelEntry> entries_of(const backends::KnownBackends& know
 // Errors: those of residency::parse_max_loaded_models.
 Result<router::RouterOptions> router_options(const config::ServeSettings& settings);
 backends::FilesOptions file_options(async::ThreadPool& threads);
-downloads::DownloadManagerOptions desk_options(const config::ServeSettings& settings);
+downloads::DownloadManagerOptions download_manager_options(const config::ServeSettings& settings);
 api::ModelPlaces model_places(const config::ServeSettings& settings);
 // Folders in which requests may name files.
 std::vector<std::filesystem::path> places_of(const models::RegistryOptions& options);

@@ -126,7 +126,7 @@ class Application {
         router_(loops_.home(), timers_, backends_of(engines_, externals_), std::move(options),
                 backends::OptionStore(settings.state_dir / "recipe_options.json"), &gauge_),
         node_(timers_, node_options(settings)),
-        mesh_events_([this](router::NoticePtr notice) { router_.tell(std::move(notice)); }),
+        mesh_events_([this](router::NoticePtr notice) { router_.notify(std::move(notice)); }),
         announcer_(announcer_parts()),
         shelf_(registry_, announcer_.hashes()),
         weights_(settings.weights_dir(), threads_.weights, timers_),
@@ -200,7 +200,8 @@ class Application {
         {.processes = &groups_,
          .report_to = [this](fleet::GroupReports* reports) { groups_.listen(node_.loop().executor(), reports); },
          .disk = &threads_.mesh_files,
-         .tell_requests = [this](std::vector<fleet::SplitNews> news) { gateway_.splits().tell(std::move(news)); }});
+         .publish_splits =
+             [this](std::vector<fleet::SplitStatus> statuses) { gateway_.splits().set(std::move(statuses)); }});
     node_.on_peers([this](mesh::Peers* peers) {
       peers != nullptr ? gateway_.transport().attach(*peers) : gateway_.transport().detach();
     });
@@ -291,7 +292,7 @@ class Application {
     engines_.start();
     if (context_.supply.supply != nullptr) {
       supply_.start();
-      tells_of_downloads_ = router_.attach(supply_.events());
+      download_events_attached_ = router_.attach(supply_.events());
     }
     tasks_.spawn("service manager", service_.run());
     tasks_.spawn("configuration file", follow_file());
@@ -388,16 +389,16 @@ class Application {
                 [this] {
                   if (!stopping_) tasks_.spawn("rescan", models_.rescan());
                 },
-            .demand = [this] { return gateway_.demand().told(); },
+            .demand = [this] { return gateway_.demand().announced(); },
             .measure_speeds = [this] { return fleet::measure_speeds(speed_probe()); },
             .state_dir = settings_.state_dir,
             .disk = threads_.weights,
-            .tell = [this](fleet::MachineFacts facts) { node_.tell(std::move(facts)); }};
+            .publish = [this](fleet::MachineFacts facts) { node_.set_facts(std::move(facts)); }};
   }
 
   SupplyHooks supply_hooks() {
     return {.known = known_models_,
-            .tell = [this](router::NoticePtr notice) { router_.tell(std::move(notice)); },
+            .notify = [this](router::NoticePtr notice) { router_.notify(std::move(notice)); },
             .arrived = [this] { loops_.home().post([this] { look_again(); }); },
             .memory = [this] { return async::run_on(loops_.home().executor(), memory_for_models()); }};
   }
@@ -447,7 +448,7 @@ class Application {
   void mesh_changed(const fleet::MeshViewPtr& view) {
     if (view->phase != fleet::MeshPhase::none) {
       loops_.home().post([this] {
-        if (!tells_of_mesh_ && !stopping_) tells_of_mesh_ = router_.attach(mesh_events_);
+        if (!mesh_events_attached_ && !stopping_) mesh_events_attached_ = router_.attach(mesh_events_);
       });
     }
     mesh_events_.changed(view);
@@ -468,19 +469,19 @@ class Application {
     tasks_.spawn("models of the start", preload_all());
     if (!registry_.catalog()->models().empty()) co_return;
     const auto memory = co_await memory_for_models();
-    const FirstPlaces places{live_.in_force()->models_dir, live_.file(), supply_.supply().desk.offline()};
+    const FirstPlaces places{live_.in_force()->models_dir, live_.file(), supply_.supply().download_manager.offline()};
     for (const auto& line : first_steps(known_models_, memory, places)) log::info("app", "{}", line);
   }
 
   // From the cache, else from the hub.
   async::Task<Result<HubFile>> file_of_hub_model() {
-    auto look = [cache = desk_options(settings_).hub.cache, name = settings_.hub_model] {
+    auto look = [cache = download_manager_options(settings_).hub.cache, name = settings_.hub_model] {
       return find_in_hub_cache(cache, name);
     };
     auto found = co_await threads_.files.run(std::move(look));
     if (found) co_return found;
     supply_.start();
-    auto downloading = download_from_hub(supply_.supply().desk, settings_.hub_model);
+    auto downloading = download_from_hub(supply_.supply().download_manager, settings_.hub_model);
     co_return co_await std::move(downloading);
   }
 
@@ -632,8 +633,8 @@ class Application {
     co_await allotment_.stop();
     co_await groups_.stop();  // after the node, which uses it to release other hosts' shares
     co_await announcer_.stop();
-    tells_of_mesh_.reset();
-    tells_of_downloads_.reset();
+    mesh_events_attached_.reset();
+    download_events_attached_.reset();
     co_await router_.stop(shutdown_patience(*settings));
     co_await monitor_.stop();
     co_await engines_.stop();
@@ -671,7 +672,7 @@ class Application {
   router::ModelRouter router_;
   fleet::Node node_;
   fleet::MeshEventSource mesh_events_;
-  std::shared_ptr<void> tells_of_mesh_;  // attached to the event streams once there is a mesh
+  std::shared_ptr<void> mesh_events_attached_;  // attached to the event streams once there is a mesh
   fleet::Announcer announcer_;
   fleet::RegistryLocalModels shelf_;
   fleet::WeightCaches weights_;
@@ -685,7 +686,7 @@ class Application {
   api::FileWatch file_watch_;
   api::StatsRecorder stats_;
   ModelSupply supply_;
-  std::shared_ptr<void> tells_of_downloads_;
+  std::shared_ptr<void> download_events_attached_;
   backends::Voices voices_{spawner_, timers_, espeak_program};
   backends::FfmpegConverter sounds_{spawner_, timers_};
   api::BackgroundResponses background_;

@@ -11,7 +11,7 @@ constexpr Device kCpu = Device::cpu, kGpu = Device::gpu, kNpu = Device::npu;
 constexpr std::array kText{ModelType::llm, ModelType::embedding, ModelType::reranking};
 constexpr std::array kChat{ModelType::llm};
 constexpr std::array kFlm{ModelType::llm, ModelType::transcription, ModelType::embedding};
-constexpr std::array kHearing{ModelType::transcription};
+constexpr std::array kTranscription{ModelType::transcription};
 constexpr std::array kImages{ModelType::image};
 constexpr std::array kSpeech{ModelType::tts};
 constexpr std::array kMany{ModelType::llm,           ModelType::embedding, ModelType::reranking,
@@ -25,8 +25,8 @@ constexpr std::array kRecipes{
     Recipe{"ryzenai-llm", kNpu, kNpu, NpuUse::exclusive, kChat, "ryzenai-server"},
     Recipe{"flm", kNpu, kNpu, NpuUse::coexist, kFlm, "flm"},
     Recipe{"vllm", kGpu, kGpu, NpuUse::none, kText, "vllm"},
-    Recipe{"whispercpp", kCpu, kCpu | kGpu | kNpu, NpuUse::exclusive, kHearing, "whisper-server"},
-    Recipe{"moonshine", kCpu, kCpu, NpuUse::none, kHearing, "moonshine-server"},
+    Recipe{"whispercpp", kCpu, kCpu | kGpu | kNpu, NpuUse::exclusive, kTranscription, "whisper-server"},
+    Recipe{"moonshine", kCpu, kCpu, NpuUse::none, kTranscription, "moonshine-server"},
     Recipe{"sd-cpp", kCpu, kCpu | kGpu, NpuUse::none, kImages, "sd-server"},
     Recipe{"thenoise", kGpu, kGpu, NpuUse::none, kImages, "thenoise"},
     Recipe{"kokoro", kCpu, kCpu, NpuUse::none, kSpeech, "koko"},

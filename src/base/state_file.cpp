@@ -61,14 +61,14 @@ Result<> write_whole(const fs::path& path, std::string_view text, Durability wha
 
 }  // namespace
 
-Result<std::optional<std::string>> read_state_file(const fs::path& path, std::size_t most) {
+Result<std::optional<std::string>> read_state_file(const fs::path& path, std::size_t max) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
   if (!file) return refused("can't read", path, errno);
   std::string text;
   char buffer[16 * 1024];
-  while (text.size() < most) {
-    const auto got = ::read(file.get(), buffer, std::min(sizeof buffer, most - text.size()));
+  while (text.size() < max) {
+    const auto got = ::read(file.get(), buffer, std::min(sizeof buffer, max - text.size()));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return refused("can't read", path, errno);
     if (got == 0) break;

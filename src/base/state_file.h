@@ -14,9 +14,9 @@
 
 namespace corral {
 
-// The text, or its first `most` bytes. Nothing: the file doesn't exist. Errors: system errors.
+// The text, or its first `max` bytes. Nothing: the file doesn't exist. Errors: system errors.
 Result<std::optional<std::string>> read_state_file(const std::filesystem::path& path,
-                                                   std::size_t most = std::numeric_limits<std::size_t>::max());
+                                                   std::size_t max = std::numeric_limits<std::size_t>::max());
 
 // The event that a written file must survive. For a power loss the call waits for the disk, for the file and all
 // folders above it: milliseconds, more on a busy disk.

@@ -132,8 +132,8 @@ async::Task<Result<MemoryPools>> NvidiaSmiSource::sample() {
   if (!status) co_return fail(errc::hangs, fmt::format("no answer within {} ms", options_.deadline.count()));
   auto pools = parse_nvidia_smi(output);
   // If a GPU is lost, or there is none, the program prints what it knows and fails.
-  const bool tells = pools ? !pools->empty() : pools.error().code == errc::absent && output.contains(kNoGpu);
-  if (tells || *status == proc::ExitStatus::exited(0)) co_return pools;
+  const bool conclusive = pools ? !pools->empty() : pools.error().code == errc::absent && output.contains(kNoGpu);
+  if (conclusive || *status == proc::ExitStatus::exited(0)) co_return pools;
   co_return fail(errc::failed, fmt::format("{}: {}", status->describe(), (*child)->log().text(kCauseLines)));
 }
 

@@ -50,7 +50,7 @@ struct DownloadManagerOptions {
   CurlOptions curl = {};
   std::filesystem::path record = {};  // file of unfinished downloads; empty: they end with the process
   Millis tick{250};                   // interval of progress checks
-  int ticks_told = 4;                 // `on_change` gets one of so many
+  int ticks_per_change = 4;           // `on_change` gets one of so many
   std::size_t max_questions = 16;     // to the hub at once
 };
 
@@ -81,7 +81,7 @@ class DownloadManager {
   // Errors: bad_name, offline, in_use if too many queries run, and those of Hub, choose() and parse_source().
   async::Task<Result<Plan>> plan(std::string name);
   async::Task<Result<Listing>> list_repo(std::string repo, std::string revision);
-  async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t most);
+  async::Task<Result<std::vector<FoundRepo>>> search(std::string words, std::size_t max);
 
   struct Begun {
     std::uint64_t id = 0;

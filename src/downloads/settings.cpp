@@ -29,8 +29,8 @@ std::string endpoint_in(std::string_view text) {
   return endpoint.empty() || endpoint.find("://") != endpoint.npos ? endpoint : "https://" + endpoint;
 }
 
-bool is_yes(std::string_view said) {
-  const auto text = to_lower(said);
+bool is_yes(std::string_view given) {
+  const auto text = to_lower(given);
   return text == "1" || text == "true" || text == "yes" || text == "on";
 }
 

@@ -36,9 +36,9 @@ ModelType type_of(engine::ModelKind kind) {
 
 // Options that also count each request.
 EngineServerOptions counted(EngineServerOptions options, const std::shared_ptr<LlamaNumbers>& numbers) {
-  options.request_done = [numbers, tell = std::move(options.request_done)](const RequestRecord& record) {
+  options.request_done = [numbers, report = std::move(options.request_done)](const RequestRecord& record) {
     numbers->add(record);
-    if (tell) tell(record);
+    if (report) report(record);
   };
   return options;
 }

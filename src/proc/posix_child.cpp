@@ -74,10 +74,10 @@ struct PosixChild::Process {
   }
 
   // False at the end of the output. `total`: bytes read.
-  bool read_output(Output& from, std::size_t& total, std::size_t most = kBytesPerTurn) {
+  bool read_output(Output& from, std::size_t& total, std::size_t max = kBytesPerTurn) {
     const auto take = [&](std::string line) { sink.add(from.from_stderr, std::move(line)); };
     std::array<char, kChunk> buffer;
-    for (total = 0; total < most;) {
+    for (total = 0; total < max;) {
       if (!from.pipe.is_open()) return false;
       const auto count = ::read(from.pipe.native_handle(), buffer.data(), buffer.size());
       if (count < 0 && errno == EINTR) continue;

@@ -187,11 +187,11 @@ async::Task<Update> ModelRouter::next_update(std::optional<std::uint64_t> seen, 
   co_return update;
 }
 
-void ModelRouter::tell(NoticePtr notice) {
+void ModelRouter::notify(NoticePtr notice) {
   if (home_.executor().running_in_this_thread()) {
-    hub_.tell(std::move(notice));
+    hub_.notify(std::move(notice));
   } else {
-    home_.post([this, notice = std::move(notice)]() mutable { hub_.tell(std::move(notice)); });
+    home_.post([this, notice = std::move(notice)]() mutable { hub_.notify(std::move(notice)); });
   }
 }
 

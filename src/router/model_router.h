@@ -137,7 +137,7 @@ class ModelRouter final : public LeaseProvider, private ActionExecutor {
   // Adds a source of events as long as the result lives. On the home loop.
   std::shared_ptr<void> attach(const EventSource& source) { return hub_.attach(source); }
   // Publishes a notice to readers. On any loop; in the order of the calls of one loop.
-  void tell(NoticePtr notice);
+  void notify(NoticePtr notice);
   // Ends all readers of events, also later ones; they get what has happened so far. stop() does that, too.
   async::Task<void> end_events();
 

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, 5> kSessionNames{"x-session-affinity", "x
                                                         "session_id", "x-conversation-id"};
 
 // Members of a structured dictionary; the last one of a name is used.
-bool says_background(std::string_view priority) {
+bool asks_for_background(std::string_view priority) {
   bool background = false;
   while (!priority.empty()) {
     const auto end = priority.find(',');
@@ -29,7 +29,7 @@ config::KeyTerms terms_of(const AccessContext& context, const http::Caller& call
 }  // namespace
 
 bool in_background(const AccessContext& context, const http::Request& request) {
-  return terms_of(context, request.caller).background || says_background(request.head.headers.get("Priority"));
+  return terms_of(context, request.caller).background || asks_for_background(request.head.headers.get("Priority"));
 }
 
 Result<std::shared_ptr<const void>> place_of(AccessContext& context, const http::Caller& caller) {

@@ -117,10 +117,10 @@ TEST_F(SharingTest, TheSettingCountsForKeysWithoutANumberOfTheirOwn) {
 TEST_F(SharingTest, WhoMayWaitSaysSoByItsKeyOrByItsRequest) {
   const auto priority = [&](const std::string& key, http::Headers headers = {}) {
     auto asking = chat(key, false, std::move(headers));
-    auto said = std::string(engine().request().head().headers.get(protocol::kPriority));
+    auto sent = std::string(engine().request().head().headers.get(protocol::kPriority));
     engine().request().answer(200, "{}");
     settle();
-    return said;
+    return sent;
   };
   const auto with = [](std::string_view name, std::string_view value) {
     http::Headers headers;

@@ -32,7 +32,7 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   ActivityNote& operator=(const ActivityNote&) = delete;
 
   // The unchanged body.
-  void said(std::string_view body);
+  void record_request(std::string_view body);
   // The model's name, requested or found.
   void wants(std::string_view model) { model_ = model.substr(0, kLongestName); }
   // The node that runs it.
@@ -47,7 +47,7 @@ class ActivityNote : public std::enable_shared_from_this<ActivityNote> {
   class CountedBody;
   static constexpr std::size_t kLongestName = 256;
 
-  void heard(std::string_view events);
+  void record_events(std::string_view events);
   void write() const;
   std::string outcome() const;
 

@@ -55,8 +55,8 @@ Result<router::OptionPatch> option_patch_of(json::View body) {
     return true;
   });
   if (!wanted.set.llamacpp_args) return wanted;
-  const auto said = config::parse_llama_args(*wanted.set.llamacpp_args);
-  if (!said) return std::unexpected(said.error());
+  const auto parsed = config::parse_llama_args(*wanted.set.llamacpp_args);
+  if (!parsed) return std::unexpected(parsed.error());
   return wanted;
 }
 

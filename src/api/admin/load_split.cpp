@@ -105,9 +105,9 @@ std::optional<Result<bool>> SplitLoad::look(const fleet::MemberRuntime::Split& s
     if (group->stage == mesh::GroupStage::waiting) trouble = group->refusal;
   } else if (view->allotment && trouble.empty()) {
     const auto& allocation = view->allotment->allocation;
-    for (const auto* lacks : {&allocation.unserved, &allocation.unsplit}) {
-      const auto lack = std::ranges::find(*lacks, split.model, &mesh::Unserved::model);
-      if (lack != lacks->end()) trouble = lack->why;
+    for (const auto* missing : {&allocation.unserved, &allocation.unsplit}) {
+      const auto unserved = std::ranges::find(*missing, split.model, &mesh::Unserved::model);
+      if (unserved != missing->end()) trouble = unserved->why;
     }
     forgotten_ = std::ranges::none_of(host->node_state->split_orders, [&](const mesh::SplitOrder& order) {
       return order.model == split.model && order.nodes == split.nodes;

@@ -76,8 +76,8 @@ class LogSource {
       // It may have written more while the router was asked.
       if (other && reader_) found.lines = co_await read_file();
       if (other && found.lines.empty()) {
-        const auto most = began_ ? std::numeric_limits<std::size_t>::max() : first_lines_;
-        reader_ = std::make_shared<proc::LogReader>(std::move(file), most);
+        const auto max = began_ ? std::numeric_limits<std::size_t>::max() : first_lines_;
+        reader_ = std::make_shared<proc::LogReader>(std::move(file), max);
         found.lines = co_await read_file();
       }
       began_ = true;

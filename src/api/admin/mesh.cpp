@@ -219,7 +219,7 @@ async::Task<http::Response> revoke(AdminContext& context, http::Request request)
   if (!peek) co_return dialects::error_response(peek.error());
   const auto all = peek->root().find("with_admitted");
   auto revoking = context.core.node->ask(&MemberRuntime::revoke, std::string(peek->root().find("node").as_string()),
-                                    all.found() && all.as_bool());
+                                         all.found() && all.as_bool());
   const auto revoked = co_await std::move(revoking);
   if (!revoked) co_return dialects::error_response(revoked.error());
   std::string body;
@@ -328,12 +328,12 @@ class CopyEvents final : public http::BodySource {
       const auto view = context_.core.node->view();
       const auto now = std::ranges::find(view->copies, copy_.content, &fleet::CopyView::content);
       if (now == view->copies.end()) {
-        if (told_) co_return end("error", given_up());
+        if (sent_) co_return end("error", given_up());
       } else if (now->state == fleet::CopyState::done) {
         co_return end("complete", copy_body(*view, *now));
       } else if (now->state == fleet::CopyState::failed) {
         co_return end("error", protocol::error_body({make_error_code(fleet::errc::copy_failed), now->problem}));
-      } else if (!std::exchange(told_, true) || now->done != copy_.done || now->state != copy_.state) {
+      } else if (!std::exchange(sent_, true) || now->done != copy_.done || now->state != copy_.state) {
         copy_ = *now;
         text_ = http::sse_event("progress", copy_body(*view, copy_));
         co_return text_;
@@ -356,7 +356,7 @@ class CopyEvents final : public http::BodySource {
 
   AdminContext& context_;
   fleet::CopyView copy_;  // as of the last event
-  bool told_ = false, ended_ = false;
+  bool sent_ = false, ended_ = false;
   std::string text_;
 };
 

@@ -115,11 +115,11 @@ async::Task<http::Response> unload(AdminContext& context, http::Request request)
   auto unloading = context.core.node->ask(&fleet::MemberRuntime::unload, model);
   const auto done = co_await std::move(unloading);
   if (!done) co_return dialects::error_response(done.error());
-  if (done->told.empty() && !done->refused.empty()) co_return dialects::error_response(done->refused.front());
+  if (done->accepted.empty() && !done->refused.empty()) co_return dialects::error_response(done->refused.front());
   std::string text;
   json::Writer out(text);
   out.begin_object().field("status", "success").field("model", model).key("nodes").begin_array();
-  for (const auto& node : done->told) out.value(node);
+  for (const auto& node : done->accepted) out.value(node);
   out.end_array().key("refused").begin_array();
   for (const auto& error : done->refused) out.value(error.message);
   out.end_array().end_object();

@@ -225,7 +225,7 @@ constexpr StoreFamily kStore[] = {
     {"corral_store_failures_total", MetricType::counter, "Size of the file", &store::StoreCounts::failures},
 };
 
-void write_downloads(MetricsText& out, const downloads::DownloadManager& desk,
+void write_downloads(MetricsText& out, const downloads::DownloadManager& download_manager,
                      const std::vector<downloads::DownloadRow>& rows) {
   using downloads::DownloadState;
   out.family("corral_downloads", MetricType::gauge, "Downloads in the list, by status");
@@ -236,7 +236,7 @@ void write_downloads(MetricsText& out, const downloads::DownloadManager& desk,
                            rows, state, [](const downloads::DownloadRow& row) { return row.view.state; })));
   }
   out.family("corral_download_bytes_total", MetricType::counter, "Downloaded bytes of models");
-  out.sample({}, static_cast<double>(desk.bytes_fetched()));
+  out.sample({}, static_cast<double>(download_manager.bytes_fetched()));
 }
 
 void write_store(MetricsText& out, const store::StoreCounts& counts) {
@@ -362,8 +362,8 @@ async::Task<http::Response> metrics(AdminContext& context) {
     for (const auto& [model, counted] : report.models) family.write(out, model.value(), counted);
   }
   if (context.supply.supply != nullptr) {
-    const auto rows = co_await context.supply.supply->desk.list();
-    write_downloads(out, context.supply.supply->desk, rows);
+    const auto rows = co_await context.supply.supply->download_manager.list();
+    write_downloads(out, context.supply.supply->download_manager, rows);
   }
   if (context.core.store != nullptr) write_store(out, context.core.store->counts());
   if (context.core.node != nullptr) write_mesh(out, *context.core.node->view());

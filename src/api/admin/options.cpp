@@ -78,7 +78,7 @@ async::Task<http::Response> change(AdminContext& context, std::string id, router
                                    std::string caller = {}) {
   const auto model = co_await find_own_model(context.files, std::move(id));
   if (!model) co_return dialects::error_response(model.error());
-  const bool saves = !wanted.dry_run && !wanted.only_tell;
+  const bool saves = !wanted.dry_run && !wanted.skip_preflight;
   const auto report = co_await context.core.router.options(*model, std::move(wanted));
   if (!report) co_return dialects::error_response(report.error());
   if (saves) log::info("api", "options of {} changed over HTTP by {}", (*model)->name.value(), caller);
@@ -128,7 +128,7 @@ async::Task<http::Response> post(AdminContext& context, http::Request request, s
 void add_options(std::vector<http::Route>& routes, AdminContext& context) {
   constexpr std::string_view kPath = "models/{id...}/options";
   add_core(routes, "GET", kPath, [&context](http::Request, http::PathParams params) {
-    return change(context, std::move(params["id"]), {.dry_run = true, .only_tell = true});
+    return change(context, std::move(params["id"]), {.dry_run = true, .skip_preflight = true});
   });
   add_core(routes, "POST", kPath, [&context](http::Request request, http::PathParams params) {
     return post(context, std::move(request), std::move(params["id"]));

@@ -16,10 +16,10 @@ async::Task<Result<>> may_unload(CoreContext& core, ModelName model) {
   co_return may;
 }
 
-async::Task<void> tell_mesh(CoreContext& core, std::vector<ModelName> models) {
+async::Task<void> notify_mesh(CoreContext& core, std::vector<ModelName> models) {
   if (core.node == nullptr) co_return;
-  auto telling = core.node->ask(&MemberRuntime::unloaded_here, std::move(models));
-  (void)co_await std::move(telling);  // its only error: there is no mesh
+  auto notifying = core.node->ask(&MemberRuntime::unloaded_here, std::move(models));
+  (void)co_await std::move(notifying);  // its only error: there is no mesh
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ async::Task<Result<ModelName>> unload_named(AdminContext& context, std::string n
   const auto unloaded = co_await context.core.router.unload(model);
   if (!unloaded) co_return std::unexpected(unloaded.error());
   std::vector<ModelName> models{model};
-  co_await tell_mesh(context.core, std::move(models));
+  co_await notify_mesh(context.core, std::move(models));
   co_return model;
 }
 
@@ -42,7 +42,7 @@ async::Task<Result<router::UnloadReport>> unload_all(CoreContext& core) {
   if (!unloaded) co_return unloaded;
   auto models = unloaded->unloaded;
   models.insert(models.end(), unloaded->draining.begin(), unloaded->draining.end());
-  co_await tell_mesh(core, std::move(models));
+  co_await notify_mesh(core, std::move(models));
   co_return unloaded;
 }
 

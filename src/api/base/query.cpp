@@ -14,14 +14,14 @@ std::unexpected<Error> wrong_query(std::string_view name, std::string_view what,
               std::string(name));
 }
 
-Result<std::optional<std::int64_t>> query_number(std::string_view query, std::string_view name, std::int64_t least,
-                                                 std::int64_t most) {
+Result<std::optional<std::int64_t>> query_number(std::string_view query, std::string_view name, std::int64_t min,
+                                                 std::int64_t max) {
   const auto text = http::query_value(query, name);
   if (!text) return std::nullopt;
   std::int64_t value = 0;
   const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || value < least || value > most)
-    return wrong_query(name, fmt::format("a whole number from {} to {}", least, most), *text);
+  if (read.ec != std::errc() || read.ptr != text->data() + text->size() || value < min || value > max)
+    return wrong_query(name, fmt::format("a whole number from {} to {}", min, max), *text);
   return value;
 }
 

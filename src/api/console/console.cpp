@@ -37,7 +37,7 @@ std::optional<http::Response> console_at_root(const ServerInfo& about, const htt
   return response;
 }
 
-std::optional<http::Response> console_for_stranger(const ServerInfo& about, const http::Request& request) {
+std::optional<http::Response> console_without_key(const ServerInfo& about, const http::Request& request) {
   const auto& head = request.head;
   const bool reads = head.method == "GET" || head.method == "HEAD";
   return reads && head.path() == "/" ? console_at_root(about, head) : std::nullopt;

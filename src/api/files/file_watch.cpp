@@ -92,8 +92,8 @@ async::Task<void> FileWatch::look() {
     if (std::ranges::find(before, change) != before.end()) continue;
     log::warning("models", "'{}' {} while '{}' is in memory: unload and load it again", change.file.native(),
                  change.gone ? "has gone" : "has changed", change.model.value());
-    if (!tells_) tells_ = router_.attach(*this);
-    router_.tell(std::make_shared<FileNotice>(std::move(change)));
+    if (!attached_) attached_ = router_.attach(*this);
+    router_.notify(std::make_shared<FileNotice>(std::move(change)));
   }
 }
 

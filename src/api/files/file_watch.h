@@ -45,7 +45,7 @@ class FileWatch final : public router::EventSource {
   mutable Mutex mutex_;
   std::vector<FileChange> changes_ GUARDED_BY(mutex_);
 
-  std::shared_ptr<void> tells_;  // registered as an event source since the first change
+  std::shared_ptr<void> attached_;  // registered as an event source since the first change
 };
 
 // The member `files`, if there are changes.

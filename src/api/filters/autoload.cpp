@@ -27,9 +27,9 @@ async::Task<http::Response> if_in_memory(InferenceContext& context, CallPtr call
 }  // namespace
 
 bool may_load(const InferenceContext& context, const http::Request& request) {
-  const auto said = http::query_value(request.head.query(), "autoload");
-  if (!said) return context.models_autoload || context.core.one_model;
-  return said == "true" || said == "1";
+  const auto autoload = http::query_value(request.head.query(), "autoload");
+  if (!autoload) return context.models_autoload || context.core.one_model;
+  return autoload == "true" || autoload == "1";
 }
 
 async::Task<Result<>> check_in_memory(InferenceContext& context, backends::ModelPtr model) {

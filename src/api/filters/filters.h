@@ -19,7 +19,7 @@ Filter conversation_filter();
 
 // For forms. Converts sound that backends can't read.
 Filter plain_sound_filter(FilterContext& context);
-// Answers with events, if the request wants a stream (heard_stream.h).
-Filter heard_stream_filter(FilterContext& context);
+// Answers with events, if the request wants a stream (transcript_stream.h).
+Filter transcript_stream_filter(FilterContext& context);
 
 }  // namespace corral::api

@@ -42,7 +42,7 @@ constexpr std::array<std::array<std::string_view, 4>, 4> kTogether = {{
     {"n", "n_cmpl", "", ""},
 }};
 
-bool says(json::View body, std::string_view name) {
+bool has_member(json::View body, std::string_view name) {
   if (!body.find(name).is_null()) return true;
   const auto has = [name](const auto& group) { return std::ranges::find(group, name) != group.end(); };
   const auto group = std::ranges::find_if(kTogether, has);
@@ -54,14 +54,14 @@ bool says(json::View body, std::string_view name) {
 bool is_chat(Ask ask) { return ask == Ask::chat || ask == Ask::chat_template || ask == Ask::chat_tokens; }
 
 // Whether the chat can get a system message: it has messages, and none of the system.
-bool lacks_system(json::View messages) {
-  bool lacks = messages.is_array() && !messages.empty();
+bool has_no_system(json::View messages) {
+  bool missing = messages.is_array() && !messages.empty();
   messages.each_element([&](json::View message) {
     const auto role = message.find("role");
-    if (role.is_string() && (role.as_string() == "system" || role.as_string() == "developer")) lacks = false;
-    return lacks;
+    if (role.is_string() && (role.as_string() == "system" || role.as_string() == "developer")) missing = false;
+    return missing;
   });
-  return lacks;
+  return missing;
 }
 
 // The body with a system message in front of the others.
@@ -88,7 +88,7 @@ template <typename Accepts>
 std::string missing_members(json::View given, json::View wanted, Accepts accepts) {
   std::string added;
   wanted.each_member([&](std::string_view name, json::View value) {
-    if (!accepts(name) || says(given, name)) return;
+    if (!accepts(name) || has_member(given, name)) return;
     if (!added.empty() || !given.empty()) added += ',';
     json::append_quoted(added, name);
     added.append(":").append(value.text());
@@ -105,7 +105,7 @@ std::string with_defaults(std::string body, const std::string& defaults, Ask ask
   if (fields == nullptr || !given || !wanted || !given->root().is_object()) return body;
   const auto system = wanted->root().find("system");
   if (is_chat(ask) && system.is_string() && !system.as_string().empty() &&
-      lacks_system(given->root().find("messages"))) {
+      has_no_system(given->root().find("messages"))) {
     return with_defaults(with_system(given->root(), system.as_string()), defaults, ask);
   }
   const auto is_field = [fields](std::string_view name) { return fields->find(name) != nullptr; };

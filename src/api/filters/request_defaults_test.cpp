@@ -18,8 +18,8 @@ TEST(RequestDefaults, AreAddedWhereTheBodySaysNothing) {
 }
 
 TEST(RequestDefaults, WhatIsSaidStays) {
-  const std::string said = R"({"temperature":1,"max_tokens":3})";
-  EXPECT_EQ(with_defaults(said, kDefaults, Ask::chat), said) << "max_tokens is n_predict";
+  const std::string body = R"({"temperature":1,"max_tokens":3})";
+  EXPECT_EQ(with_defaults(body, kDefaults, Ask::chat), body) << "max_tokens is n_predict";
   const std::string tools = R"({"tools":[],"temperature":1})";
   EXPECT_EQ(with_defaults(tools, R"({"grammar":"g"})", Ask::chat), tools) << "they make a grammar themselves";
 }

@@ -15,7 +15,7 @@ async::Task<http::Response> with_body(InferenceContext& context, CallPtr call, N
   auto body = co_await call->request.body.read_all(context.bodies.max_bytes);
   if (!body) co_return dialects::error_response(body.error());
   call->body = json::without_byte_order_mark(std::move(*body));
-  call->note->said(call->body);
+  call->note->record_request(call->body);
   auto answering = next(std::move(call));
   co_return co_await std::move(answering);
 }

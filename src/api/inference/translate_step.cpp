@@ -3,7 +3,7 @@
 #include "api/base/body_check.h"
 #include "api/inference/steps.h"
 #include "dialects/error_filter.h"
-#include "dialects/told.h"
+#include "dialects/translated.h"
 
 namespace corral::api {
 namespace {
@@ -32,10 +32,11 @@ async::Task<http::Response> translated(InferenceContext& context, Translator tra
   auto answer = co_await std::move(answering);
   auto* const threads = context.bodies.threads;
   if (answer.body.streaming() || answer.body.text().size() <= kSmallBody || threads == nullptr)
-    co_return dialects::told(std::move(answer), std::move(translator), std::move(at_end), begun, std::move(names));
+    co_return dialects::translated(std::move(answer), std::move(translator), std::move(at_end), begun,
+                                   std::move(names));
   auto work = [answer = std::move(answer), translator = std::move(translator), at_end = std::move(at_end),
                begun = std::move(begun), names = std::move(names)]() mutable {
-    return dialects::told(std::move(answer), std::move(translator), std::move(at_end), begun, std::move(names));
+    return dialects::translated(std::move(answer), std::move(translator), std::move(at_end), begun, std::move(names));
   };
   co_return co_await threads->run(std::move(work));
 }
@@ -45,8 +46,8 @@ async::Task<http::Response> with_sound(InferenceContext& context, CallPtr call, 
   const auto asked = without_body(call->canonical);
   auto answering = next(std::move(call));
   auto answer = co_await std::move(answering);
-  auto telling = endpoint.tell_sound(asked, std::move(answer), context.bodies.threads);
-  co_return co_await std::move(telling);
+  auto translating = endpoint.translate_sound(asked, std::move(answer), context.bodies.threads);
+  co_return co_await std::move(translating);
 }
 
 // The answer to a form is read as a whole, but events of a backend pass.
@@ -61,7 +62,7 @@ async::Task<http::Response> whole(CallPtr call, Next next) {
     if (!text) co_return dialects::error_response(text.error());
     answer.body = http::Body(std::move(*text));
   }
-  co_return endpoint.tell_whole(asked, std::move(answer));
+  co_return endpoint.translate_whole(asked, std::move(answer));
 }
 
 }  // namespace
@@ -69,10 +70,11 @@ async::Task<http::Response> whole(CallPtr call, Next next) {
 Filter translate_step(InferenceContext& context) {
   return [&context](CallPtr call, Next next) {
     const auto& endpoint = *call->endpoint;
-    if (call->is_form()) return endpoint.tell_whole != nullptr ? whole(std::move(call), next) : next(std::move(call));
-    auto translator = endpoint.tell != nullptr ? endpoint.tell(call->canonical) : nullptr;
-    call->is_translated = translator != nullptr || endpoint.tell_sound != nullptr;
-    if (endpoint.tell_sound != nullptr) return with_sound(context, std::move(call), next);
+    if (call->is_form())
+      return endpoint.translate_whole != nullptr ? whole(std::move(call), next) : next(std::move(call));
+    auto translator = endpoint.make_translator != nullptr ? endpoint.make_translator(call->canonical) : nullptr;
+    call->is_translated = translator != nullptr || endpoint.translate_sound != nullptr;
+    if (endpoint.translate_sound != nullptr) return with_sound(context, std::move(call), next);
     if (translator == nullptr) return next(std::move(call));
     return translated(context, std::move(translator), std::move(call), next);
   };

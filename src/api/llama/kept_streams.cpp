@@ -29,17 +29,17 @@ Error was_stopped() {
 
 // On one loop, except constant, atomic or guarded members.
 struct KeptStreams::Session {
-  Session(async::Executor loop, Name whose, WallTime now, MonoTime mono)
-      : executor(loop), name(std::move(whose)), began(now), room(loop), group(loop), last_read(mono) {}
+  Session(async::Executor loop, Name stream_name, WallTime now, MonoTime mono)
+      : executor(loop), name(std::move(stream_name)), began(now), room(loop), group(loop), last_read(mono) {}
 
   void wake() const {
     for (auto* waiter : waiters) waiter->set();
   }
-  void append(std::string_view piece, std::size_t most) {
+  void append(std::string_view piece, std::size_t max) {
     bytes.append(piece);
-    if (bytes.size() > most) {
-      dropped += bytes.size() - most;
-      bytes.erase(0, bytes.size() - most);
+    if (bytes.size() > max) {
+      dropped += bytes.size() - max;
+      bytes.erase(0, bytes.size() - max);
     }
     total = dropped + bytes.size();
     first = dropped;
@@ -107,7 +107,7 @@ struct KeptStreams::State {
     return session;
   }
   // Drops the oldest ended stream of `owner`, or of all, if there are too many.
-  bool make_room(const std::string* owner, std::size_t most) REQUIRES(mutex) {
+  bool make_room(const std::string* owner, std::size_t max) REQUIRES(mutex) {
     std::size_t there = 0;
     auto oldest = sessions.end();
     for (auto at = sessions.begin(); at != sessions.end(); ++at) {
@@ -116,7 +116,7 @@ struct KeptStreams::State {
       if (!at->second->done) continue;
       if (oldest == sessions.end() || at->second->finished_ms < oldest->second->finished_ms) oldest = at;
     }
-    if (there < most) return true;
+    if (there < max) return true;
     if (oldest == sessions.end()) return false;
     end(oldest->second);
     sessions.erase(oldest);
@@ -189,14 +189,14 @@ class KeptStreams::Reader final : public http::BodySource {
 KeptStreams::KeptStreams(async::Timers& timers, KeptLimits limits) : state_(std::make_shared<State>(timers, limits)) {}
 
 async::Task<Result<std::string>> KeptStreams::next(SessionPtr session, std::uint64_t from) {
-  async::Event news(session->executor);
+  async::Event changed(session->executor);
   struct Waiting {
     Session& session;
     async::Event* event;
     Waiting(Session& of, async::Event* with) : session(of), event(with) { session.waiters.push_back(with); }
     ~Waiting() { std::erase(session.waiters, event); }
   };
-  const Waiting waiting(*session, &news);
+  const Waiting waiting(*session, &changed);
   session->room.set();
   while (true) {
     if (from < session->dropped) {
@@ -208,8 +208,8 @@ async::Task<Result<std::string>> KeptStreams::next(SessionPtr session, std::uint
     if (at < session->bytes.size()) co_return session->bytes.substr(at, kReadAtOnce);
     if (session->done && session->failure) co_return std::unexpected(*session->failure);
     if (session->done) co_return std::string();
-    news.reset();
-    co_await news.wait();
+    changed.reset();
+    co_await changed.wait();
   }
 }
 

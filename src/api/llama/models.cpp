@@ -60,21 +60,21 @@ class StatusFeed final : public http::BodySource {
     if (update.whole && !std::exchange(begun_, true)) {
       co_return http::kSsePing;
     }
-    if (update.whole) tell("*", "models_reload", {});
+    if (update.whole) send("*", "models_reload", {});
     for (const auto& event : update.events) {
-      if (const auto* moved = std::get_if<router::InstanceChanged>(&event->change)) tell(*moved);
-      if (const auto* moved = std::get_if<router::LoadChanged>(&event->change)) tell(*moved);
+      if (const auto* moved = std::get_if<router::InstanceChanged>(&event->change)) send(*moved);
+      if (const auto* moved = std::get_if<router::LoadChanged>(&event->change)) send(*moved);
     }
     if (text_.empty() && !ended_) co_return http::kSsePing;
     co_return text_;
   }
 
  private:
-  void tell(const router::InstanceChanged& moved) {
+  void send(const router::InstanceChanged& moved) {
     const auto before = status_value(moved.from), now = status_value(moved.to);
     if (before != now) status(moved.spec->name, now, std::nullopt);
   }
-  void tell(const router::LoadChanged& moved) {
+  void send(const router::LoadChanged& moved) {
     using enum router::LoadStage;
     if (moved.stage == started) status(moved.spec->name, "loading", 0);
     if (moved.stage == progress) status(moved.spec->name, "loading", moved.progress);
@@ -89,9 +89,9 @@ class StatusFeed final : public http::BodySource {
       out.field("current", "text_model").field("value", *progress).end_object();
     }
     out.end_object();
-    tell(model.value(), "model_status", data);
+    send(model.value(), "model_status", data);
   }
-  void tell(std::string_view model, std::string_view event, std::string_view data) {
+  void send(std::string_view model, std::string_view event, std::string_view data) {
     std::string payload;
     json::Writer out(payload);
     out.begin_object().field("model", model).field("event", event);

@@ -134,7 +134,7 @@ async::Task<http::Response> upstream(LlamaContext& context, http::Request reques
   if (!found) co_return dialects::error_response(found.error());
   const auto needs = right_for(found->model, request.head.method, found->path);
   if (needs != 0 && (request.caller.rights & needs) == 0) {
-    request.caller.lacks = needs;
+    request.caller.missing = needs;
     co_return refuse_caller(request);
   }
   if (!may_load(context.inference, request)) {

@@ -66,7 +66,7 @@ async::Task<ModelDetails> details_of(SupplyContext& context, backends::ModelPtr 
   auto work = [model = std::move(model), record = std::move(record), computed = std::move(computed)] {
     return read_details(*model, record, computed);
   };
-  auto* const pool = context.supply != nullptr ? &context.supply->desk.disk() : context.bodies.threads;
+  auto* const pool = context.supply != nullptr ? &context.supply->download_manager.disk() : context.bodies.threads;
   if (pool == nullptr) co_return work();
   co_return co_await pool->run(std::move(work));
 }

@@ -155,7 +155,7 @@ void write_known_model(json::Writer& out, const config::KnownModel& model, bool 
 // What ?show_all=true adds: known models without files, and models that are being downloaded.
 void write_models_without_files(json::Writer& out, const SupplyContext& context, const models::Catalog& catalog,
                                 const MeshModels& mesh) {
-  auto coming = context.supply->desk.under_way();
+  auto coming = context.supply->download_manager.under_way();
   for (const auto& model : context.supply->known.models) {
     const auto source = model.source();
     if (catalog.contains(source) || mesh.find_far(source) != nullptr) continue;
@@ -273,7 +273,7 @@ async::Task<http::Response> one(SupplyContext& context, std::string id, Asking a
   if (!model || fleet::is_remote(**model)) {
     const auto* far = house.mesh.find_far(id);
     if (far == nullptr) {
-      const auto error = model ? fleet::nobody_has(id) : model.error();  // its node has just left
+      const auto error = model ? fleet::unknown_model(id) : model.error();  // its node has just left
       co_return dialects::error_response(error);
     }
     if (anthropic) co_return http::Response::json(200, anthropic_model(anthropic_entry(*far)));

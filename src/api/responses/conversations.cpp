@@ -38,55 +38,56 @@ http::Response shown_row(const Result<store::ConversationRow>& row) {
 }
 
 // The members of a body.
-struct Said {
+struct ConversationBody {
   std::string metadata = "{}";
   std::vector<store::ItemRow> items = {};
 };
 
-Result<Said> read_said(std::string body, const protocol::FieldTable& table, std::string_view request) {
+Result<ConversationBody> read_conversation_body(std::string body, const protocol::FieldTable& table,
+                                                std::string_view request) {
   json::replace_lone_surrogates(body);
   const auto peek = json::Peek::open(body);
   if (!peek) return std::unexpected(peek.error());
   const auto root = peek->root();
   if (auto fine = protocol::check(root, table); !fine) return std::unexpected(std::move(fine.error()));
-  Said said;
-  if (const auto metadata = root.find("metadata"); !metadata.is_null()) said.metadata = metadata.text();
+  ConversationBody parsed;
+  if (const auto metadata = root.find("metadata"); !metadata.is_null()) parsed.metadata = metadata.text();
   if (const auto items = root.find("items"); !items.is_null()) {
     for (auto& item : responses::items_in(responses::kept_input(items, request, {})))
-      said.items.push_back({std::move(item.id), std::move(item.doc)});
+      parsed.items.push_back({std::move(item.id), std::move(item.doc)});
   }
-  return said;
+  return parsed;
 }
 
 // On the loop if the body is small.
-async::Task<Result<Said>> said_of(ResponsesContext& context, http::Request& request,
-                                  const protocol::FieldTable& table) {
+async::Task<Result<ConversationBody>> conversation_body(ResponsesContext& context, http::Request& request,
+                                                        const protocol::FieldTable& table) {
   auto reading = request.body.read_all(context.bodies.max_bytes);
   auto body = co_await std::move(reading);
   if (!body) co_return std::unexpected(std::move(body.error()));
   *body = json::without_byte_order_mark(std::move(*body));
   if (body->empty()) body = "{}";
   if (context.bodies.threads == nullptr || body->size() <= kSmallBody)
-    co_return read_said(std::move(*body), table, request.id.value());
+    co_return read_conversation_body(std::move(*body), table, request.id.value());
   auto work = [body = std::move(*body), &table, id = request.id.value()]() mutable {
-    return read_said(std::move(body), table, id);
+    return read_conversation_body(std::move(body), table, id);
   };
   co_return co_await context.bodies.threads->run(std::move(work));
 }
 
 async::Task<http::Response> make_conversation(ResponsesContext& context, store::Store& store, http::Request request,
                                               http::PathParams) {
-  auto reading = said_of(context, request, protocol::conversation_fields());
-  auto said = co_await std::move(reading);
-  if (!said) co_return dialects::error_response(said.error());
+  auto reading = conversation_body(context, request, protocol::conversation_fields());
+  auto parsed = co_await std::move(reading);
+  if (!parsed) co_return dialects::error_response(parsed.error());
   const auto now = epoch_millis(context.core.timers.wall_now());
   store::ConversationRow row{.id = dialects::answer_id("conv", request.id.value()),
                              .owner = request.caller.key,
                              .created = now,
                              .changed = now,
-                             .metadata = std::move(said->metadata)};
+                             .metadata = std::move(parsed->metadata)};
   const auto text = shown_conversation(row);
-  auto creating = store.create(std::move(row), std::move(said->items));
+  auto creating = store.create(std::move(row), std::move(parsed->items));
   const auto created = co_await std::move(creating);
   if (!created) co_return dialects::error_response(created.error());
   co_return http::Response::json(200, text);
@@ -117,10 +118,11 @@ async::Task<http::Response> get_conversation(ResponsesContext&, store::Store& st
 
 async::Task<http::Response> change_conversation(ResponsesContext& context, store::Store& store, http::Request request,
                                                 http::PathParams params) {
-  auto reading = said_of(context, request, protocol::conversation_change_fields());
-  auto said = co_await std::move(reading);
-  if (!said) co_return dialects::error_response(said.error());
-  auto setting = store.set_metadata(std::move(request.caller.key), std::move(params["id"]), std::move(said->metadata));
+  auto reading = conversation_body(context, request, protocol::conversation_change_fields());
+  auto parsed = co_await std::move(reading);
+  if (!parsed) co_return dialects::error_response(parsed.error());
+  auto setting =
+      store.set_metadata(std::move(request.caller.key), std::move(params["id"]), std::move(parsed->metadata));
   co_return shown_row(co_await std::move(setting));
 }
 
@@ -157,11 +159,11 @@ async::Task<http::Response> list_conversation_items(ResponsesContext& context, s
 
 async::Task<http::Response> add_conversation_items(ResponsesContext& context, store::Store& store,
                                                    http::Request request, http::PathParams params) {
-  auto reading = said_of(context, request, protocol::conversation_items_fields());
-  auto said = co_await std::move(reading);
-  if (!said) co_return dialects::error_response(said.error());
-  const auto text = item_list({.items = said->items});
-  auto adding = store.add(std::move(request.caller.key), std::move(params["id"]), std::move(said->items),
+  auto reading = conversation_body(context, request, protocol::conversation_items_fields());
+  auto parsed = co_await std::move(reading);
+  if (!parsed) co_return dialects::error_response(parsed.error());
+  const auto text = item_list({.items = parsed->items});
+  auto adding = store.add(std::move(request.caller.key), std::move(params["id"]), std::move(parsed->items),
                           store::ReadLimits{.bytes = context.bodies.max_bytes});
   const auto added = co_await std::move(adding);
   if (!added) co_return dialects::error_response(added.error());

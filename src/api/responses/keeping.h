@@ -55,9 +55,9 @@ class Keeping {
   // Whether the request continues the response that its WebSocket remembers.
   bool continues_last() const { return last_ && last_->is(storage_->previous); }
   void remember(std::string_view status, const std::string& doc);
-  async::Task<Result<>> look_back(std::uint64_t most, dialects::Before& before) const;
-  async::Task<Result<>> look_for_answers(std::uint64_t most, dialects::Before& before) const;
-  async::Task<Result<>> look_for_items(std::uint64_t most, dialects::Before& before) const;
+  async::Task<Result<>> look_back(std::uint64_t max, dialects::Before& before) const;
+  async::Task<Result<>> look_for_answers(std::uint64_t max, dialects::Before& before) const;
+  async::Task<Result<>> look_for_items(std::uint64_t max, dialects::Before& before) const;
 
   store::Store* const store_;
   async::Timers& timers_;

@@ -79,8 +79,8 @@ async::Task<http::Response> get_response(ResponsesContext& context, http::Reques
   if (!after) co_return dialects::error_response(after.error());
   if (*stream) {
     const auto from = *after ? static_cast<std::uint64_t>(**after) + 1 : 0;
-    auto telling = response_events(context, std::move(request.caller.key), std::move(id), from);
-    co_return co_await std::move(telling);
+    auto streaming = response_events(context, std::move(request.caller.key), std::move(id), from);
+    co_return co_await std::move(streaming);
   }
   auto finding = find_response(context, std::move(request.caller.key), std::move(id));
   auto doc = co_await std::move(finding);

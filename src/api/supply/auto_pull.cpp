@@ -81,7 +81,7 @@ bool fetches(SupplyContext& context, const http::Caller& caller, const std::stri
   if (context.supply == nullptr || context.core.one_model || why.code != models::errc::model_not_found) return false;
   const auto source = downloads::parse_source(source_of(context, name));
   if (!source || source->kind != downloads::SourceKind::hub) return false;
-  if (context.supply->auto_pull && has(caller, kAdmin) && !context.supply->desk.offline()) return true;
+  if (context.supply->auto_pull && has(caller, kAdmin) && !context.supply->download_manager.offline()) return true;
   if (!why.message.ends_with('?')) why.message += '.';
   why.message +=
       fmt::format(" Download it from the hub with: corral pull {}", shell_word(models::printable(name, 256)));

@@ -50,7 +50,7 @@ void DownloadEventSource::changed(Row row) {
         state == DownloadState::done || state == DownloadState::cancelled || state == DownloadState::failed;
     over ? void(rows_.erase(row->view.id)) : void(rows_[row->view.id] = row);
   }
-  tell_(std::make_shared<DownloadNotice>(std::move(row)));
+  notify_(std::make_shared<DownloadNotice>(std::move(row)));
 }
 
 router::NoticePtr DownloadEventSource::state() const {

@@ -17,14 +17,14 @@ class DownloadEventSource final : public router::EventSource {
   using Row = std::shared_ptr<const downloads::DownloadRow>;
 
   // The callback may be called on any loop.
-  explicit DownloadEventSource(std::function<void(router::NoticePtr)> tell) : tell_(std::move(tell)) {}
+  explicit DownloadEventSource(std::function<void(router::NoticePtr)> notify) : notify_(std::move(notify)) {}
 
   // On the download manager's loop.
   void changed(Row row);
   router::NoticePtr state() const override;
 
  private:
-  const std::function<void(router::NoticePtr)> tell_;
+  const std::function<void(router::NoticePtr)> notify_;
   mutable Mutex mutex_;
   std::map<std::uint64_t, Row> rows_ GUARDED_BY(mutex_);  // by id, without ended downloads
 };

@@ -47,7 +47,7 @@ std::string called(const PullRequest& wanted, const downloads::Plan& plan) {
 
 async::Task<Result<downloads::Plan>> Pull::plan(SupplyContext& context, std::string source) {
   const auto name = source;
-  auto plan = co_await context.supply->desk.plan(std::move(source));
+  auto plan = co_await context.supply->download_manager.plan(std::move(source));
   if (!plan) co_return std::unexpected(with_way_on(context, std::move(plan.error()), name));
   co_return plan;
 }
@@ -57,7 +57,7 @@ async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(SupplyContext& context, P
   if (!wanted.called.empty()) {
     if (auto kept = keep_name(context, wanted, plan); !kept) co_return std::unexpected(std::move(kept.error()));
   }
-  auto begun = co_await context.supply->desk.begin(wanted.source, wanted.detached);
+  auto begun = co_await context.supply->download_manager.begin(wanted.source, wanted.detached);
   if (!begun) co_return std::unexpected(std::move(begun.error()));
   std::unique_ptr<Pull> pull(new Pull(context, std::move(wanted), std::move(plan), std::move(*begun)));
   co_await pull->next(Millis(0));
@@ -67,7 +67,7 @@ async::Task<Result<std::unique_ptr<Pull>>> Pull::begin(SupplyContext& context, P
 bool Pull::ended() const { return gone_ || !is_moving(row_.view.state); }
 
 async::Task<void> Pull::next(Millis patience) {
-  auto row = co_await context_.supply->desk.next(begun_.id, row_.version, patience);
+  auto row = co_await context_.supply->download_manager.next(begun_.id, row_.version, patience);
   gone_ = !row;
   if (row) row_ = std::move(*row);
 }

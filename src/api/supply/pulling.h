@@ -24,7 +24,7 @@ class Pull {
  public:
   // Size and files of the download. Errors: those of DownloadManager::plan().
   static async::Task<Result<downloads::Plan>> plan(SupplyContext& context, std::string source);
-  // Errors: those of DownloadManager::begin(); name_taken; those of NameBook.
+  // Errors: those of DownloadManager::begin(); name_taken; those of NameStore.
   static async::Task<Result<std::unique_ptr<Pull>>> begin(SupplyContext& context, PullRequest wanted,
                                                           downloads::Plan plan);
 

@@ -112,18 +112,18 @@ async::Task<Result<>> unload_first(SupplyContext& context, ModelName model) {
 }
 
 async::Task<Result<downloads::Removed>> carry_out(SupplyContext& context, const RemovalPlan& plan) {
-  auto& desk = context.supply->desk;
+  auto& download_manager = context.supply->download_manager;
   downloads::Removed all;
   for (const auto& [repo, paths] : plan.from_hub) {
     const auto weights = plan.weights.find(repo);
-    auto removing =
-        desk.remove(repo, paths, weights == plan.weights.end() ? std::vector<std::string>() : weights->second);
+    auto removing = download_manager.remove(
+        repo, paths, weights == plan.weights.end() ? std::vector<std::string>() : weights->second);
     auto removed = co_await std::move(removing);
     if (!removed) co_return std::unexpected(std::move(removed.error()));
     add_to(all, std::move(*removed));
   }
   auto work = [files = plan.others] { return unlink_all(files); };
-  auto removed = co_await desk.disk().run(std::move(work));
+  auto removed = co_await download_manager.disk().run(std::move(work));
   if (!removed) co_return std::unexpected(std::move(removed.error()));
   add_to(all, std::move(*removed));
   co_return all;
@@ -236,7 +236,7 @@ async::Task<Result<Removal>> remove_model(SupplyContext& context, RemovalRequest
     std::vector<fs::path> files = info.paths;
     if (!info.mmproj.empty()) files.push_back(info.mmproj);
     auto look = [plan = *plan, files = std::move(files)] { return would_remove(plan, files); };
-    removed = co_await context.supply->desk.disk().run(std::move(look));
+    removed = co_await context.supply->download_manager.disk().run(std::move(look));
   } else {
     const auto out = co_await unload_first(context, info.name);
     if (!out) co_return std::unexpected(out.error());

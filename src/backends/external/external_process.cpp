@@ -179,7 +179,7 @@ async::Task<Result<>> ExternalProcess::poll(std::shared_ptr<std::string> seen) {
     if (descriptor_->listen == Listen::socket && !std::filesystem::exists(socket_, ignored)) continue;
     if (!ours) {
       const auto owner = co_await port_owner();
-      if (owner == PortOwner::nobody) continue;
+      if (owner == PortOwner::none) continue;
       // A system program holds the port of a container.
       if (owner == PortOwner::another || (owner == PortOwner::hidden && descriptor_->url.empty())) {
         *seen = fmt::format("another program listens on port {}", port_);

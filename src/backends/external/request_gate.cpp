@@ -5,13 +5,13 @@
 namespace corral::backends {
 
 async::Task<RequestGate::Place> RequestGate::enter() {
-  if (most_ == 0) co_return Place();
+  if (max_ == 0) co_return Place();
   const auto executor = co_await async::asio::this_coro::executor;
   const auto self = shared_from_this();
   std::shared_ptr<Waiter> waiter;
   {
     const MutexLock lock(mutex_);
-    if (inside_ < most_) {
+    if (inside_ < max_) {
       ++inside_;
     } else {
       waiter = std::make_shared<Waiter>(executor);

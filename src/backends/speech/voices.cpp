@@ -49,22 +49,23 @@ bool is_variant(std::string_view text) {
   return !text.empty() && text.size() <= 16 && std::ranges::all_of(text, plain);
 }
 
-Result<std::string> espeak_voice(std::string_view said, const VoiceList& voices) {
-  if (said.empty()) return std::string(kUsualVoice);
-  const auto openais = std::ranges::find(kOpenAis, said, &KnownVoice::name);
+Result<std::string> espeak_voice(std::string_view requested, const VoiceList& voices) {
+  if (requested.empty()) return std::string(kUsualVoice);
+  const auto openais = std::ranges::find(kOpenAis, requested, &KnownVoice::name);
   if (openais != kOpenAis.end()) return std::string(openais->own);
-  const auto plus = said.find('+');
-  const auto base = to_lower(said.substr(0, plus));
+  const auto plus = requested.find('+');
+  const auto base = to_lower(requested.substr(0, plus));
   const auto named = [&base](const Voice& voice) { return to_lower(voice.id) == base || to_lower(voice.name) == base; };
   const auto found = std::ranges::find_if(voices, named);
-  const bool variant = plus == std::string_view::npos || is_variant(said.substr(plus + 1));
+  const bool variant = plus == std::string_view::npos || is_variant(requested.substr(plus + 1));
   if (found == voices.end() || !variant) {
     return fail(
         protocol::errc::bad_value,
-        fmt::format("unknown voice \"{:.64}\": see GET /v1/audio/voices; a variant may follow, such as en-us+f2", said),
+        fmt::format("unknown voice \"{:.64}\": see GET /v1/audio/voices; a variant may follow, such as en-us+f2",
+                    requested),
         "voice");
   }
-  return plus == std::string_view::npos ? found->id : fmt::format("{}{}", found->id, said.substr(plus));
+  return plus == std::string_view::npos ? found->id : fmt::format("{}{}", found->id, requested.substr(plus));
 }
 
 }  // namespace

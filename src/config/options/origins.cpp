@@ -50,11 +50,11 @@ std::optional<Origin> split(std::string_view origin) {
   return parts;
 }
 
-constexpr std::string_view kLocal = "localhost", kEverybody = "*";
+constexpr std::string_view kLocal = "localhost", kAnyone = "*";
 
 // The error of an entry; empty: none.
 std::string_view fault_of(std::string_view entry) {
-  if (entry == kLocal || entry == kEverybody) return {};
+  if (entry == kLocal || entry == kAnyone) return {};
   const auto origin = split(entry);
   if (!origin || origin->authority.empty()) return "is not an origin such as http://localhost:3000";
   if (origin->authority.find_first_of("/?#@") != std::string_view::npos) return "has more than scheme, host and port";
@@ -90,7 +90,7 @@ Result<std::vector<std::string>> parse_hosts(std::string_view text) {
 }
 
 bool is_listed_origin(std::string_view origin, std::span<const std::string> listed, bool keyed) {
-  if (keyed && std::ranges::find(listed, kEverybody) != listed.end()) return true;
+  if (keyed && std::ranges::find(listed, kAnyone) != listed.end()) return true;
   const auto sent = split(origin);
   if (!sent || sent->authority.empty()) return false;
   return std::ranges::any_of(listed, [&](const std::string& entry) {

@@ -32,10 +32,10 @@ std::vector<DeviceBudget> pools_of(const HostMemory& host, std::span<const ggml_
 }
 
 std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const DeviceBudget> pools) {
-  std::vector<MemoryNeed> lacking;
+  std::vector<MemoryNeed> missing;
   const auto compare = [&](std::string_view device, std::uint64_t need) {
     if (const auto free = free_of(pools, device); free && need > *free)
-      lacking.push_back({std::string(device), need, *free});
+      missing.push_back({std::string(device), need, *free});
   };
   std::uint64_t on_host = needed.unreclaimable();
   for (const DeviceMemory& device : needed.devices) on_host += device.integrated ? device.total() : 0;
@@ -43,7 +43,7 @@ std::vector<MemoryNeed> too_small(const MemoryEstimate& needed, std::span<const 
   for (const DeviceMemory& device : needed.devices) {
     if (!device.integrated && device.device != kHostDevice) compare(device.device, device.total());
   }
-  return lacking;
+  return missing;
 }
 
 std::vector<ContextMemory> context_room(std::span<const ContextShare> shares, std::uint64_t cells,

@@ -116,8 +116,8 @@ Result<SessionId> InferenceEngine::filled(SessionId session, std::span<const Tok
 
 Result<SessionId> InferenceEngine::Impl::create_session(std::uint32_t worker, const SessionOptions& wanted) {
   if (workers[worker]->in_flight().closed()) return going_away();
-  const std::uint32_t most = model->facts().n_ctx;
-  const std::uint32_t limit = wanted.n_ctx == 0 ? most : std::min(wanted.n_ctx, most);
+  const std::uint32_t max = model->facts().n_ctx;
+  const std::uint32_t limit = wanted.n_ctx == 0 ? max : std::min(wanted.n_ctx, max);
   auto adapters = wanted.adapters ? checked_adapters(*wanted.adapters) : Result<AdapterScales>(default_adapters);
   if (!adapters) return std::unexpected(std::move(adapters.error()));
   auto shared = std::make_shared<SessionShared>(SessionId(ids->fetch_add(1)), limit, std::move(*adapters));
@@ -209,14 +209,14 @@ Result<StreamHandle> InferenceEngine::generate_stream(SessionId session, Generat
     --shared.generations;
     return std::unexpected(session_busy(session));
   }
-  const std::uint32_t most = impl_->options.max_under_way();
-  auto ticket = worker.in_flight().enter(most);
+  const std::uint32_t max = impl_->options.max_under_way();
+  auto ticket = worker.in_flight().enter(max);
   const auto give_up = [&](std::unexpected<Error> error) {
     --shared.generations;
     return error;
   };
   if (!ticket && ticket.error() == InFlight::Refusal::closed) return give_up(going_away());
-  if (!ticket) return give_up(std::unexpected(queue_full({most})));
+  if (!ticket) return give_up(std::unexpected(queue_full({max})));
   // A sampler (above all its grammar) costs much more than a refusal, so a flood of requests must be refused before.
   auto sampler = Sampler::make(*impl_->model, options.sampling, options.grammar, shared.n_ctx);
   if (!sampler) return give_up(std::unexpected(std::move(sampler.error())));

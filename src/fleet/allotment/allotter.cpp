@@ -35,7 +35,7 @@ Allotter::Allotter(async::Executor executor, AllotterParts parts, AllotterOption
 
 void Allotter::start() {
   marks_.read(parts_.kept, now());
-  if (!options_.told_at_start.empty()) marks_.assign_at_start(options_.told_at_start);
+  if (!options_.assigned_at_start.empty()) marks_.assign_at_start(options_.assigned_at_start);
   look();
 }
 
@@ -112,13 +112,13 @@ void Allotter::compute() {
   const bool lossy = note_losses(*catalog, lost);
   const bool marked = marks_.heed(*catalog, made->situation, now()) || lossy;
   made->allocation = allocate(made->situation, made->rules);
-  const bool news =
+  const bool view_changed =
       !view_ || view_->allocation != made->allocation || !have_same_room(view_->situation, made->situation);
   view_ = std::move(made);
   act(*catalog);
   if (marked) changed();
   if (parts_.on_look) parts_.on_look();
-  if (news && parts_.on_new_view) parts_.on_new_view();
+  if (view_changed && parts_.on_new_view) parts_.on_new_view();
   if (has_time_left() && !std::exchange(later_, true)) tasks_.spawn("mesh: allocation later", look_later());
 }
 
@@ -135,7 +135,7 @@ const mesh::AllocationNode* Allotter::own_node() const {
 }
 
 // A new node without an announcement may serve or hold what seems to be missing.
-bool Allotter::is_somebody_silent(const mesh::Catalog& catalog) const {
+bool Allotter::has_silent_node(const mesh::Catalog& catalog) const {
   return std::ranges::any_of(catalog.nodes(), [&](const mesh::KnownNode& node) {
     if (!mesh::is_routable(node.reach)) return false;
     const bool silent = !node.node_state || node.node_state->looking;
@@ -161,7 +161,7 @@ void Allotter::act(const mesh::Catalog& catalog) {
   std::erase_if(shown_by_, [this](const auto& one) { return one.second <= now(); });
   const auto* own = own_node();
   if (own == nullptr || catalog.node(parts_.own)->node_state->looking) return;
-  settled_ = !is_somebody_silent(catalog);
+  settled_ = !has_silent_node(catalog);
   waits_ = !settled_;
   const auto& allocation = view_->allocation;
   for (const auto& line : allocation.unloads)
@@ -174,7 +174,7 @@ void Allotter::act(const mesh::Catalog& catalog) {
 }
 
 void Allotter::act_on(const mesh::Catalog& catalog, const mesh::Assignment& line) {
-  const bool told = line.priority == mesh::Priority::told;
+  const bool ordered = line.priority == mesh::Priority::ordered;
   // An order for something impossible remains, and is retried with the same pauses.
   const bool waits = line.waits || marks_.declines(line.model);
   waits_ = waits_ || waits;
@@ -186,15 +186,15 @@ void Allotter::act_on(const mesh::Catalog& catalog, const mesh::Assignment& line
     waits_ = waits_ || split->waits;
     if (split->waits) return;
     // Requests can't load a split model, so a lost group needs no time to settle.
-    const bool at_once = told || losses_.is_lost(line.model);
-    if (line.fetch == mesh::Fetch::none && is_due({line.model, Deed::host}, at_once)) host(*split, told);
+    const bool at_once = ordered || losses_.is_lost(line.model);
+    if (line.fetch == mesh::Fetch::none && is_due({line.model, LineAction::host}, at_once)) host(*split, ordered);
   }
   if (line.part == mesh::Part::standby || loading_) return;
   if (line.fetch == mesh::Fetch::copy) {
-    if (parts_.copy && is_due({line.model, Deed::copy}, told)) copy(catalog, line.model, told);
+    if (parts_.copy && is_due({line.model, LineAction::copy}, ordered)) copy(catalog, line.model, ordered);
   } else if (line.fetch == mesh::Fetch::none && line.part != mesh::Part::share) {
     const auto name = named(catalog, line.model);
-    const bool due = !name.empty() && is_due({line.model, Deed::load}, told);
+    const bool due = !name.empty() && is_due({line.model, LineAction::load}, ordered);
     // Its own group would refuse the load.
     const bool held = due && is_hosted(line.model);
     waits_ = waits_ || held;
@@ -208,8 +208,8 @@ void Allotter::act_on(const mesh::Catalog& catalog, const mesh::Unload& line) {
   const auto* own = own_node();
   const auto held = std::ranges::find(own->holds, line.model, &mesh::HeldModel::model);
   if (held == own->holds.end() || held->draining) return;
-  const bool told = line.cause == mesh::UnloadCause::told;
-  if (!is_due({line.model, Deed::give_back}, told)) return;
+  const bool ordered = line.cause == mesh::UnloadCause::ordered;
+  if (!is_due({line.model, LineAction::give_back}, ordered)) return;
   const bool idle = line.cause == mesh::UnloadCause::idle;
   if (held->use == mesh::HeldModel::Use::share) {
     if (parts_.groups == nullptr) return;
@@ -217,14 +217,14 @@ void Allotter::act_on(const mesh::Catalog& catalog, const mesh::Unload& line) {
       log::info("mesh", "{}", line.why);
       if (idle) marks_.rest(line.model, now());
       losses_.ended(line.model);
-      shown_by_[{line.model, Deed::give_back}] = now() + kShows;
+      shown_by_[{line.model, LineAction::give_back}] = now() + kShows;
       parts_.groups->end(line.model);
       if (idle) changed();
       return;
     }
     // The host has no line for this share: a recall makes it drain its engine.
     const bool elsewhere = line.cause == mesh::UnloadCause::wanted_elsewhere;
-    if ((elsewhere || (own->told && own->told->model != line.model)) && (!take_back_ || now() >= *take_back_)) {
+    if ((elsewhere || (own->order && own->order->model != line.model)) && (!take_back_ || now() >= *take_back_)) {
       log::info("mesh", "{}", line.why);
       take_back_ = now() + kTakeBack;
       parts_.groups->take_back();
@@ -233,12 +233,12 @@ void Allotter::act_on(const mesh::Catalog& catalog, const mesh::Unload& line) {
   }
   const auto name = named(catalog, line.model);
   if (name.empty()) return;
-  shown_by_[{line.model, Deed::give_back}] = now() + kShows;
-  const auto least = told ? Millis(0) : idle ? options_.idle_unload - AllotLosses::kIdleSlack : view_->rules.quiet;
-  parts_.actions.unload(ModelName(name), least, told,
+  shown_by_[{line.model, LineAction::give_back}] = now() + kShows;
+  const auto least = ordered ? Millis(0) : idle ? options_.idle_unload - AllotLosses::kIdleSlack : view_->rules.quiet;
+  parts_.actions.unload(ModelName(name), least, ordered,
                         [this, alive = std::weak_ptr(alive_), model = line.model, idle, why = line.why](bool gone) {
                           if (alive.expired()) return;
-                          shown_by_[{model, Deed::give_back}] = now() + (gone ? kShows : kWaiting);
+                          shown_by_[{model, LineAction::give_back}] = now() + (gone ? kShows : kWaiting);
                           if (!gone) return;
                           log::info("mesh", "{}", why);
                           losses_.given_back(model);
@@ -257,7 +257,7 @@ void Allotter::load(const ContentKey& model, const std::string& name) {
     if (loaded) {
       marks_.loaded(model);
       losses_.loaded(model);
-      shown_by_[{model, Deed::load}] = now() + kShows;
+      shown_by_[{model, LineAction::load}] = now() + kShows;
     } else {
       log::warning("mesh", "can't load '{}' for the mesh: {}", name, loaded.error().message);
       marks_.decline(model, now());
@@ -267,31 +267,31 @@ void Allotter::load(const ContentKey& model, const std::string& name) {
   });
 }
 
-void Allotter::copy(const mesh::Catalog& catalog, const ContentKey& model, bool told) {
+void Allotter::copy(const mesh::Catalog& catalog, const ContentKey& model, bool ordered) {
   if (model.pending) return;  // it is being hashed, and will have another key
   const auto found = std::ranges::find(catalog.models(), model, &mesh::MeshModel::content);
   if (found == catalog.models().end()) return;
-  shown_by_[{model, Deed::copy}] = now() + kCopyAgain;
-  if (const auto ordered = parts_.copy(*found, told); !ordered) {
-    log::warning("mesh", "can't copy '{}' to this node: {}", found->name, ordered.error().message);
+  shown_by_[{model, LineAction::copy}] = now() + kCopyAgain;
+  if (const auto accepted = parts_.copy(*found, ordered); !accepted) {
+    log::warning("mesh", "can't copy '{}' to this node: {}", found->name, accepted.error().message);
     marks_.decline(model, now());
     changed();
   }
 }
 
 // New plans differ with free memory; a plan that still works is kept.
-void Allotter::host(const mesh::SplitDecision& decision, bool told) {
+void Allotter::host(const mesh::SplitDecision& decision, bool ordered) {
   if (parts_.groups == nullptr) return;
   // This node's announced state may still contain an order that has been withdrawn.
   const auto& models = view_->situation.models;
   const auto model = std::ranges::find(models, decision.model, &mesh::AllocationModel::content);
   const bool own_order = model != models.end() && model->split_host == parts_.own;
-  const bool by_hand = told && marks_.is_split(decision.model);
-  if (told && own_order && !by_hand) return;
+  const bool by_hand = ordered && marks_.is_split(decision.model);
+  if (ordered && own_order && !by_hand) return;
   const auto hosted = parts_.groups->hosted();
   const auto at =
       std::ranges::find_if(hosted, [&](const HostedGroup& group) { return group.plan.model == decision.model; });
-  auto cause = told                              ? mesh::PlanCause::told
+  auto cause = ordered                           ? mesh::PlanCause::ordered
                : losses_.is_lost(decision.model) ? mesh::PlanCause::loss
                                                  : mesh::PlanCause::demand;
   if (at != hosted.end()) {
@@ -365,9 +365,9 @@ bool Allotter::note_lost_groups() {
   return parts_.groups != nullptr && losses_.look_at_hosted(*parts_.groups, options_.idle_unload, now());
 }
 
-void Allotter::tell(mesh::NodeState& node_state) const {
-  marks_.tell(node_state);
-  if (parts_.groups != nullptr) tell_groups(*parts_.groups, parts_.own, options_.idle_unload, node_state);
+void Allotter::add_to(mesh::NodeState& node_state) const {
+  marks_.add_to(node_state);
+  if (parts_.groups != nullptr) add_groups(*parts_.groups, parts_.own, options_.idle_unload, node_state);
 }
 
 // The group that holds the model over exactly these nodes, or starts to; none of its nodes is lost.
@@ -395,7 +395,7 @@ Result<> Allotter::split(const ContentKey& model, std::vector<mesh::NodeId> node
   // The allocation doesn't replace a working group over other nodes, so this is done here.
   if (parts_.groups != nullptr && planned->host == parts_.own) {
     for (const auto& group : parts_.groups->hosted())
-      if (group.plan.model == model) parts_.groups->want({model, *planned}, mesh::PlanCause::told, true);
+      if (group.plan.model == model) parts_.groups->want({model, *planned}, mesh::PlanCause::ordered, true);
   }
   changed();
   look();

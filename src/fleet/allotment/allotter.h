@@ -53,7 +53,7 @@ inline constexpr const char* kOrdersFile = "orders.json";
 
 struct AllotterOptions {
   Millis idle_unload{30 * 60'000};
-  std::string told_at_start = {};  // the model that this node was started for; empty: none
+  std::string assigned_at_start = {};  // the model that this node was started for; empty: none
 };
 
 struct AllotterParts {
@@ -63,7 +63,7 @@ struct AllotterParts {
   GroupControl* groups = nullptr;  // none: models aren't split here
   // Orders a copy of that content to this node. Second argument: a user wants the model here, otherwise the limits of
   // unordered copies apply. None: there are no copies.
-  std::function<Result<>(const mesh::MeshModel& model, bool told)> copy = {};
+  std::function<Result<>(const mesh::MeshModel& model, bool ordered)> copy = {};
   std::function<std::shared_ptr<const mesh::Catalog>()> catalog;
   std::function<std::vector<LentModel>()> lent;
   std::string kept = {};                       // orders that the previous process kept
@@ -97,7 +97,7 @@ class Allotter {
 
   AllotmentPtr view() const { return view_; }  // nullptr: not computed yet
   // Adds this node's groups, shares, orders and rests to its node state.
-  void tell(mesh::NodeState& node_state) const;
+  void add_to(mesh::NodeState& node_state) const;
 
   // Orders of users for this node; all but splits are kept over restarts.
   void assign(std::optional<AllotMarks::Named> model);    // nullopt: hold nothing for the mesh
@@ -113,10 +113,10 @@ class Allotter {
 
  private:
   // The action of a line of an allocation.
-  enum class Deed : std::uint8_t { load, copy, host, give_back };
+  enum class LineAction : std::uint8_t { load, copy, host, give_back };
   struct Line {
     mesh::ContentKey model;
-    Deed deed{};
+    LineAction action{};
     friend auto operator<=>(const Line&, const Line&) = default;
   };
   MonoTime now() const { return parts_.timers.now(); }
@@ -128,8 +128,8 @@ class Allotter {
   void act_on(const mesh::Catalog& catalog, const mesh::Unload& line);
   bool is_due(const Line& line, bool at_once);
   void load(const mesh::ContentKey& model, const std::string& name);
-  void copy(const mesh::Catalog& catalog, const mesh::ContentKey& model, bool told);
-  void host(const mesh::SplitDecision& decision, bool told);
+  void copy(const mesh::Catalog& catalog, const mesh::ContentKey& model, bool ordered);
+  void host(const mesh::SplitDecision& decision, bool ordered);
   bool is_hosted(const mesh::ContentKey& model) const;
   void end_groups();
   void use_again(const mesh::Catalog& catalog);
@@ -140,7 +140,7 @@ class Allotter {
   void changed();
 
   std::string named(const mesh::Catalog& catalog, const mesh::ContentKey& model) const;
-  bool is_somebody_silent(const mesh::Catalog& catalog) const;
+  bool has_silent_node(const mesh::Catalog& catalog) const;
   const mesh::AllocationNode* own_node() const;
   bool has_time_left() const;
 

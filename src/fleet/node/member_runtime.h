@@ -56,7 +56,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   mesh::PeerManager& peers() { return peers_; }
   mesh::Gossip& gossip() { return gossip_; }
   // Sets the known state of this machine.
-  void tell(MachineFacts facts);
+  void set_facts(MachineFacts facts);
 
   // Asks every linked peer to dial this node's addresses.
   async::Task<Examination> examine();
@@ -84,8 +84,8 @@ class MemberRuntime final : private mesh::PeerEvents {
   // Unloads the model at all nodes that hold it for the mesh, or host it, until a request needs it. Nodes that it is
   // assigned to keep it (refused: errc::assigned). Errors: ambiguous_model; models::errc::model_not_found.
   struct Unloading {
-    std::vector<std::string> told;  // names of nodes that had the model and unload it
-    std::vector<Error> refused;     // each names its node
+    std::vector<std::string> accepted;  // names of nodes that had the model and unload it
+    std::vector<Error> refused;         // each names its node
   };
   async::Task<Result<Unloading>> unload(std::string model);
   // Whether an unload of this model here would last. Errors: assigned (this node is assigned to it, and would load it
@@ -119,15 +119,15 @@ class MemberRuntime final : private mesh::PeerEvents {
                                                 const std::vector<mesh::Address>& seeds, async::ThreadPool* disk);
   std::vector<mesh::Address> addresses() const;
   async::Task<void> listen();
-  async::Task<void> say_name();
+  async::Task<void> announce_name();
   mesh::GossipOptions gossip_options();
   async::Task<void> probe(mesh::NodeId peer, std::shared_ptr<Examination> into);
   async::Task<void> look_at_sandbox(std::shared_ptr<Examination> into);
-  async::Task<void> knock(StaticPeer peer, std::shared_ptr<Examination> into);
+  async::Task<void> dial_configured(StaticPeer peer, std::shared_ptr<Examination> into);
   // A node, by what users call it: see find_node().
   Result<mesh::NodeId> find(std::string_view node);
   void announce();
-  void tell_of_copies();
+  void announce_copies();
   std::unique_ptr<Allotter> make_allotter(const AllotConfig& config);
   std::string kept_orders() const;
   void keep_orders(std::string text);
@@ -136,7 +136,7 @@ class MemberRuntime final : private mesh::PeerEvents {
   Result<> obey_order(const mesh::NodeId& from, const AllotAsk& ask);
   Result<> carry_out(const AllotAsk& ask);
   // Second argument: a user wants the model here, so the limits of unordered copies don't apply.
-  Result<> copy_for_allocation(const mesh::MeshModel& model, bool told);
+  Result<> copy_for_allocation(const mesh::MeshModel& model, bool ordered);
   Result<CopyView> copy_unasked(const mesh::MeshModel& model);
   // A node's reply to an order.
   struct AllotReply {
@@ -151,10 +151,10 @@ class MemberRuntime final : private mesh::PeerEvents {
   // member_runtime_groups.cpp
   void make_groups(GroupConfig config);
   void groups_changed();
-  void tell_requests();
+  void publish_splits();
   void lend();
   void describe_groups(MeshView& view);
-  void tell_groups(mesh::NodeState& node_state) const;
+  void add_groups(mesh::NodeState& node_state) const;
   async::Task<void> end_groups();
   async::Task<Result<OpenTunnel>> open_tunnel(mesh::NodeId node, mesh::ContentKey model, mesh::PlanTerm of);
   Millis idle_of(const std::string& model) const;
@@ -188,17 +188,17 @@ class MemberRuntime final : private mesh::PeerEvents {
   GroupConfig group_config_;
   std::unique_ptr<GroupRunner> groups_;  // none: there is no GroupConfig
   std::unique_ptr<TunnelAcceptor> tunnels_;
-  std::vector<SplitNews> told_requests_;
+  std::vector<SplitStatus> published_splits_;
   AllotControl orders_;
-  std::unique_ptr<GroupControl> desk_;  // none: models aren't split here
+  std::unique_ptr<GroupControl> group_control_;  // none: models aren't split here
   std::unique_ptr<KeptFile> orders_file_;
   std::unique_ptr<Allotter> allotter_;    // none: only requests load models here for the mesh
   bool works_ = false;                    // workers of other nodes' models can be sandboxed here
   std::unique_ptr<DiscoveryLoop> hints_;  // none: no discovery agent
   std::optional<MachineFacts> facts_;
   bool speaks_ = false;  // announces even without facts
-  mesh::NodeState said_;
-  bool said_takes_ = true;                       // whether the announcement says that copies are accepted
+  mesh::NodeState announced_;
+  bool announced_takes_ = true;                  // whether the announcement says that copies are accepted
   std::weak_ptr<async::TaskGroup> examination_;  // while one is running
   // Leaves or stops: gives no more orders. Shared with operations that wait.
   const std::shared_ptr<bool> ends_ = std::make_shared<bool>(false);

@@ -28,14 +28,14 @@ const mesh::MeshModel* model_of(const mesh::Catalog& catalog, const mesh::Conten
 }
 
 // The node hosts the model as a split, or has an order to.
-bool hosts(const mesh::NodeState& said, const mesh::ContentKey& content) {
+bool hosts(const mesh::NodeState& state, const mesh::ContentKey& content) {
   const auto is_it = [&](const auto& one) { return one.model == content; };
-  return std::ranges::any_of(said.groups, is_it) || std::ranges::any_of(said.split_orders, is_it);
+  return std::ranges::any_of(state.groups, is_it) || std::ranges::any_of(state.split_orders, is_it);
 }
 
 // The node holds the model for the mesh, or hosts it.
-bool lends(const mesh::NodeState& said, const mesh::MeshModel& model, const mesh::NodeId& node) {
-  if (hosts(said, model.content)) return true;
+bool lends(const mesh::NodeState& state, const mesh::MeshModel& model, const mesh::NodeId& node) {
+  if (hosts(state, model.content)) return true;
   return std::ranges::any_of(model.copies, [&](const mesh::ModelCopy& copy) {
     return copy.node->id == node && copy.serving != nullptr && copy.serving->lent;
   });
@@ -57,7 +57,7 @@ std::unexpected<Error> just_left() { return fail(errc::no_mesh, "this node has j
 }  // namespace
 
 AllotterOptions MemberRuntime::allotter_options() const {
-  return {.idle_unload = std::max(options_.idle_unload, Millis(1000)), .told_at_start = options_.told_at_start};
+  return {.idle_unload = std::max(options_.idle_unload, Millis(1000)), .assigned_at_start = options_.assigned_at_start};
 }
 
 std::string MemberRuntime::kept_orders() const {
@@ -83,15 +83,15 @@ std::unique_ptr<Allotter> MemberRuntime::make_allotter(const AllotConfig& config
       .own = own_.id(),
       .timers = timers_,
       .actions = *config.actions,
-      .groups = desk_.get(),
-      .copy = [this](const mesh::MeshModel& model, bool told) { return copy_for_allocation(model, told); },
+      .groups = group_control_.get(),
+      .copy = [this](const mesh::MeshModel& model, bool ordered) { return copy_for_allocation(model, ordered); },
       .catalog = [this] { return gossip_.catalog(); },
       .lent = [this] { return facts_ ? lent_models(facts_->report) : std::vector<LentModel>(); },
       .kept = kept_orders(),
       .keep = [this](std::string text) { keep_orders(std::move(text)); },
       .on_change = [this] { announce(); },
       .on_new_view = [this] { on_change_(); },
-      .on_look = [this] { tell_requests(); }};
+      .on_look = [this] { publish_splits(); }};
   return std::make_unique<Allotter>(executor_, std::move(parts), allotter_options());
 }
 
@@ -99,11 +99,11 @@ void MemberRuntime::look_at_allocation() const {
   if (allotter_) allotter_->look();
 }
 
-Result<> MemberRuntime::copy_for_allocation(const mesh::MeshModel& model, bool told) {
+Result<> MemberRuntime::copy_for_allocation(const mesh::MeshModel& model, bool ordered) {
   if (!copies_ || model.content.pending) return fail(mesh::errc::not_offered, "the model can't be copied yet", "model");
-  const auto ordered = told ? copies_->order(model) : copy_unasked(model);
-  tell_of_copies();
-  return ordered ? Result<>() : std::unexpected(ordered.error());
+  const auto started = ordered ? copies_->order(model) : copy_unasked(model);
+  announce_copies();
+  return started ? Result<>() : std::unexpected(started.error());
 }
 
 // A child process without work gets the same sandbox as a worker.
@@ -176,11 +176,11 @@ std::shared_ptr<MemberRuntime::AllotReply> MemberRuntime::order(const mesh::Node
 
 Task<void> MemberRuntime::take_reply(mesh::NodeId node, AllotAsk ask, std::shared_ptr<AllotReply> into) {
   // Also if this node leaves the mesh meanwhile.
-  struct Told {
+  struct SetDone {
     AllotReply& reply;
-    ~Told() { reply.done.set(); }
+    ~SetDone() { reply.done.set(); }
   };
-  const Told told{*into};
+  const SetDone set_done{*into};
   auto asking = orders_.ask(node, std::move(ask));
   auto answer = co_await std::move(asking);
   if (!answer) answer.error().message = fmt::format("{}: {}", into->node, answer.error().message);
@@ -229,7 +229,7 @@ Task<Result<MemberRuntime::Unloading>> MemberRuntime::unload(std::string model) 
   Unloading unloading;
   for (const auto& [reply, has] : asked) {
     co_await reply->done.wait();
-    if (reply->result && has) unloading.told.push_back(reply->node);
+    if (reply->result && has) unloading.accepted.push_back(reply->node);
     if (!reply->result) unloading.refused.push_back(reply->result.error());
   }
   co_return unloading;

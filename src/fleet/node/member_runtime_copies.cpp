@@ -42,7 +42,7 @@ async::Task<Result<CopyView>> MemberRuntime::copy(std::string model) {
   const auto found = find_model(*catalog, model);
   if (!found) co_return std::unexpected(found.error());
   auto ordered = copies_->order(**found);
-  tell_of_copies();
+  announce_copies();
   co_return ordered;
 }
 

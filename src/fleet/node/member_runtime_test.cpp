@@ -128,9 +128,9 @@ TEST_F(OrdersOfMembers, WhatTheOwnerUnloadsIsToldAtOnceAndKeptWhenTheDiskCan) {
   a.runtime.reset();
   AllotMarks kept;
   kept.read(**read_state_file(file), timers_.now());
-  mesh::NodeState said;
-  kept.tell(said);
-  EXPECT_EQ(said.unloads, contents);
+  mesh::NodeState state;
+  kept.add_to(state);
+  EXPECT_EQ(state.unloads, contents);
 }
 
 // With the name that it was given, the command of the refusal was ambiguous, and an owner's unload didn't last.
@@ -180,7 +180,7 @@ class SplitsOfMembers : public PresenceFixture {
  protected:
   ~SplitsOfMembers() override { end(); }
   NoActions actions_;
-  std::vector<SplitNews> news_;  // of a
+  std::vector<SplitStatus> splits_;  // of a
 };
 
 // A large file takes a minute to be hashed. Until then it counts as the one of that name and size that another node
@@ -191,18 +191,18 @@ TEST_F(SplitsOfMembers, RequestsKnowAModelByItsNameHereBeforeItIsHashed) {
     member.allotment = {.actions = &actions_, .disk = &member.disk};
     member.groups.processes = &actions_;
     member.groups.disk = &member.disk;
-    if (number == 0) member.groups.tell_requests = [this](std::vector<SplitNews> all) { news_ = std::move(all); };
+    if (number == 0) member.groups.publish_splits = [this](std::vector<SplitStatus> all) { splits_ = std::move(all); };
   });
   auto &a = member('a'), &b = member('b');
   have(b, "m", "weights", 40ull << 30);
   const auto knows = [this](const std::string& name) {
-    return until([&] { return news_.size() == 1 && news_.front().name == name; });
+    return until([&] { return splits_.size() == 1 && splits_.front().name == name; });
   };
   EXPECT_TRUE(knows(""));
   a.facts.catalog = b.facts.catalog;
-  a.runtime->tell(a.facts);
+  a.runtime->set_facts(a.facts);
   EXPECT_TRUE(knows("m"));
-  EXPECT_EQ(news_.front().state, SplitNews::State::coming);
+  EXPECT_EQ(splits_.front().state, SplitStatus::State::coming);
 }
 
 TEST_F(SplitsOfMembers, WhoExaminesANodeWhoseDiskHangsIsToldSo) {

@@ -101,10 +101,10 @@ void Node::change(NodeOptions options) {
   }
 }
 
-void Node::tell(MachineFacts facts) {
+void Node::set_facts(MachineFacts facts) {
   if (!runs()) return;
   loop_.post([this, facts = std::move(facts)]() mutable {
-    if (runtime_) runtime_->tell(std::move(facts));
+    if (runtime_) runtime_->set_facts(std::move(facts));
   });
 }
 

@@ -106,7 +106,7 @@ class Node {
   // destroyed. One listener, set before start().
   void on_peers(std::function<void(mesh::Peers*)> changed) { peers_changed_ = std::move(changed); }
   // Sets the known state of this machine. On any loop; ignored outside a mesh.
-  void tell(MachineFacts facts);
+  void set_facts(MachineFacts facts);
   // The mesh's loop; runs from the first start(), create() or join() that needs it.
   async::Loop& loop() { return loop_; }
 
@@ -202,7 +202,7 @@ class Node {
   // meanwhile: only the last step of this task counts as a change.
   async::Task<void> meet();
   void enter_met(std::optional<mesh::MemberSet> joined);
-  void tell_of_meeting(std::string problem);
+  void report_bootstrap_problem(std::string problem);
   void set_phase(MeshPhase phase) {
     phase_ = phase;
     publish();

@@ -202,7 +202,7 @@ void Node::enter(Membership membership, const std::vector<mesh::Address>& seeds)
 
 Task<void> Node::meet() {
   auto key = own_key(options_);
-  if (!key) co_return tell_of_meeting(key.error().message);
+  if (!key) co_return report_bootstrap_problem(key.error().message);
   self_ = key->id();
   bootstrap_ = std::make_unique<StaticBootstrap>(loop_.executor(), timers_, std::move(*key), options_.peers);
   looks_ = true;
@@ -224,13 +224,14 @@ void Node::enter_met(std::optional<mesh::MemberSet> joined) {
   if (phase_ == MeshPhase::none) set_phase(MeshPhase::joining);
   const bool founds = !joined && options_.may_found && bootstrap_->founds();
   if (founds) joined.emplace(configured_founding(bootstrap_->key().public_key()));
-  if (!joined) return tell_of_meeting(bootstrap_->problem());
-  if (auto begun = begin(bootstrap_->key(), *joined, {}); !begun) return tell_of_meeting(begun.error().message);
+  if (!joined) return report_bootstrap_problem(bootstrap_->problem());
+  if (auto begun = begin(bootstrap_->key(), *joined, {}); !begun)
+    return report_bootstrap_problem(begun.error().message);
   log::info("mesh", "{} mesh {} with the nodes of mesh_peers", founds ? "founded" : "joined",
             mesh::short_text(joined->mesh()));
 }
 
-void Node::tell_of_meeting(std::string problem) {
+void Node::report_bootstrap_problem(std::string problem) {
   if (problem == problem_) return;
   problem_ = std::move(problem);
   log::warning("mesh", "{}", problem_);

@@ -99,7 +99,7 @@ TEST_F(NodeTest, AWorkerThatJoinedAtItsStartStaysOneUntilItLeaves) {
   with.role = mesh::Role::worker;
   with.wants = parse_wants("m");
   with.wants_of_start = true;
-  with.told_at_start = "m";
+  with.assigned_at_start = "m";
   auto& b = start(with);
   ASSERT_TRUE(wait(b.join(token_of(a), {})));
   EXPECT_EQ(b.view()->role, mesh::Role::worker);
@@ -204,7 +204,7 @@ TEST_F(NodeTest, NodesKnowEachOtherByNameAndWhatTheyHave) {
   models[0].size = Bytes(1000);
   facts.catalog = std::make_shared<const models::Catalog>(std::move(models), std::vector<models::Problem>(),
                                                           std::vector<models::Problem>());
-  b.tell(facts);
+  b.set_facts(facts);
   EXPECT_TRUE(until([&] { return a.view()->catalog->find("tiny").model != nullptr; }));
 }
 

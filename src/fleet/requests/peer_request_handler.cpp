@@ -26,9 +26,9 @@ const protocol::AskRow* row_of(std::string_view path) {
 
 // Converts the forwarder's failure to the peer's form.
 std::optional<PeerFailure> failure_of(const Error& error) {
-  const auto* said = error.fact<router::ForwardFailure>();
-  if (said == nullptr) return std::nullopt;
-  if (said->ending) return PeerFailure{.process = said->ending->number, .requests = said->ending->requests};
+  const auto* failure = error.fact<router::ForwardFailure>();
+  if (failure == nullptr) return std::nullopt;
+  if (failure->ending) return PeerFailure{.process = failure->ending->number, .requests = failure->ending->requests};
   // Every node would reject such a request.
   switch (kind_of(error.code)) {
     case ErrorKind::invalid_request:
@@ -37,7 +37,7 @@ std::optional<PeerFailure> failure_of(const Error& error) {
     case ErrorKind::cancelled:
       return std::nullopt;
     default:
-      return PeerFailure{.unbegun = said->unbegun};
+      return PeerFailure{.unbegun = failure->unbegun};
   }
 }
 
@@ -148,7 +148,7 @@ class InboundBody final : public http::BodySource {
 }  // namespace
 
 PeerRequestHandler::PeerRequestHandler(router::LeaseProvider& local, async::Executor home,
-                                       const LocalModels& local_models, const SplitBook& splits,
+                                       const LocalModels& local_models, const SplitTable& splits,
                                        PeerTransport& transport, async::Timers& timers, PeerRequestLimits options)
     : local_(local),
       home_(home),
@@ -204,7 +204,7 @@ async::Task<http::Response> PeerRequestHandler::serve(http::Request request, con
                                  .owner = router::OwnerId(request.peer + "/" + tag),
                                  .background = request.head.headers.get(protocol::kPriority) == protocol::kBackground,
                                  .once = true,
-                                 .told = framed};
+                                 .format_error = framed};
   std::string type(request.head.headers.get("Content-Type"));
   if (type.starts_with("application/json")) {
     auto body = co_await request.body.read_all(options_.max_body_bytes);
@@ -236,7 +236,7 @@ async::Task<bool> is_ready(router::LeaseProvider& provider, const models::ModelI
 
 async::Task<Result<>> PeerRequestHandler::may_load(const mesh::NodeId& node, const models::ModelInfo& model,
                                                    std::uint64_t context, std::shared_ptr<InboundRequest> counted) {
-  if (const auto news = splits_.find(model); news && news->is_here()) co_return Result<>();
+  if (const auto status = splits_.find(model); status && status->is_here()) co_return Result<>();
   auto looking = async::run_on(home_, is_ready(local_, model, context));
   const bool ready = co_await std::move(looking);
   if (ready) co_return Result<>();

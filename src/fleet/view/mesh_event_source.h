@@ -12,14 +12,14 @@ namespace corral::fleet {
 class MeshEventSource final : public router::EventSource {
  public:
   // The callback may run on any loop.
-  explicit MeshEventSource(std::function<void(router::NoticePtr)> tell);
+  explicit MeshEventSource(std::function<void(router::NoticePtr)> publish);
 
   // Sets the newest view; called on the loop of the mesh.
   void changed(MeshViewPtr view);
   router::NoticePtr state() const override;
 
  private:
-  const std::function<void(router::NoticePtr)> tell_;
+  const std::function<void(router::NoticePtr)> publish_;
   mutable Mutex mutex_;
   MeshViewPtr view_ GUARDED_BY(mutex_);  // never nullptr
 };

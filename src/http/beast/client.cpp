@@ -65,7 +65,7 @@ struct Client::Impl : std::enable_shared_from_this<Client::Impl> {
     while (!idle.empty()) {
       auto kept = std::move(idle.back());
       idle.pop_back();
-      if (!kept.wire->has_news()) return std::move(kept.wire);
+      if (!kept.wire->is_readable()) return std::move(kept.wire);
     }
     return nullptr;
   }
@@ -151,7 +151,7 @@ async::Task<void> until_readable(BufferedSocket& wire, bool& readable) {
   while (!readable) {
     const auto [error] = co_await wire.socket().async_wait(Socket::wait_read, async::as_value);
     if (error) co_return;
-    readable = wire.has_news();
+    readable = wire.is_readable();
   }
 }
 

@@ -168,9 +168,10 @@ std::string quantisation_of(const GgufMetadata& metadata, const TensorSums& tens
   if (const auto file_type = metadata.integer("general.file_type")) {
     if (const auto name = file_type_name(*file_type)) return std::string(*name);
   }
-  const auto most = std::ranges::max_element(tensors.elements_by_type, {}, [](const auto& row) { return row.second; });
-  if (most == tensors.elements_by_type.end()) return "";
-  const TensorType* type = tensor_type(most->first);
+  const auto dominant =
+      std::ranges::max_element(tensors.elements_by_type, {}, [](const auto& row) { return row.second; });
+  if (dominant == tensors.elements_by_type.end()) return "";
+  const TensorType* type = tensor_type(dominant->first);
   return type ? std::string(type->name) : "";
 }
 

@@ -162,7 +162,7 @@ void ContentHashes::want(std::vector<Model> models) {
   const bool others = !std::ranges::equal(models, wanted_, same);
   wanted_ = std::move(models);
   if (others) {
-    news_ = true;
+    wanted_changed_ = true;
     missing_ = wanted_.size();
     go_on_ = is_wanted(reading_);
     changed_.notify_all();
@@ -200,7 +200,7 @@ std::size_t ContentHashes::missing() const {
 
 bool ContentHashes::superseded() const {
   const MutexLock lock(mutex_);
-  return stop_ || news_;
+  return stop_ || wanted_changed_;
 }
 
 // No exception ends the process: whatever failed is tried again after a rest.
@@ -230,13 +230,13 @@ void ContentHashes::run() {
 
 bool ContentHashes::wait_for_work() {
   MutexLock lock(mutex_);
-  const auto something = [this]() REQUIRES(mutex_) { return stop_ || news_; };
+  const auto something = [this]() REQUIRES(mutex_) { return stop_ || wanted_changed_; };
   if (restless_) {
     changed_.wait_for(lock, std::max(rest_, std::chrono::seconds(1)), something);
   } else {
     changed_.wait(lock, something);
   }
-  news_ = restless_ = false;
+  wanted_changed_ = restless_ = false;
   return !stop_;
 }
 
@@ -273,7 +273,7 @@ void ContentHashes::look_at(const Model& model) {
   }
   {
     const MutexLock lock(mutex_);
-    if (stop_ || news_) return;
+    if (stop_ || wanted_changed_) return;
     if (missing_ > 0) --missing_;
     if (whole) known_[model->name] = std::move(known);
   }

@@ -105,7 +105,7 @@ class ContentHashes {
   mutable Mutex mutex_;  // never held during disk access, nor on a low-priority thread
   Condition changed_;
   std::vector<Model> wanted_ GUARDED_BY(mutex_);
-  bool news_ GUARDED_BY(mutex_) = false;  // wanted_ has changed
+  bool wanted_changed_ GUARDED_BY(mutex_) = false;  // wanted_ has changed
   std::filesystem::path reading_ GUARDED_BY(mutex_);
   std::atomic<bool> go_on_ = false;           // reading_ is still wanted; read without the mutex
   bool restless_ GUARDED_BY(mutex_) = false;  // a file was written recently: check again soon

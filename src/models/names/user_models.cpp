@@ -44,8 +44,8 @@ std::string wrong(const UserModel& model, const RecipeTable& recipes) {
 }
 
 void add_labels(ModelInfo& info, const UserModel& user) {
-  const auto says_a_type = [](const std::string& label) { return type_of_label(label).has_value(); };
-  if (std::ranges::any_of(user.labels, says_a_type)) info.type = type_of_labels(user.labels);
+  const auto names_a_type = [](const std::string& label) { return type_of_label(label).has_value(); };
+  if (std::ranges::any_of(user.labels, names_a_type)) info.type = type_of_labels(user.labels);
   for (const auto& label : user.labels) {
     if (std::ranges::find(info.labels, label) == info.labels.end()) info.labels.push_back(label);
   }
@@ -58,10 +58,10 @@ void declare(ModelInfo& info, const Declared& declared) {
   info.traits.vision = declared.vision.value_or(info.traits.vision);
   const std::pair<std::optional<bool>, std::string_view> labels[] = {{declared.tools, "tool-calling"},
                                                                      {declared.vision, "vision"}};
-  for (const auto& [said, label] : labels) {
-    if (!said) continue;
+  for (const auto& [flag, label] : labels) {
+    if (!flag) continue;
     std::erase(info.labels, label);
-    if (*said) info.labels.emplace_back(label);
+    if (*flag) info.labels.emplace_back(label);
   }
 }
 

@@ -42,7 +42,7 @@ std::string shown_name(const fs::path& host, const fs::path& user, const fs::pat
 // Folders, or files, in one folder.
 class Listed {
  public:
-  explicit Listed(std::size_t most) : left_(most) {}
+  explicit Listed(std::size_t max) : left_(max) {}
   std::vector<fs::path> in(const fs::path& folder, bool folders) {
     std::vector<fs::path> found;
     std::error_code failure;
@@ -81,9 +81,9 @@ OllamaModel read_ollama_manifest(std::string_view text, const fs::path& folder) 
   return model;
 }
 
-std::vector<OllamaModel> ollama_models(const fs::path& folder, std::size_t most) {
+std::vector<OllamaModel> ollama_models(const fs::path& folder, std::size_t max) {
   std::vector<OllamaModel> models;
-  Listed listed(most);
+  Listed listed(max);
   for (const auto& host : listed.in(folder / "manifests", true)) {
     for (const auto& user : listed.in(host, true)) {
       for (const auto& name : listed.in(user, true)) {

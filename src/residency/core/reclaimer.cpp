@@ -99,8 +99,8 @@ PoolBytes Reclaimer::excess(const std::vector<PoolSample>& seen) const {
     const std::int64_t free = state_.memory.pools()[i].expected + pending[i];
     const bool above = is_above(seen[i].total, static_cast<std::int64_t>(seen[i].available));
     if (!above || !is_above(seen[i].total, free)) continue;
-    const double most = settings.auto_evict_threshold_pct - settings.pressure_relief;
-    excess[i] = static_cast<std::int64_t>(static_cast<double>(seen[i].total) * (1 - most)) - free;
+    const double max = settings.auto_evict_threshold_pct - settings.pressure_relief;
+    excess[i] = static_cast<std::int64_t>(static_cast<double>(seen[i].total) * (1 - max)) - free;
   }
   return excess;
 }

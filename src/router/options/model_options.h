@@ -45,8 +45,8 @@ class ModelOptions {
   backends::LoadOptions wanted(const models::ModelInfo& model, const OptionPatch& patch) const;
   // The same without the options that came with the model, which never decide its eviction.
   backends::LoadOptions wanted(const ModelName& model, const OptionPatch& patch) const;
-  // Adds the configured options to `said` of model and load. `came_with`: see came_with().
-  backends::LoadOptions with_defaults(const backends::LoadOptions& said,
+  // Adds the configured options to `requested` of model and load. `came_with`: see came_with().
+  backends::LoadOptions with_defaults(const backends::LoadOptions& requested,
                                       const backends::LoadOptions& came_with = {}) const;
   Result<Resolved> resolve(const models::ModelInfo& model, const backends::LoadOptions& options) const;
   // The spec of such a load, without what only its preflight can find. Errors: those of Backend::resolve.

@@ -21,9 +21,9 @@ std::uint64_t predicted_context(const models::ModelInfo& model, const LoadOption
 
 // Rough total of bytes of a load with these resolved options, if there is no estimate: the files and the initial
 // context.
-std::uint64_t guessed_memory(const models::ModelInfo& model, const LoadOptions& options);
+std::uint64_t estimated_memory(const models::ModelInfo& model, const LoadOptions& options);
 // The parts of it: KV cells, and buffers.
-std::uint64_t guessed_cache(const models::ModelInfo& model, const LoadOptions& options);
-std::uint64_t guessed_buffers(const models::ModelInfo& model, const LoadOptions& options);
+std::uint64_t estimated_cache(const models::ModelInfo& model, const LoadOptions& options);
+std::uint64_t estimated_buffers(const models::ModelInfo& model, const LoadOptions& options);
 
 }  // namespace corral::backends

@@ -1,4 +1,4 @@
-#include "backends/context_guess.h"
+#include "backends/context_prediction.h"
 
 #include <gtest/gtest.h>
 
@@ -51,10 +51,10 @@ TEST(PredictedContext, IsAutomaticByTheMemoryBesideTheWeights) {
   EXPECT_EQ(predicted_context(agent_model(), with_context(-1), {}, 64 * kGiB), 131'072u);
 }
 
-TEST(GuessedMemory, IsTheFilesAndTheContext) {
+TEST(EstimatedMemory, IsTheFilesAndTheContext) {
   const auto context = 4096 * (131'072 + 8192);
-  EXPECT_EQ(guessed_memory(agent_model(), with_context(4096)), kGiB + context);
-  EXPECT_GT(guessed_memory(agent_model(), with_context(-1)), kGiB);
+  EXPECT_EQ(estimated_memory(agent_model(), with_context(4096)), kGiB + context);
+  EXPECT_GT(estimated_memory(agent_model(), with_context(-1)), kGiB);
 }
 
 TEST(PredictedContext, CellsOfASmallerKindAreMore) {

@@ -20,7 +20,7 @@ using AtEnd = std::function<std::chrono::nanoseconds()>;
 
 // Errors stay unchanged: ErrorFilter rewrites them. No translator: the answer stays unchanged. `begun`: the request's,
 // which is removed from whole answers. `names`: the request's, for errors in a stream that has begun.
-http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator> translator, AtEnd at_end = {},
-                    const Begun& begun = {}, std::shared_ptr<const OwnNames> names = {});
+http::Response translated(http::Response canonical, std::unique_ptr<ResponseTranslator> translator, AtEnd at_end = {},
+                          const Begun& begun = {}, std::shared_ptr<const OwnNames> names = {});
 
 }  // namespace corral::dialects

@@ -9,42 +9,42 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class ToldTest : public AllocationFixture {};
+class OrdersTest : public AllocationFixture {};
 
-TEST_F(ToldTest, AnOrderGoesBeforeEverything) {
+TEST_F(OrdersTest, AnOrderGoesBeforeEverything) {
   model("a", 4);
   model("b", 2);
-  node(1, 16, {"a", "b"}).told = NodeOrder{key("b")};
+  node(1, 16, {"a", "b"}).order = NodeOrder{key("b")};
   EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 b alone told"));
 }
 
-TEST_F(ToldTest, WhatIsThereIsGivenBackFirst) {
+TEST_F(OrdersTest, WhatIsThereIsGivenBackFirst) {
   model("a", 4);
   model("b", 2);
-  node(1, 16, {"a", "b"}).told = NodeOrder{key("b")};
+  node(1, 16, {"a", "b"}).order = NodeOrder{key("b")};
   hold(1, "a");
   EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 a goes: told", "n1 b alone told waits"));
 }
 
-TEST_F(ToldTest, WhatWasToldIsKept) {
+TEST_F(OrdersTest, WhatWasToldIsKept) {
   model("a", 4);
   model("b", 4).per_hour = 100;
-  node(1, 6, {"a", "b"}).told = NodeOrder{key("a")};
+  node(1, 6, {"a", "b"}).order = NodeOrder{key("a")};
   hold(1, "a", 100'000);
   EXPECT_THAT(decided(), ElementsAre("- b taken", "n1 a alone keeps"));
 }
 
-TEST_F(ToldTest, ANodeIsToldToBeEmpty) {
+TEST_F(OrdersTest, ANodeIsToldToBeEmpty) {
   model("a", 4);
-  node(1, 16, {"a"}).told = NodeOrder{};
+  node(1, 16, {"a"}).order = NodeOrder{};
   hold(1, "a");
   EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 a goes: told"));
   at(1).holds.clear();
   EXPECT_THAT(decided(), ElementsAre("- a taken"));
 }
 
-TEST_F(ToldTest, AModelIsUnloadedEverywhere) {
-  model("a", 4).unload_told = true;
+TEST_F(OrdersTest, AModelIsUnloadedEverywhere) {
+  model("a", 4).unload_ordered = true;
   node(1, 16, {"a"});
   node(2, 16, {"a"});
   for (const unsigned number : {1U, 2U}) {
@@ -54,16 +54,16 @@ TEST_F(ToldTest, AModelIsUnloadedEverywhere) {
   EXPECT_THAT(decided(), ElementsAre("- a told", "n1 a goes: told", "n2 a goes: told"));
 }
 
-TEST_F(ToldTest, WhoWasntToldToUnloadKeepsItAndNobodyElseGetsIt) {
-  model("a", 4).unload_told = true;
+TEST_F(OrdersTest, WhoWasntToldToUnloadKeepsItAndNobodyElseGetsIt) {
+  model("a", 4).unload_ordered = true;
   node(1, 16, {"a"}).gives_back = {key("a")};
   node(2, 16, {"a"});
   hold(2, "a");
   EXPECT_THAT(decided(), ElementsAre("n2 a alone keeps"));
 }
 
-TEST_F(ToldTest, OfASplitItsHostIsToldToUnload) {
-  model("big", 30).unload_told = true;
+TEST_F(OrdersTest, OfASplitItsHostIsToldToUnload) {
+  model("big", 30).unload_ordered = true;
   node(1, 20, {"big"});
   node(2, 20).gives_back = {key("big")};
   hold_shares(1, {2}, "big");
@@ -90,7 +90,7 @@ TEST_F(NamedSplitTest, IsHeldByThoseNodesAndNoOthers) {
 
 // It was given back and given out in turn.
 TEST_F(NamedSplitTest, WhatItsHostWasToldBeforeTheOrderDoesntCount) {
-  model("a", 4).unload_told = true;
+  model("a", 4).unload_ordered = true;
   node(1, 16, {"a"}).gives_back = {key("a")};
   node(2, 16);
   split("a", {1, 2});
@@ -117,7 +117,7 @@ TEST_F(NamedSplitTest, IsHostedByWhoWasTold) {
 
 // Other nodes still say that they were told to unload it, or that it rests.
 TEST_F(NamedSplitTest, AnOrderCountsMoreThanUnloadsBeforeIt) {
-  model("a", 4).unload_told = true;
+  model("a", 4).unload_ordered = true;
   of("a").resting = true;
   node(1, 16, {"a"});
   node(2, 16);
@@ -232,7 +232,7 @@ TEST_F(NamedSplitTest, OnceItStandsItStaysAlsoWhenItIsIdle) {
   EXPECT_THAT(decided(), ElementsAre("- b taken", "n1 a share keeps", "n2 a share keeps"));
 }
 
-TEST_F(ToldTest, WhoDeclinesAModelLeavesItToOthers) {
+TEST_F(OrdersTest, WhoDeclinesAModelLeavesItToOthers) {
   model("a", 4);
   node(1, 16, {"a"}).declines = {key("a")};
   const auto alone = decide();
@@ -241,7 +241,7 @@ TEST_F(ToldTest, WhoDeclinesAModelLeavesItToOthers) {
   EXPECT_THAT(decided(), ElementsAre("n2 a alone unserved"));
 }
 
-TEST_F(ToldTest, AModelThatIsBeingCopiedIsCopiedOnceOnly) {
+TEST_F(OrdersTest, AModelThatIsBeingCopiedIsCopiedOnceOnly) {
   model("a", 4).per_hour = 10;
   node(1, 2, {"a"});
   node(2, 16);
@@ -251,10 +251,10 @@ TEST_F(ToldTest, AModelThatIsBeingCopiedIsCopiedOnceOnly) {
   EXPECT_THAT(decided(), ElementsAre("n2 a alone fetch copy"));
 }
 
-TEST_F(ToldTest, ANodeThatWasToldWaitsForItsGroup) {
+TEST_F(OrdersTest, ANodeThatWasToldWaitsForItsGroup) {
   model("big", 30);
   model("a", 4);
-  node(1, 20, {"big", "a"}).told = NodeOrder{key("big")};
+  node(1, 20, {"big", "a"}).order = NodeOrder{key("big")};
   EXPECT_THAT(decided(), ElementsAre("- a taken", "- big no_memory", "n1 big standby biggest"));
   node(2, 20, {"a"});
   EXPECT_THAT(decided(), ElementsAre("- a taken", "n1 big share completes", "n2 big share completes"));

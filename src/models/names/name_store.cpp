@@ -1,4 +1,4 @@
-#include "models/names/name_book.h"
+#include "models/names/name_store.h"
 
 #include <string>
 #include <utility>
@@ -41,7 +41,7 @@ std::vector<std::string> keys_of(const json::Object& entries, std::string_view n
 
 }  // namespace
 
-Result<> NameBook::put(const UserModel& model) {
+Result<> NameStore::put(const UserModel& model) {
   const MutexLock lock(mutex_);
   auto entries = read_entries(user_models_);
   if (!entries) return std::unexpected(entries.error());
@@ -59,7 +59,7 @@ Result<> NameBook::put(const UserModel& model) {
   return write_entries(user_models_, std::move(*entries));
 }
 
-Result<bool> NameBook::remove(std::string_view name) {
+Result<bool> NameStore::remove(std::string_view name) {
   const MutexLock lock(mutex_);
   auto entries = read_entries(user_models_);
   if (!entries) return std::unexpected(entries.error());
@@ -71,7 +71,7 @@ Result<bool> NameBook::remove(std::string_view name) {
   return true;
 }
 
-Result<> NameBook::put_alias(std::string_view name, const Alias& alias) {
+Result<> NameStore::put_alias(std::string_view name, const Alias& alias) {
   const MutexLock lock(mutex_);
   auto entries = read_entries(aliases_);
   if (!entries) return std::unexpected(entries.error());
@@ -85,7 +85,7 @@ Result<> NameBook::put_alias(std::string_view name, const Alias& alias) {
   return write_entries(aliases_, std::move(*entries));
 }
 
-Result<bool> NameBook::remove_alias(std::string_view alias) {
+Result<bool> NameStore::remove_alias(std::string_view alias) {
   const MutexLock lock(mutex_);
   auto entries = read_entries(aliases_);
   if (!entries) return std::unexpected(entries.error());

@@ -1,4 +1,4 @@
-#include "models/names/name_book.h"
+#include "models/names/name_store.h"
 
 #include <fstream>
 #include <iterator>
@@ -13,9 +13,9 @@
 namespace corral::models {
 namespace {
 
-class NameBookTest : public testing::Test {
+class NameStoreTest : public testing::Test {
  protected:
-  NameBookTest() {
+  NameStoreTest() {
     GgufWriter::model("llama").save(dir_ / "models/a.gguf");
     GgufWriter::model("qwen3").save(dir_ / "models/b.gguf");
   }
@@ -37,54 +37,54 @@ class NameBookTest : public testing::Test {
   }
 
   const TempDir dir_;
-  NameBook book_{dir_ / "user.json", dir_ / "aliases.json"};
+  NameStore store_{dir_ / "user.json", dir_ / "aliases.json"};
 };
 
-TEST_F(NameBookTest, AnEntryIsFoundAndTakenAway) {
+TEST_F(NameStoreTest, AnEntryIsFoundAndTakenAway) {
   write("user.json", R"({"user.old":{"checkpoint":"a","image_defaults":{"steps":4}},"user.mine":{"checkpoint":"b"}})");
-  ASSERT_TRUE(book_.put({"mine", "a", "llamacpp", {"coding"}}));
+  ASSERT_TRUE(store_.put({"mine", "a", "llamacpp", {"coding"}}));
   EXPECT_EQ(called("mine"), "mine");
   EXPECT_THAT(read("user.json"), testing::HasSubstr("steps"));  // what somebody else wrote stays
-  EXPECT_EQ(book_.user_models(RecipeTable()).models.size(), 2u);
-  EXPECT_EQ(book_.remove("mine"), true);
-  EXPECT_EQ(book_.remove("mine"), false);
+  EXPECT_EQ(store_.user_models(RecipeTable()).models.size(), 2u);
+  EXPECT_EQ(store_.remove("mine"), true);
+  EXPECT_EQ(store_.remove("mine"), false);
   EXPECT_EQ(called("mine"), "");
 }
 
-TEST_F(NameBookTest, AnAliasMeansAModelWhileItIsThere) {
-  ASSERT_TRUE(book_.put_alias("chat", {"a"}));
+TEST_F(NameStoreTest, AnAliasMeansAModelWhileItIsThere) {
+  ASSERT_TRUE(store_.put_alias("chat", {"a"}));
   EXPECT_EQ(called("chat"), "a");
-  ASSERT_TRUE(book_.put_alias("chat", {"gone"}));
+  ASSERT_TRUE(store_.put_alias("chat", {"gone"}));
   EXPECT_EQ(called("chat"), "");
-  EXPECT_EQ(book_.remove_alias("chat"), true);
-  EXPECT_EQ(book_.remove_alias("chat"), false);
+  EXPECT_EQ(store_.remove_alias("chat"), true);
+  EXPECT_EQ(store_.remove_alias("chat"), false);
 }
 
-TEST_F(NameBookTest, AnAliasKeepsItsDefaults) {
-  ASSERT_TRUE(book_.put_alias("plain", {"a"}));
-  ASSERT_TRUE(book_.put_alias("coder", {"a", R"({"temperature":0.2})"}));
+TEST_F(NameStoreTest, AnAliasKeepsItsDefaults) {
+  ASSERT_TRUE(store_.put_alias("plain", {"a"}));
+  ASSERT_TRUE(store_.put_alias("coder", {"a", R"({"temperature":0.2})"}));
   EXPECT_EQ(called("coder"), "a");
-  EXPECT_EQ(book_.aliases().at("coder"), (Alias{"a", R"({"temperature":0.2})"}));
-  EXPECT_EQ(book_.aliases().at("plain"), Alias{"a"});
-  EXPECT_FALSE(book_.put_alias("broken", {"a", "{"}));
+  EXPECT_EQ(store_.aliases().at("coder"), (Alias{"a", R"({"temperature":0.2})"}));
+  EXPECT_EQ(store_.aliases().at("plain"), Alias{"a"});
+  EXPECT_FALSE(store_.put_alias("broken", {"a", "{"}));
   write("aliases.json",
         R"({"old":"a","new":{"model":"a"},"odd":{"defaults":{}},"wrong":7,"list":{"model":"a","defaults":[]}})");
-  const auto read = book_.aliases();
+  const auto read = store_.aliases();
   EXPECT_EQ(read.size(), 3u);
   EXPECT_EQ(read.at("new"), Alias{"a"});
   EXPECT_EQ(read.at("list"), Alias{"a"});
 }
 
-TEST_F(NameBookTest, ANameOfAModelCountsMoreThanAnAlias) {
-  ASSERT_TRUE(book_.put_alias("b", {"a"}));
+TEST_F(NameStoreTest, ANameOfAModelCountsMoreThanAnAlias) {
+  ASSERT_TRUE(store_.put_alias("b", {"a"}));
   EXPECT_EQ(called("b"), "b");
 }
 
-TEST_F(NameBookTest, AFileThatIsNoObjectIsntWrittenOver) {
+TEST_F(NameStoreTest, AFileThatIsNoObjectIsntWrittenOver) {
   write("user.json", "[1]");
   write("aliases.json", "{");
-  EXPECT_FALSE(book_.put({"mine", "a", "llamacpp", {}}));
-  EXPECT_FALSE(book_.put_alias("chat", {"a"}));
+  EXPECT_FALSE(store_.put({"mine", "a", "llamacpp", {}}));
+  EXPECT_FALSE(store_.put_alias("chat", {"a"}));
   EXPECT_EQ(read("user.json"), "[1]");
   EXPECT_EQ(read("aliases.json"), "{");
 }

@@ -1,4 +1,4 @@
-#include "backends/context_guess.h"
+#include "backends/context_prediction.h"
 
 #include <algorithm>
 #include <string_view>
@@ -65,15 +65,15 @@ std::uint64_t predicted_context(const models::ModelInfo& model, const LoadOption
   return automatic_context(trained, memory);
 }
 
-std::uint64_t guessed_memory(const models::ModelInfo& model, const LoadOptions& options) {
-  return model.size.value() + guessed_cache(model, options) + guessed_buffers(model, options);
+std::uint64_t estimated_memory(const models::ModelInfo& model, const LoadOptions& options) {
+  return model.size.value() + estimated_cache(model, options) + estimated_buffers(model, options);
 }
 
-std::uint64_t guessed_cache(const models::ModelInfo& model, const LoadOptions& options) {
+std::uint64_t estimated_cache(const models::ModelInfo& model, const LoadOptions& options) {
   return first_cells(model, options) * cache_from_file(model, options);
 }
 
-std::uint64_t guessed_buffers(const models::ModelInfo& model, const LoadOptions& options) {
+std::uint64_t estimated_buffers(const models::ModelInfo& model, const LoadOptions& options) {
   return first_cells(model, options) * kBuffersPerToken;
 }
 

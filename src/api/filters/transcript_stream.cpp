@@ -1,4 +1,4 @@
-#include "api/filters/heard_stream.h"
+#include "api/filters/transcript_stream.h"
 
 #include <utility>
 
@@ -15,9 +15,9 @@ constexpr Millis kPingEvery{1'000};
 
 using Upstream = async::SpawnedTask<http::Response>;
 
-class HeardStream final : public http::BodySource {
+class TranscriptStream final : public http::BodySource {
  public:
-  HeardStream(async::Timers& timers, std::unique_ptr<Upstream> answering)
+  TranscriptStream(async::Timers& timers, std::unique_ptr<Upstream> answering)
       : timers_(timers), answering_(std::move(answering)) {}
 
   async::Task<Result<std::string_view>> read() override {
@@ -55,23 +55,23 @@ bool is_events(const http::Response& answer) {
 
 }  // namespace
 
-async::Task<http::Response> heard_as_events(async::Timers& timers, async::Task<http::Response> answering) {
+async::Task<http::Response> transcript_as_events(async::Timers& timers, async::Task<http::Response> answering) {
   const auto executor = co_await async::asio::this_coro::executor;
   auto beside = std::make_unique<Upstream>(executor, "transcript", std::move(answering));
   const bool in_time = co_await beside->wait(timers, kPingEvery);
-  if (!in_time) co_return http::Response::event_stream(std::make_unique<HeardStream>(timers, std::move(beside)));
+  if (!in_time) co_return http::Response::event_stream(std::make_unique<TranscriptStream>(timers, std::move(beside)));
   auto answer = beside->take();
   if (answer.head.status != 200 || is_events(answer)) co_return answer;
-  auto told = http::Response::text(200, "text/event-stream", dialects::audio::transcript_events(answer));
-  told.head.headers.set("Cache-Control", "no-cache");
-  co_return told;
+  auto response = http::Response::text(200, "text/event-stream", dialects::audio::transcript_events(answer));
+  response.head.headers.set("Cache-Control", "no-cache");
+  co_return response;
 }
 
-Filter heard_stream_filter(FilterContext& context) {
+Filter transcript_stream_filter(FilterContext& context) {
   return [&context](CallPtr call, Next next) {
     const bool stream = call->canonical.about.stream;
     auto answering = next(std::move(call));
-    return stream ? heard_as_events(context.inference.core.timers, std::move(answering)) : std::move(answering);
+    return stream ? transcript_as_events(context.inference.core.timers, std::move(answering)) : std::move(answering);
   };
 }
 

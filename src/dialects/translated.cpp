@@ -1,4 +1,4 @@
-#include "dialects/told.h"
+#include "dialects/translated.h"
 
 #include <string>
 #include <string_view>
@@ -27,10 +27,10 @@ Error renamed(Error error, const OwnNames* names) {
   return error;
 }
 
-class ToldStream final : public http::BodySource {
+class TranslatedStream final : public http::BodySource {
  public:
-  ToldStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<ResponseTranslator> translator, AtEnd at_end,
-             std::shared_ptr<const OwnNames> names)
+  TranslatedStream(std::unique_ptr<http::BodySource> canonical, std::unique_ptr<ResponseTranslator> translator,
+                   AtEnd at_end, std::shared_ptr<const OwnNames> names)
       : canonical_(std::move(canonical)),
         translator_(std::move(translator)),
         at_end_(std::move(at_end)),
@@ -107,15 +107,15 @@ class ToldStream final : public http::BodySource {
 
 }  // namespace
 
-http::Response told(http::Response canonical, std::unique_ptr<ResponseTranslator> translator, AtEnd at_end,
-                    const Begun& begun, std::shared_ptr<const OwnNames> names) {
+http::Response translated(http::Response canonical, std::unique_ptr<ResponseTranslator> translator, AtEnd at_end,
+                          const Begun& begun, std::shared_ptr<const OwnNames> names) {
   if (!translator || canonical.head.status >= 400) return canonical;
   auto& headers = canonical.head.headers;
   headers.remove("Content-Length");
   if (canonical.body.streaming()) {
     headers.set("Content-Type", translator->stream_type());
-    canonical.body = http::Body(std::make_unique<ToldStream>(canonical.body.take_source(), std::move(translator),
-                                                             std::move(at_end), std::move(names)));
+    canonical.body = http::Body(std::make_unique<TranslatedStream>(canonical.body.take_source(), std::move(translator),
+                                                                   std::move(at_end), std::move(names)));
     return canonical;
   }
   auto answer = protocol::read_answer(canonical.body.text());

@@ -13,9 +13,9 @@ namespace corral::models {
 
 // On any thread; each call blocks for reading and writing a small file. Errors: malformed if the file has other
 // content; the system's own.
-class NameBook {
+class NameStore {
  public:
-  NameBook(std::filesystem::path user_models, std::filesystem::path aliases)
+  NameStore(std::filesystem::path user_models, std::filesystem::path aliases)
       : user_models_(std::move(user_models)), aliases_(std::move(aliases)) {}
 
   // Replaces an entry of that name.

@@ -28,9 +28,9 @@ struct KindRow {
 
 // Draws steps as often as their rows say, without those that this life does without; `all`: it does without none.
 template <typename Op>
-class StepLot {
+class StepSampler {
  public:
-  StepLot(Dice& dice, std::span<const KindRow<Op>> rows, bool all = false) : dice_(dice), rows_(rows) {
+  StepSampler(Dice& dice, std::span<const KindRow<Op>> rows, bool all = false) : dice_(dice), rows_(rows) {
     for (const auto& row : rows) weights_.push_back(all || row.always || dice.chance(60) ? row.usual : 0);
     total_ = std::accumulate(weights_.begin(), weights_.end(), std::uint32_t{0});
   }
@@ -67,11 +67,11 @@ std::string in_code(std::span<const KindRow<Op>> rows, const Op& op) {
   return fmt::format("{{Op::Kind::{}, {}, {}, {}, {}}},", row.name, op.node, op.other, op.choice, op.ms);
 }
 
-// A life that failed, shrunk to what is needed, in words and as code. `live(life, with_trace)` gives its outcome;
+// A life that failed, shrunk to what is needed, in words and as code. `live(scenario, with_trace)` gives its outcome;
 // `pauses`: to be tried in place of longer ones, the shortest first. `describe` says which life it was.
 template <typename Op, typename Live, typename Violation>
-std::string tell_failure(const std::vector<Op>& life, const Violation& violation, const Live& live,
-                         std::span<const std::uint32_t> pauses, const std::string& description) {
+std::string describe_failure(const std::vector<Op>& scenario, const Violation& violation, const Live& live,
+                             std::span<const std::uint32_t> pauses, const std::string& description) {
   const auto fails = [&](const std::vector<Op>& shorter) {
     const auto outcome = live(shorter, false);
     return outcome.violation && outcome.violation->rule == violation.rule;
@@ -89,12 +89,12 @@ std::string tell_failure(const std::vector<Op>& life, const Violation& violation
     const bool both = a.kind == Op::Kind::elapse && b.kind == Op::Kind::elapse;
     return both ? std::optional(Op{Op::Kind::elapse, 0, 0, 0, a.ms + b.ms}) : std::nullopt;
   };
-  const auto shrunk = shrink(life, fails, simpler, merged);
+  const auto shrunk = shrink(scenario, fails, simpler, merged);
   const auto outcome = live(shrunk, true);
   std::vector<std::string> code;
   for (const auto& op : shrunk) code.push_back(as_code(op));
   return fmt::format("{}: {} ({})\n{} of {} steps are enough:\n{}\n=> {}: {}\nas code:\n{}", description,
-                     violation.rule, violation.detail, shrunk.size(), life.size(), fmt::join(outcome.trace, "\n"),
+                     violation.rule, violation.detail, shrunk.size(), scenario.size(), fmt::join(outcome.trace, "\n"),
                      outcome.violation ? outcome.violation->rule : "",
                      outcome.violation ? outcome.violation->detail : "", fmt::join(code, "\n"));
 }

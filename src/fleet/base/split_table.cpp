@@ -1,4 +1,4 @@
-#include "fleet/base/split_book.h"
+#include "fleet/base/split_table.h"
 
 #include <algorithm>
 
@@ -6,21 +6,21 @@
 
 namespace corral::fleet {
 
-void SplitBook::tell(std::vector<SplitNews> all) {
+void SplitTable::set(std::vector<SplitStatus> all) {
   const MutexLock lock(mutex_);
   all_ = std::move(all);
 }
 
-std::optional<SplitNews> SplitBook::find(const models::ModelInfo& model) const {
+std::optional<SplitStatus> SplitTable::find(const models::ModelInfo& model) const {
   const auto* far = as_remote_model(model);
   const MutexLock lock(mutex_);
-  const auto found = std::ranges::find_if(all_, [&](const SplitNews& news) {
-    return far != nullptr ? news.model == far->content : !news.name.empty() && news.name == model.name.value();
+  const auto found = std::ranges::find_if(all_, [&](const SplitStatus& status) {
+    return far != nullptr ? status.model == far->content : !status.name.empty() && status.name == model.name.value();
   });
   return found == all_.end() ? std::nullopt : std::optional(*found);
 }
 
-std::shared_ptr<void> SplitBook::wait() {
+std::shared_ptr<void> SplitTable::wait() {
   const auto counted = waiting_;
   if (counted->fetch_add(1) >= kMaxWaiting) {
     counted->fetch_sub(1);
@@ -30,6 +30,6 @@ std::shared_ptr<void> SplitBook::wait() {
   return {counted.get(), [counted](std::atomic<std::size_t>*) { counted->fetch_sub(1); }};
 }
 
-std::size_t SplitBook::waiting() const { return *waiting_; }
+std::size_t SplitTable::waiting() const { return *waiting_; }
 
 }  // namespace corral::fleet

@@ -17,13 +17,13 @@ namespace corral::fleet {
 // A group without progress for this long is stuck; before that, another attempt may succeed.
 inline constexpr Millis kSplitPatience{5'000};
 
-struct SplitNews {
+struct SplitStatus {
   enum class State : std::uint8_t {
-    standing,  // this node hosts it, and it serves requests
-    making,    // this node hosts it, and starts it
-    stuck,     // this node is its host, and it doesn't start for now: `why`
-    coming,    // it is split at another host, or going to be split, here or elsewhere
-    lacking,   // no node and no group can serve it: `why`, what is short by how much
+    standing,     // this node hosts it, and it serves requests
+    making,       // this node hosts it, and starts it
+    stuck,        // this node is its host, and it doesn't start for now: `why`
+    coming,       // it is split at another host, or going to be split, here or elsewhere
+    unavailable,  // no node and no group can serve it: `why`, what is short by how much
   };
   mesh::ContentKey model;
   std::string name;  // on this node's disk; empty: it isn't on it
@@ -34,14 +34,14 @@ struct SplitNews {
   MonoTime since{};                  // start of the state `stuck`
   // This node is its host.
   bool is_here() const { return state == State::standing || state == State::making || state == State::stuck; }
-  friend bool operator==(const SplitNews&, const SplitNews&) = default;
+  friend bool operator==(const SplitStatus&, const SplitStatus&) = default;
 };
 
 // On any thread.
-class SplitBook {
+class SplitTable {
  public:
-  void tell(std::vector<SplitNews> all);
-  std::optional<SplitNews> find(const models::ModelInfo& model) const;
+  void set(std::vector<SplitStatus> all);
+  std::optional<SplitStatus> find(const models::ModelInfo& model) const;
 
   // A place in the queue of requests that wait for a group; nullptr: the limit is reached. Requests of a peer have no
   // limit of their own here: it would refuse some of those that PeerRequestLimits accepts, and they would fail at once,
@@ -52,7 +52,7 @@ class SplitBook {
 
  private:
   mutable Mutex mutex_;  // held for list lookups only
-  std::vector<SplitNews> all_ GUARDED_BY(mutex_);
+  std::vector<SplitStatus> all_ GUARDED_BY(mutex_);
   const std::shared_ptr<std::atomic<std::size_t>> waiting_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 

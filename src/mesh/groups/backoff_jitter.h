@@ -12,10 +12,10 @@ class BackoffJitter {
  public:
   explicit BackoffJitter(std::uint64_t seed) : numbers_(seed) {}
 
-  // From `least` to `most`.
-  std::chrono::milliseconds between(std::chrono::milliseconds least, std::chrono::milliseconds most) {
-    const auto span = static_cast<std::uint64_t>((most - least).count()) + 1;
-    return least + std::chrono::milliseconds(static_cast<std::int64_t>(numbers_.next() % span));
+  // From `min` to `max`.
+  std::chrono::milliseconds between(std::chrono::milliseconds min, std::chrono::milliseconds max) {
+    const auto span = static_cast<std::uint64_t>((max - min).count()) + 1;
+    return min + std::chrono::milliseconds(static_cast<std::int64_t>(numbers_.next() % span));
   }
 
  private:
