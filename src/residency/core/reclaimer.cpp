@@ -59,13 +59,13 @@ bool Reclaimer::relieve_pressure(const std::vector<PoolSample>& seen, const Step
     return instance.eviction.auto_evict && !state_.pinned(instance) &&
            step.time() - loaded >= state_.settings.pressure_grace;
   };
-  std::vector<Reclaim> shrinking;
+  std::vector<Reclaim> downsizes;
   std::vector<Reclaim> choice;
   for (Instance* instance : by_score(state_, step.time(), open)) {
-    if (may_downsize(state_, *instance)) shrinking.push_back({instance, true});
+    if (may_downsize(state_, *instance)) downsizes.push_back({instance, true});
     choice.push_back({instance, false});
   }
-  ReclaimPlan found = cover(state_.memory, needed, shrinking);
+  ReclaimPlan found = cover(state_.memory, needed, downsizes);
   if (!found.enough) {
     // Only if evictions give more than downsizing does.
     ReclaimPlan more = cover(state_.memory, needed, choice);
