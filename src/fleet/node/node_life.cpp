@@ -15,13 +15,13 @@ using async::Task;
 namespace {
 
 constexpr Millis kBetweenViews{50};
-constexpr Millis kFirstWords{10'000};  // as long as gossip waits for first announcements
+constexpr Millis kFirstStates{10'000};  // as long as gossip waits for first announcements
 
 }  // namespace
 
 void Node::expect_mesh() {
   mesh::KnownNode others;
-  others.expected_until = timers_.now() + kFirstWords;
+  others.expected_until = timers_.now() + kFirstStates;
   expected_ = mesh::make_catalog({std::move(others)});
   auto made = std::make_shared<MeshView>(*view());
   made->catalog = expected_;
