@@ -34,6 +34,7 @@ class PassPlanner {
 
  private:
   Session* next_suspect() const;
+  bool plan_media(Pass& pass) const;
   void choose_adapters();
   void take_turns(Pass& pass);
   void find_padding(Pass& pass, std::uint32_t rows) const;
@@ -44,6 +45,7 @@ class PassPlanner {
   const PromptBudget& prompts_;
   const std::uint32_t batch_, max_outputs_;
   AdapterTurns turns_;
+  bool last_was_media_ = false;
   std::vector<const AdapterScales*> wanted_;  // adapter sets of the active sessions
   std::vector<Session*> going_;               // sessions with the adapters of the pass
   std::vector<RunnableView> views_;           // of `going_`

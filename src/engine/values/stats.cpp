@@ -12,6 +12,7 @@ std::span<const StatField<WorkerStats>> stat_fields() {
       {"steps", nullptr, "Forward passes", counter, &W::steps},
       {"batch_tokens", nullptr, "Tokens of all passes", counter, &W::batch_tokens},
       {"prompt_tokens", "prompt_tokens_total", "Prompt tokens computed", counter, &W::prompt_tokens},
+      {"media_tokens", "media_tokens_total", "Of these, cells of pictures and sounds", counter, &W::media_tokens},
       {"predicted_tokens", "predicted_tokens_total", "Tokens sampled", counter, &W::predicted_tokens},
       {"cached_tokens", "cached_tokens_total", "Prompt tokens that were in the KV cache", counter, &W::cached_tokens},
       {"prefix_hits", "prefix_hits_total", "Generations that started with shared KV", counter, &W::prefix_hits},

@@ -29,6 +29,7 @@ struct WorkerStats {
   std::uint64_t batch_tokens = 0;      // tokens in them, with draft tokens, without padding_rows
   std::uint64_t prompt_tokens = 0;     // of these, prefill
   std::uint64_t predicted_tokens = 0;  // sampled
+  std::uint64_t media_tokens = 0;      // of prompt_tokens, cells of pictures and sounds
   std::uint64_t cached_tokens = 0;     // prompt tokens that needed no prefill
   std::uint64_t prefix_hits = 0;       // generations that began with tokens that other sessions had computed
   std::uint64_t generations = 0;       // started
