@@ -69,6 +69,22 @@ std::span<const StatField<ParkedStats>> parked_fields() {
   return kFields;
 }
 
+std::span<const StatField<MediaStats>> media_fields() {
+  using M = MediaStats;
+  using enum StatKind;
+  static constexpr double kMillis = 0.001;
+  static constexpr StatField<M> kFields[] = {
+      {"media_encoded", "media_encoded_total", "Pieces of pictures and sounds encoded", counter, &M::encoded},
+      {"media_hits", "media_hits_total", "Embeddings that were in the cache", counter, &M::hits},
+      {"media_failures", "media_failures_total", "Pieces that could not be encoded", counter, &M::failures},
+      {"media_waiting", "media_waiting", "Pieces to be encoded", gauge, &M::waiting},
+      {"media_cached", "media_cached", "Embeddings in the cache", gauge, &M::cached},
+      {"media_cached_bytes", "media_cached_bytes", "Host memory of cached embeddings", gauge, &M::cached_bytes},
+      {"media_encode_ms", "media_encode_seconds_total", "Time of encoding", counter, &M::encode_ms, kMillis},
+  };
+  return kFields;
+}
+
 std::span<const HistogramField> histogram_fields() {
   using W = WorkerStats;
   static constexpr HistogramField kFields[] = {

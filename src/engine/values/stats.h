@@ -83,9 +83,21 @@ struct ParkedStats {
   std::uint64_t evictions = 0;  // from memory
 };
 
+// Pictures and sounds: one encoder for all engine workers.
+struct MediaStats {
+  std::uint64_t encoded = 0;  // pieces of pictures and sounds
+  std::uint64_t hits = 0;     // embeddings that were in the cache
+  std::uint64_t failures = 0;
+  std::uint64_t waiting = 0;       // pieces to be encoded, with the one that is
+  std::uint64_t cached = 0;        // embeddings in the cache
+  std::uint64_t cached_bytes = 0;  // of them
+  double encode_ms = 0;
+};
+
 struct Stats {
   std::vector<WorkerStats> workers;
   std::optional<ParkedStats> parked;  // none: this model parks nothing
+  std::optional<MediaStats> media;    // none: this model takes text only
   WorkerStats total() const;
 };
 
@@ -95,7 +107,7 @@ enum class StatKind {
   peak,     // that of several workers is the largest
 };
 
-// One number of WorkerStats or ParkedStats.
+// One number of WorkerStats, ParkedStats or MediaStats.
 template <typename Counts>
 struct StatField {
   const char* name;    // in JSON
@@ -107,6 +119,7 @@ struct StatField {
 };
 std::span<const StatField<WorkerStats>> stat_fields();
 std::span<const StatField<ParkedStats>> parked_fields();
+std::span<const StatField<MediaStats>> media_fields();
 
 struct HistogramField {
   const char* metric;
