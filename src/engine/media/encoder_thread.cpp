@@ -81,7 +81,7 @@ EncoderThread::Found EncoderThread::find(const std::shared_ptr<const MediaPiece>
     if (running_ != nullptr && *running_ == piece->id) return {};
     const auto same = std::ranges::find(waiting_, piece->id, &Ordered::id);
     if (same != waiting_.end()) {
-      // Of equal pieces, one that somebody waits for.
+      // Of equal pieces, one that a session still holds.
       if (same->piece.expired()) same->piece = piece;
       return {};
     }

@@ -32,8 +32,8 @@ class EncoderThread final : public MediaEncoder {
   MediaStats stats() const;
 
  private:
-  // Pieces that wait, or are being encoded. Each is held by its sessions only, so that a piece that nobody waits for is
-  // not encoded.
+  // Pieces that wait, or are being encoded. Each is held by its sessions only, so that a piece without sessions is not
+  // encoded.
   struct Ordered {
     Sha256 id;
     std::weak_ptr<const MediaPiece> piece;

@@ -26,20 +26,20 @@ MediaEncoder::Found wait_for(EncoderThread& encoder, const std::shared_ptr<const
 }
 
 TEST(EncoderThreadTest, AnEqualPieceIsEncodedOnce) {
-  std::atomic<int> calls = 0, told = 0;
+  std::atomic<int> calls = 0, calls_made = 0;
   EncoderThread encoder(
       [&](const MediaPiece& one) -> Result<MediaRows> {
         ++calls;
         return std::make_shared<std::vector<float>>(one.cells * 2);
       },
       1 << 20);
-  encoder.when_encoded([&] { ++told; });
+  encoder.when_encoded([&] { ++calls_made; });
   const auto found = wait_for(encoder, piece("a"));
   ASSERT_TRUE(found.rows);
   EXPECT_EQ(found.rows->size(), 8u);
   EXPECT_TRUE(wait_for(encoder, piece("a")).rows);
   EXPECT_EQ(calls, 1);
-  EXPECT_GE(told, 1);
+  EXPECT_GE(calls_made, 1);
   wait_for(encoder, piece("b"));
   EXPECT_EQ(calls, 2);
   const MediaStats stats = encoder.stats();
@@ -48,7 +48,7 @@ TEST(EncoderThreadTest, AnEqualPieceIsEncodedOnce) {
   EXPECT_EQ(stats.cached_bytes, 64u);
 }
 
-TEST(EncoderThreadTest, AFailureIsToldOnceAndTriedAgain) {
+TEST(EncoderThreadTest, AFailureIsReportedOnceAndTriedAgain) {
   std::atomic<int> calls = 0;
   EncoderThread encoder(
       [&](const MediaPiece&) -> Result<MediaRows> {
@@ -64,7 +64,7 @@ TEST(EncoderThreadTest, AFailureIsToldOnceAndTriedAgain) {
   EXPECT_EQ(encoder.stats().failures, 1u);
 }
 
-TEST(EncoderThreadTest, WhatNobodyWaitsForIsNotEncoded) {
+TEST(EncoderThreadTest, APieceWithoutSessionsIsNotEncoded) {
   std::promise<void> go_on;
   auto may = go_on.get_future();
   std::atomic<int> calls = 0;

@@ -5,8 +5,8 @@
 namespace corral::engine {
 namespace {
 
-// It has lost cells since the beginning of the round, and needs embeddings that it had given back.
-bool lacks_rows(const Session& session) {
+// It has lost cells since the beginning of the round, and needs embeddings that it has released.
+bool is_without_rows(const Session& session) {
   const MediaSpan* const next = session.next_media();
   return next != nullptr && next->rows == nullptr;
 }
@@ -62,16 +62,16 @@ void PassPlanner::choose_adapters() {
 bool PassPlanner::plan_media(Pass& pass) const {
   Session* oldest = nullptr;
   for (Session* session : sessions_.active()) {
-    if (session->next_media() == nullptr || lacks_rows(*session)) continue;
+    if (session->next_media() == nullptr || is_without_rows(*session)) continue;
     if (oldest == nullptr || session->generation->order < oldest->generation->order) oldest = session;
   }
   if (oldest == nullptr || (last_was_media_ && !going_.empty())) return false;
-  std::uint32_t most = batch_;
-  if (std::ranges::any_of(views_, &RunnableView::decoding)) most = std::min(prompts_.beside(views_), batch_);
-  if (most == 0) return false;  // a pass without prompts is to be measured
-  if (oldest->next_media()->piece->both_ways) most = batch_;
+  std::uint32_t max = batch_;
+  if (std::ranges::any_of(views_, &RunnableView::decoding)) max = std::min(prompts_.beside(views_), batch_);
+  if (max == 0) return false;  // a pass without prompts is to be measured
+  if (oldest->next_media()->piece->both_ways) max = batch_;
   pass.media = true;
-  pass.items.push_back({.session = oldest, .tokens = std::min(oldest->to_compute_at_once(), most)});
+  pass.items.push_back({.session = oldest, .tokens = std::min(oldest->to_compute_at_once(), max)});
   return true;
 }
 
@@ -79,7 +79,7 @@ bool PassPlanner::plan_media(Pass& pass) const {
 Session* PassPlanner::next_suspect() const {
   Session* oldest = nullptr;
   for (Session* session : sessions_.active()) {
-    if (session->in_cache >= session->suspect_until || lacks_rows(*session)) continue;
+    if (session->in_cache >= session->suspect_until || is_without_rows(*session)) continue;
     if (oldest == nullptr || session->generation->order < oldest->generation->order) oldest = session;
   }
   return oldest;

@@ -107,7 +107,7 @@ struct Session {
     const std::uint32_t border = media[i].begin <= in_cache ? media[i].end() : media[i].begin;
     return std::min(to_compute(), border - in_cache);
   }
-  // Frees embeddings whose cells are computed; all: the others too, which can be had again.
+  // Frees embeddings whose cells are computed; all: the others too; the encoder provides them again.
   void drop_media_rows(bool all = false) noexcept {
     for (MediaSpan& span : media) {
       if (all || span.end() <= in_cache) span.rows.reset();
