@@ -1,4 +1,5 @@
 // Pictures in sessions, with real projectors: what libmtmd and libllama make of them by hand is the reference.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,6 +50,26 @@ SessionId session_with(InferenceEngine& engine, const Prompt& prompt, const Sess
   const auto session = engine.create_session(prompt.tokens, options, prompt.media);
   EXPECT_TRUE(session) << session.error().message;
   return *session;
+}
+
+// Greedy, with the likeliest tokens of each step.
+GenerateOptions listed(std::uint32_t max_new_tokens) {
+  GenerateOptions options = endless(max_new_tokens);
+  options.n_probs = 2;
+  return options;
+}
+
+// Equal tokens, or equal ones up to a tie: passes of another size round differently (Reference).
+::testing::AssertionResult same(const std::vector<Token>& tokens, const Answer& expected) {
+  const auto [at, other] = std::ranges::mismatch(tokens, expected.tokens);
+  if (at == tokens.end() && other == expected.tokens.end()) return ::testing::AssertionSuccess();
+  if (at == tokens.end() || other == expected.tokens.end()) return ::testing::AssertionFailure() << "not as many";
+  const auto place = static_cast<std::size_t>(at - tokens.begin());
+  const auto& top = expected.logprobs.at(place).top;
+  constexpr float kTie = 0.02f;
+  if (top.size() > 1 && top[0].logprob - top[1].logprob < kTie && *at == top[1].token)
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "token " << place << " is " << *at << ", not " << *other;
 }
 
 class Vision : public ::testing::TestWithParam<Case> {
@@ -177,11 +198,10 @@ TEST_P(Vision, APictureIsParkedAndRestored) {
   EXPECT_EQ(engine->stats().total().restored, 1u);
   // The same without the pause.
   const auto other = load(options());
-  Prompt same;
-  for (std::uint32_t i = 1; i <= 4; ++i) same.text(some_tokens(10, i)).picture(*other, picture(64, 64, i));
-  same.text(some_tokens(10));
-  const Answer whole = generate(*other, session_with(*other, same), endless(16));
-  EXPECT_EQ(first.tokens + second.tokens, whole.tokens);
+  Prompt again;
+  for (std::uint32_t i = 1; i <= 4; ++i) again.text(some_tokens(10, i)).picture(*other, picture(64, 64, i));
+  again.text(some_tokens(10));
+  EXPECT_TRUE(same(first.tokens + second.tokens, generate(*other, session_with(*other, again), listed(16))));
 }
 
 TEST_P(Vision, WithoutParkingItIsComputedAgain) {
@@ -199,9 +219,7 @@ TEST_P(Vision, WithoutParkingItIsComputedAgain) {
   EXPECT_EQ(second.finish.reason, FinishReason::length);
   EXPECT_GT(engine->stats().media->encoded, 2u);
   const auto other = load(options());
-  const Answer whole = generate(*other, session_with(*other, prompt), endless(16));
-  EXPECT_EQ(whole.finish.reason, FinishReason::length);
-  EXPECT_EQ(first.tokens + second.tokens, whole.tokens);
+  EXPECT_TRUE(same(first.tokens + second.tokens, generate(*other, session_with(*other, prompt), listed(16))));
 }
 
 TEST_P(Vision, ManySessionsWithPicturesAndText) {
@@ -223,7 +241,7 @@ TEST_P(Vision, ManySessionsWithPicturesAndText) {
   const auto alone = load(options());
   for (std::uint32_t i = 0; i < prompts.size(); ++i) {
     EXPECT_EQ(answers[i].finish.reason, FinishReason::length);
-    EXPECT_EQ(answers[i].tokens, generate(*alone, session_with(*alone, prompts[i]), endless(60)).tokens) << i;
+    EXPECT_TRUE(same(answers[i].tokens, generate(*alone, session_with(*alone, prompts[i]), listed(60)))) << i;
   }
 }
 

@@ -59,16 +59,26 @@ void EncoderThread::when_encoded(std::move_only_function<void()> call) {
 MediaStats EncoderThread::stats() const {
   const MutexLock lock(mutex_);
   MediaStats stats = stats_;
-  stats.cached = cache_.size();
+  stats.cached = cache_.size() + fresh_.size();
   stats.cached_bytes = cache_.bytes();
+  for (const Fresh& left : fresh_) stats.cached_bytes += left.rows->size() * sizeof(float);
   stats.waiting = waiting_.size() + (running_ != nullptr ? 1 : 0);
   return stats;
+}
+
+MediaRows EncoderThread::take_cached(const Sha256& id) {
+  const auto fresh = std::ranges::find(fresh_, id, &Fresh::id);
+  if (fresh == fresh_.end()) return cache_.find(id);
+  MediaRows rows = std::move(fresh->rows);
+  fresh_.erase(fresh);
+  cache_.put(id, rows);
+  return rows;
 }
 
 EncoderThread::Found EncoderThread::find(const std::shared_ptr<const MediaPiece>& piece) {
   {
     const MutexLock lock(mutex_);
-    if (MediaRows rows = cache_.find(piece->id)) {
+    if (MediaRows rows = take_cached(piece->id)) {
       ++stats_.hits;
       return {.rows = std::move(rows)};
     }
@@ -109,17 +119,21 @@ Result<MediaRows> EncoderThread::encoded(const MediaPiece& piece) const noexcept
 }
 
 // Without memory for the result, the sessions that wait order the piece again.
-void EncoderThread::take(const Sha256& id, Result<MediaRows> rows) noexcept {
+void EncoderThread::take(const Ordered& done, Result<MediaRows> rows) noexcept {
   const MutexLock lock(mutex_);
   running_ = nullptr;
   try {
     if (rows) {
       ++stats_.encoded;
-      cache_.put(id, std::move(*rows));
+      for (const Fresh& left : fresh_) {
+        if (left.piece.expired()) cache_.put(left.id, left.rows);
+      }
+      std::erase_if(fresh_, [](const Fresh& left) { return left.piece.expired(); });
+      fresh_.push_back({done.piece, done.id, std::move(*rows)});
     } else {
       ++stats_.failures;
       if (failed_.size() >= kMaxFailures) failed_.clear();
-      failed_.insert_or_assign(id, std::move(rows.error()));
+      failed_.insert_or_assign(done.id, std::move(rows.error()));
     }
   } catch (const std::bad_alloc&) {
   }
@@ -142,7 +156,7 @@ void EncoderThread::run() {
     Result<MediaRows> rows = encoded(*piece);
     const double ms = std::chrono::duration<double, std::milli>(MonoClock::now() - begin).count();
     piece.reset();
-    take(next.id, std::move(rows));
+    take(next, std::move(rows));
     lock.lock();
     stats_.encode_ms += ms;
   }

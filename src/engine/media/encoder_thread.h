@@ -38,14 +38,22 @@ class EncoderThread final : public MediaEncoder {
     Sha256 id;
     std::weak_ptr<const MediaPiece> piece;
   };
+  // An embedding that no session has taken yet: the cache may be too small for all that are waited for.
+  struct Fresh {
+    std::weak_ptr<const MediaPiece> piece;
+    Sha256 id;
+    MediaRows rows;
+  };
+  MediaRows take_cached(const Sha256& id) REQUIRES(mutex_);
   void run();
   Result<MediaRows> encoded(const MediaPiece& piece) const noexcept;
-  void take(const Sha256& id, Result<MediaRows> rows) noexcept;
+  void take(const Ordered& done, Result<MediaRows> rows) noexcept;
 
   const Encode encode_;
   mutable Mutex mutex_;
   Condition changed_;
   EmbeddingCache cache_ GUARDED_BY(mutex_);
+  std::vector<Fresh> fresh_ GUARDED_BY(mutex_);
   std::deque<Ordered> waiting_ GUARDED_BY(mutex_);
   const Sha256* running_ GUARDED_BY(mutex_) = nullptr;  // the piece that the thread encodes
   std::map<Sha256, Error> failed_ GUARDED_BY(mutex_);   // not reported yet

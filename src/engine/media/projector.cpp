@@ -86,8 +86,11 @@ Bitmap decode_webp(MediaBytes file) {
 }
 
 Bitmap decode_other(const mtmd_context* context, MediaBytes file) {
+  // What is no picture could be a video, for which a libmtmd of the system may run ffmpeg: it finds none.
+  mtmd_helper_init_opt options = mtmd_helper_init_opt_default();
+  options.video_params.ffmpeg_bin_dir = "/dev/null";
   const mtmd_helper_bitmap_wrapper made =
-      mtmd_helper_bitmap_init_from_buf(context, file.data(), file.size(), false, mtmd_helper_init_opt_default());
+      mtmd_helper_bitmap_init_from_buf(context, file.data(), file.size(), false, options);
   if (made.video_ctx != nullptr) mtmd_helper_video_free(made.video_ctx);
   return Bitmap(made.bitmap);
 }
