@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "protocol/errors.h"
+#include "protocol/media.h"
 
 namespace corral::protocol {
 namespace {
@@ -250,6 +251,7 @@ Result<Peeked> check(json::View body, const FieldTable& table) {
     if (name == "stream_options") peeked.include_usage = value.find("include_usage").as_bool();
     if (name == "sse_ping_interval") peeked.ping_interval = ping_interval(value);
     if (name == "ctx_size") peeked.context = static_cast<std::uint64_t>(std::max<std::int64_t>(value.as_integer(), 0));
+    if (name == "messages") peeked.media = media_in(value);
   });
   return peeked;
 }
