@@ -83,15 +83,14 @@ Error not_read(const models::ModelInfo& model, const Media& wanted, const ModelM
   const bool pictures = wanted.pictures > 0 && !has.pictures;
   const std::string_view what = pictures ? "pictures" : "sound";
   const auto reads = has.pictures ? "text and pictures" : has.sounds ? "text and sound" : "text";
-  auto advice = others.empty() ? fmt::format(
-                                     "no model here does: download one with its projector (mmproj), or remove "
-                                     "the {}",
-                                     what)
-                               : fmt::format("use '{}', or remove the {}", fmt::join(others, "' or '"), what);
-  if (!model.mmproj.empty() && !has.pictures && !has.sounds)
-    advice = fmt::format("its option 'mmproj' is \"none\": load it with its projector, or {}", advice);
+  std::string advice;
+  const bool without = !model.mmproj.empty() && !has.pictures && !has.sounds;
+  if (without) advice = "its option 'mmproj' is \"none\", so load it with its projector, ";
+  if (!others.empty()) advice += fmt::format("use '{}', ", fmt::join(others, "' or '"));
+  if (advice.empty()) advice = "no model here does, so download one with its projector (mmproj), ";
   return {make_error_code(errc::media_not_supported),
-          fmt::format("'messages' has {}, but '{}' reads only {}: {}", what, model.name.value(), reads, advice),
+          fmt::format("'messages' has {}, but '{}' reads only {}: {}or remove the {}", what, model.name.value(), reads,
+                      advice, what),
           "messages"};
 }
 
