@@ -75,6 +75,7 @@ const std::vector<CauseRow> kRows = {
      "invalid_request_error"},
     {make_error_code(api::errc::nothing_kept), 400, "nothing_kept", "invalid_request_error", "invalid_request_error"},
     {make_error_code(api::errc::server_stopping), 503, "server_stopping", "unavailable_error", "overloaded_error"},
+    {make_error_code(api::errc::image_not_found), 404, "image_not_found", "not_found_error", "not_found_error"},
     {make_error_code(backends::errc::load_failed), 500, "model_load_error", "server_error", "api_error"},
     {make_error_code(backends::errc::load_out_of_memory), 422, "insufficient_memory", "unprocessable_error",
      "invalid_request_error"},

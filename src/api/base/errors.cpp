@@ -33,6 +33,7 @@ const std::error_category& error_category() {
       {"response_events_gone", ErrorKind::invalid_request},
       {"nothing_kept", ErrorKind::invalid_request},
       {"server_stopping", ErrorKind::unavailable},
+      {"image_not_found", ErrorKind::not_found},
   };
   static const TableCategory category("api", kRows);
   return category;

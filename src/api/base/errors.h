@@ -33,6 +33,7 @@ enum class errc {
   response_events_gone,        // of a response whose stream a client wants to resume
   nothing_kept,                // storage is off (`store_responses`)
   server_stopping,
+  image_not_found,  // its URL has ended
 };
 
 }  // namespace corral::api
