@@ -82,7 +82,7 @@ llama = "llama-server --port {port}"
 cmd = "${llama} -m /srv/models/small.gguf"
 ```
 
-In addition to the keys below, a model may have `checkpoint`, `checkpoints` (a table: `main`, `vae`, `voices`), `labels` (they set its type:
+In addition to the keys below, a model may have `checkpoint`, `checkpoints` (a table: `main` and others of its command, such as `vae` or `voices`), `labels` (they set its type:
 `embeddings`, `reranking`, `transcription`, `image`, `tts`), `aliases`, `ttl` (0: no idle timeout) and `macros`. These declare what corral
 can't see in a program: `context` (tokens), `tools` and `vision` (true or false). Lists show them, and `name`, `description` and `metadata` (a
 table, as `meta.llamaswap`); `unlisted = true` keeps the model out of the lists. An unknown key is ignored with a warning.
@@ -149,7 +149,7 @@ std::string backends_page() {
   for (const auto& one : placeholders()) page += fmt::format("| `{{{}}}` | {} |\n", one.name, cell(one.meaning));
   page +=
       "| `{env.NAME}` | a variable of corral's own environment; no value if it is not set |\n| `{checkpoints.NAME}` | "
-      "another checkpoint of the model's entry |\n| `{request.NAME}` | kind exec: a string or number of the request, "
+      "a checkpoint of the model's entry; no value without one. `main`: its file |\n| `{request.NAME}` | kind exec: a string or number of the request, "
       "unless it looks like a flag |\n";
   page +=
       "\n## Built-in descriptors\n\nThey are in `src/backends/descriptors/`, one file per recipe, each with the page, "
