@@ -151,6 +151,8 @@ Result<> add_files(const Form& form, bool is_edit, Form& out) {
                   "image");
     if (auto added = add_file(file, "image[]", out); !added) return added;
   }
+  // Programs differ in the name of a single one: all of them read this one.
+  if (count == 1) out.files.front().name = "image";
   if (count == 0)
     return form.find("image") == nullptr && form.find("image[]") == nullptr
                ? fail(errc::missing_field, "'image' is required: the image, as a file of the form", "image")
