@@ -12,9 +12,9 @@ namespace corral::protocol {
 namespace {
 
 constexpr std::uint32_t kSmallestSide = 64, kLargestSide = 2048, kSideStep = 8;
-constexpr std::uint64_t kMostImages = 10;
+constexpr std::uint64_t kMaxImages = 10;
 // Of all images of a request: bounds the memory of its answer.
-constexpr std::uint64_t kMostPixels = 16ull << 20;
+constexpr std::uint64_t kMaxPixels = 16ull << 20;
 
 std::optional<std::uint32_t> side_of(std::string_view text) {
   std::uint32_t side = 0;
@@ -46,7 +46,7 @@ Result<> check_word(json::View value, const Path& path) {
 
 constexpr auto kShared = std::to_array<Field>({
     kModelField,
-    {.name = "n", .kinds = kInteger, .min = 1, .max = kMostImages, .about = "number of images; default: 1"},
+    {.name = "n", .kinds = kInteger, .min = 1, .max = kMaxImages, .about = "number of images; default: 1"},
     {.name = "size",
      .kinds = kString,
      .max_bytes = 32,
@@ -132,11 +132,11 @@ Result<> check_pixels(json::View body) {
   if (!size) return {};
   const auto n = body.find("n").is_null() ? 1 : static_cast<std::uint64_t>(body.find("n").as_integer());
   const auto pixels = n * size->width * size->height;
-  if (pixels <= kMostPixels) return {};
+  if (pixels <= kMaxPixels) return {};
   return fail(errc::bad_value,
               fmt::format("'n' images of this 'size' have {} pixels, but a request makes at most {}: ask for fewer or "
                           "smaller images",
-                          pixels, kMostPixels),
+                          pixels, kMaxPixels),
               "n");
 }
 

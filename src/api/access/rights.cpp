@@ -42,7 +42,7 @@ constexpr auto kRights = std::to_array<RouteRights>({
     {"POST", "images/generations", kInference},
     {"POST", "images/edits", kInference},
     {"POST", "images/variations", kInference},
-    // The name, which nobody can guess, is the right: pages show images by URLs alone.
+    // The name is random and long, so it is the right: pages show images by URLs alone.
     {"GET", "images/files/{name}", kPublic},
     {"POST", "tokenize", kInference},
     {"POST", "detokenize", kInference},

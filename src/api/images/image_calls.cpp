@@ -20,7 +20,7 @@ namespace images = dialects::images;
 constexpr std::uint64_t kLargestAnswer = 96ull << 20;
 constexpr std::uint64_t kLargestError = 256 * 1024;
 // Kept images leave space for uploads.
-constexpr std::uint64_t kMostKept = 256ull << 20;
+constexpr std::uint64_t kMaxKept = 256ull << 20;
 
 // Runs `work` beside the loop, if there are threads for it.
 template <typename Work>
@@ -89,8 +89,8 @@ CallPtr ImageCalls::part(unsigned n) {
 }
 
 async::Task<std::expected<ImageCalls::Images, http::Response>> ImageCalls::next(std::shared_ptr<ImageCalls> calls,
-                                                                                unsigned most) {
-  const auto n = std::min(most, calls->left());
+                                                                                unsigned max) {
+  const auto n = std::min(max, calls->left());
   auto answering = calls->next_(calls->part(n));
   auto answer = co_await std::move(answering);
   if (answer.head.status != 200) {
@@ -123,7 +123,7 @@ async::Task<Result<ImageCalls::Images>> ImageCalls::read(http::Response answer) 
 
 async::Task<Result<>> ImageCalls::keep(Images& images) {
   auto& room = *context_.inference.uploads;
-  const auto limit = room.limit() == 0 ? kMostKept : std::min(kMostKept, room.limit() / 2);
+  const auto limit = room.limit() == 0 ? kMaxKept : std::min(kMaxKept, room.limit() / 2);
   for (auto& image : images) {
     if (image.base64.empty()) continue;  // the backend has a URL of its own
     auto decoding = beside(context_.inference.bodies.threads,
@@ -131,8 +131,9 @@ async::Task<Result<>> ImageCalls::keep(Images& images) {
     const auto bytes = co_await std::move(decoding);
     const auto format = bytes ? format_of(*bytes) : std::string();
     if (format.empty())
-      co_return fail(protocol::errc::remote_upstream, "the response of the backend has an image that is not png, jpeg "
-                                                      "or webp");
+      co_return fail(protocol::errc::remote_upstream,
+                     "the response of the backend has an image that is not png, jpeg "
+                     "or webp");
     auto spool = std::make_shared<http::Spool>(room);
     auto writing = spool->append(*bytes);
     if (auto written = co_await std::move(writing); !written) co_return written;

@@ -22,9 +22,9 @@ class ImageCalls {
   unsigned left() const { return asked_->n - done_; }
 
   using Images = std::vector<dialects::images::MadeImage>;
-  // The images of one more call: up to `most`, at least one. Else the error answer, whose body is a text. Keeps
+  // The images of one more call: up to `max`, at least one. Else the error answer, whose body is a text. Keeps
   // `calls`.
-  static async::Task<std::expected<Images, http::Response>> next(std::shared_ptr<ImageCalls> calls, unsigned most);
+  static async::Task<std::expected<Images, http::Response>> next(std::shared_ptr<ImageCalls> calls, unsigned max);
   // Seconds since 1970.
   std::int64_t now() const;
 

@@ -15,9 +15,9 @@ constexpr std::string_view kCaching = "private, max-age=3600";
 async::Task<http::Response> send_image(ImagesContext& context, http::PathParams params) {
   const auto found = context.kept.find(params["name"], context.inference.core.timers.now());
   if (!found) {
-    co_return dialects::error_response(
-        Error(make_error_code(errc::image_not_found), "there is no such image: this server keeps images for an hour, or until "
-                                                      "newer ones need the space"));
+    co_return dialects::error_response(Error(make_error_code(errc::image_not_found),
+                                             "there is no such image: this server keeps images for an hour, or until "
+                                             "newer ones need the space"));
   }
   http::Response response{{200, {}}, http::Body(http::Spool::reader(found->bytes))};
   auto& headers = response.head.headers;

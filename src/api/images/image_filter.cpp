@@ -33,9 +33,8 @@ async::Task<http::Response> whole_answer(Calls calls) {
 }
 
 std::string error_event(const http::Response& answer) {
-  return protocol::sse_error_event(answer.failure
-                                       ? *answer.failure
-                                       : protocol::parse_error_body(answer.head.status, answer.body.text()));
+  return protocol::sse_error_event(answer.failure ? *answer.failure
+                                                  : protocol::parse_error_body(answer.head.status, answer.body.text()));
 }
 
 std::unique_ptr<Running> make_next(async::Executor executor, const Calls& calls) {

@@ -60,8 +60,7 @@ async::Task<http::Response> with_image_model(ImagesContext& context, CallPtr cal
 
 Filter image_model_filter(ImagesContext& context) {
   return [&context](CallPtr call, Next next) {
-    if (call->type != ModelType::image || call->found || !is_missing(call->found.error()))
-      return next(std::move(call));
+    if (call->type != ModelType::image || call->found || !is_missing(call->found.error())) return next(std::move(call));
     return with_image_model(context, std::move(call), next);
   };
 }

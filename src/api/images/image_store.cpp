@@ -14,8 +14,7 @@ constexpr std::size_t kNameCharacters = 40;  // 200 bits
 }  // namespace
 
 void ImageStore::drop(std::uint64_t limit, MonoTime now, Entries& gone) {
-  while (!entries_.empty() &&
-         (entries_.front().until <= now || bytes_ > limit || entries_.size() > kMostImages)) {
+  while (!entries_.empty() && (entries_.front().until <= now || bytes_ > limit || entries_.size() > kMaxImages)) {
     bytes_ -= entries_.front().image.bytes->size();
     gone.push_back(std::move(entries_.front()));
     entries_.pop_front();

@@ -17,7 +17,7 @@ namespace corral::api {
 
 class ImageStore {
  public:
-  static constexpr std::size_t kMostImages = 1'000;
+  static constexpr std::size_t kMaxImages = 1'000;
   static constexpr Millis kTime{3'600'000};
 
   struct Image {
@@ -25,7 +25,7 @@ class ImageStore {
     std::shared_ptr<const http::Spool> bytes;
   };
 
-  // The image's name, which nobody can guess. `limit`: bytes of all images together.
+  // The image's name, which is random. `limit`: bytes of all images together.
   std::string keep(Image image, std::uint64_t limit, MonoTime now);
   std::optional<Image> find(std::string_view name, MonoTime now);
 
@@ -36,11 +36,11 @@ class ImageStore {
     Image image;
   };
   using Entries = std::deque<Entry>;
-  // Moves what has to go to `gone`, which is destroyed without the lock: it may close files.
+  // Moves entries that are evicted to `gone`, which is destroyed without the lock: it may close files.
   void drop(std::uint64_t limit, MonoTime now, Entries& gone) REQUIRES(mutex_);
 
-  Mutex mutex_;                             // held for a search in a few entries
-  Entries entries_ GUARDED_BY(mutex_);      // oldest first
+  Mutex mutex_;                                 // held for a search in a few entries
+  Entries entries_ GUARDED_BY(mutex_);          // oldest first
   std::uint64_t bytes_ GUARDED_BY(mutex_) = 0;  // of all of them
 };
 

@@ -30,7 +30,7 @@ enum class Proved : std::uint8_t { real, contract };
 // How a request ends whose client has left.
 enum class Cancel : std::uint8_t {
   close,    // its connection is closed: the program stops working on it
-  restart,  // the program would go on, so it is started again
+  restart,  // the program would continue, so it is started again
 };
 // Format of requests for images: OpenAI's, or that of stable-diffusion.cpp's server (sd_requests.h).
 enum class ImageRequests : std::uint8_t { openai, sd_cpp };

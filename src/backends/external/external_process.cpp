@@ -158,7 +158,8 @@ async::Task<Result<>> ExternalProcess::spawn() {
 
 void ExternalProcess::restart(RequestGate::Place place) {
   if (!is_ready_ || restarting_ || !child_->alive()) return;
-  log::info("backends", "the client of a request to {} has left: its program is started again, because it would go on",
+  log::info("backends",
+            "the client of a request to {} has left: its program is started again, because it would continue",
             model_->name.value());
   restarting_ = true;
   restarted_.reset();

@@ -52,7 +52,7 @@ class ExternalProcess final : public WrappedServer {
   std::filesystem::path socket_;
   std::filesystem::path log_file_;
   std::uint16_t port_ = 0;
-  std::shared_ptr<proc::Child> child_;  // of the latest start; shared with those who wait for its end
+  std::shared_ptr<proc::Child> child_;  // of the latest start; shared with waiters for its end
   std::shared_ptr<RequestReports> reports_;
   std::shared_ptr<ExternalRequests> requests_;
   std::optional<ExternalTargets> targets_;

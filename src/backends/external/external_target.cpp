@@ -72,8 +72,8 @@ namespace {
 
 std::string in_program_words(std::string_view body, const ExternalFormat& words, const protocol::AskRow* row) {
   auto theirs = in_their_words(body, *words.descriptor, words.name);
-  const bool is_sd = words.descriptor->image_requests == ImageRequests::sd_cpp && row != nullptr &&
-                     row->ask == protocol::Ask::image;
+  const bool is_sd =
+      words.descriptor->image_requests == ImageRequests::sd_cpp && row != nullptr && row->ask == protocol::Ask::image;
   return is_sd ? sd_body(theirs) : theirs;
 }
 
@@ -165,7 +165,8 @@ class ExternalTargets::Target final : public http::Target {
   }
 
   async::Task<Result<http::Response>> alive() {
-    if (!always_asks_ && (words_->requests->restarting() || !words_->descriptor->watch || words_->descriptor->ready.path.empty()))
+    if (!always_asks_ &&
+        (words_->requests->restarting() || !words_->descriptor->watch || words_->descriptor->ready.path.empty()))
       co_return http::Response::json(200, R"({"status":"ok"})");
     http::RequestHead head{"GET", words_->base + words_->descriptor->ready.path, {}};
     for (const auto& [name, value] : words_->headers) head.headers.add(name, value);

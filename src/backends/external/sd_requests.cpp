@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kTag = "sd_cpp_extra_args";
 // Fields that it knows itself.
 constexpr auto kPlain = std::to_array<std::string_view>({"n", "size", "output_format", "output_compression"});
-constexpr std::size_t kMostBytes = 1 << 20;  // of all fields of a form, which are already checked
+constexpr std::size_t kMaxBytes = 1 << 20;  // of all fields of a form, which are already checked
 constexpr std::string_view kLineEnd = "\r\n", kEndOfHead = "\r\n\r\n";
 
 // Values as texts: without quotes.
@@ -133,7 +133,7 @@ async::Task<Result<>> SdForm::find() {
   while (!is_found_) {
     if (next_field(fields)) continue;
     if (is_found_) break;
-    if (held_.size() > kMostBytes) co_return not_a_form();
+    if (held_.size() > kMaxBytes) co_return not_a_form();
     const auto piece = co_await form_.read();
     if (!piece) co_return std::unexpected(piece.error());
     if (piece->empty()) co_return not_a_form();

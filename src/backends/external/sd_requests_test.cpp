@@ -16,11 +16,12 @@ TEST(SdBody, ParametersAreInATagOfThePrompt) {
   EXPECT_EQ(sd_body(R"({"model":"m","prompt":"a horse","n":2,"size":"64x64","response_format":"b64_json"})"),
             R"({"prompt":"<sd_cpp_extra_args>{\"seed\":-1,\"sample_params\":{\"guidance\":{}}}</sd_cpp_extra_args>)"
             R"(a horse","n":2,"size":"64x64"})");
-  EXPECT_EQ(sd_body(R"({"prompt":"x","negative_prompt":"a\nb","steps":4,"cfg_scale":1.5,"seed":7,"sampler":"euler",)"
-                    R"("scheduler":"karras","strength":0.5,"output_format":"jpeg","output_compression":80})"),
-            R"({"prompt":"<sd_cpp_extra_args>{\"seed\":7,\"negative_prompt\":\"a b\",\"strength\":0.5,)"
-            R"(\"sample_params\":{\"sample_steps\":4,\"sample_method\":\"euler\",\"scheduler\":\"karras\",)"
-            R"(\"guidance\":{\"txt_cfg\":1.5}}}</sd_cpp_extra_args>x","output_format":"jpeg","output_compression":80})");
+  EXPECT_EQ(
+      sd_body(R"({"prompt":"x","negative_prompt":"a\nb","steps":4,"cfg_scale":1.5,"seed":7,"sampler":"euler",)"
+              R"("scheduler":"karras","strength":0.5,"output_format":"jpeg","output_compression":80})"),
+      R"({"prompt":"<sd_cpp_extra_args>{\"seed\":7,\"negative_prompt\":\"a b\",\"strength\":0.5,)"
+      R"(\"sample_params\":{\"sample_steps\":4,\"sample_method\":\"euler\",\"scheduler\":\"karras\",)"
+      R"(\"guidance\":{\"txt_cfg\":1.5}}}</sd_cpp_extra_args>x","output_format":"jpeg","output_compression":80})");
   EXPECT_EQ(sd_body("no JSON"), "no JSON");
 }
 
@@ -76,7 +77,8 @@ TEST(SdForm, FieldsAreWrittenAnewAndFilesPass) {
     return "--x\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n";
   };
   const std::string file =
-      "--x\r\nContent-Disposition: form-data; name=\"image[]\"; filename=\"image.png\"\r\nContent-Type: image/png\r\n\r\n"
+      "--x\r\nContent-Disposition: form-data; name=\"image[]\"; filename=\"image.png\"\r\nContent-Type: "
+      "image/png\r\n\r\n"
       "\x89PNG\r\n\r\n--y\r\n--x--\r\n";
   const auto form = part("model", "m") + part("prompt", "a\r\nhat") + part("n", "2") + part("strength", "0.5") +
                     part("empty", "") + part("steps", "many") + file;
@@ -92,7 +94,8 @@ TEST(SdForm, WhatIsNoFormIsRefused) {
   const std::string refusal = "the form is not readable: its fields must come before its files";
   for (const char* text : {"", "--x", "--y\r\n\r\n", "--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb"})
     EXPECT_EQ(sent(text, 3), refusal) << text;
-  EXPECT_EQ(sent("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + std::string(3 << 20, 'b'), 65536), refusal);
+  EXPECT_EQ(sent("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + std::string(3 << 20, 'b'), 65536),
+            refusal);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ constexpr const char* kPng =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=";
 
 TEST(ImageAnswers, TheImagesOfABackendAreRead) {
-  const auto read = read_images(std::string(R"({"created":1,"data":[{"b64_json":")") + kPng +
-                                R"("},{"url":"http://x/y.png"},{}]})");
+  const auto read =
+      read_images(std::string(R"({"created":1,"data":[{"b64_json":")") + kPng + R"("},{"url":"http://x/y.png"},{}]})");
   ASSERT_TRUE(read);
   ASSERT_EQ(read->size(), 2u);
   EXPECT_EQ(read->at(0).base64, kPng);

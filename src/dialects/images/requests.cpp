@@ -18,9 +18,9 @@ namespace {
 
 using protocol::errc;
 
-constexpr std::size_t kMostFiles = 16;
+constexpr std::size_t kMaxFiles = 16;
 constexpr std::uint64_t kLargestFile = 16ull << 20;
-constexpr std::uint64_t kMostPixels = 32ull << 20;
+constexpr std::uint64_t kMaxPixels = 32ull << 20;
 constexpr std::uint32_t kLongestSide = 16384;
 
 // Fields that end here: they have no effect, or the server itself does what they say.
@@ -102,11 +102,11 @@ std::string body_of(const Form& form, const protocol::FieldTable& table) {
   return body;
 }
 
-std::string form_value(json::View value) {
-  return value.is_string() ? std::string(value.as_string()) : value.text();
-}
+std::string form_value(json::View value) { return value.is_string() ? std::string(value.as_string()) : value.text(); }
 
-bool is_named(const FormFile& file, std::string_view name) { return file.name == name || file.name == fmt::format("{}[]", name); }
+bool is_named(const FormFile& file, std::string_view name) {
+  return file.name == name || file.name == fmt::format("{}[]", name);
+}
 
 Result<> bad_file(std::string_view param, std::string message) {
   return fail(errc::bad_value, std::move(message), std::string(param));
@@ -129,13 +129,13 @@ Result<> add_file(const FormFile& file, std::string name, Form& out) {
                                        "without metadata",
                                        param, image->format, http::Spool::kBlock));
   const auto pixels = std::uint64_t(image->width) * image->height;
-  if (std::max(image->width, image->height) > kLongestSide || pixels > kMostPixels) {
+  if (std::max(image->width, image->height) > kLongestSide || pixels > kMaxPixels) {
     return bad_file(param, fmt::format("'{}' has {}x{} pixels, at most {} and {} on a side are allowed: send a smaller "
                                        "image",
-                                       param, image->width, image->height, kMostPixels, kLongestSide));
+                                       param, image->width, image->height, kMaxPixels, kLongestSide));
   }
-  out.files.push_back({std::move(name), fmt::format("image.{}", image->format), fmt::format("image/{}", image->format),
-                       file.bytes});
+  out.files.push_back(
+      {std::move(name), fmt::format("image.{}", image->format), fmt::format("image/{}", image->format), file.bytes});
   return {};
 }
 
@@ -144,10 +144,10 @@ Result<> add_files(const Form& form, bool is_edit, Form& out) {
   std::size_t count = 0;
   for (const auto& file : form.files) {
     if (!is_named(file, "image")) continue;
-    if (++count > (is_edit ? kMostFiles : 1))
+    if (++count > (is_edit ? kMaxFiles : 1))
       return fail(errc::bad_value,
                   fmt::format("'image' is there more than {}: send fewer images",
-                              is_edit ? fmt::format("{} times", kMostFiles) : std::string("once")),
+                              is_edit ? fmt::format("{} times", kMaxFiles) : std::string("once")),
                   "image");
     if (auto added = add_file(file, "image[]", out); !added) return added;
   }
@@ -164,9 +164,8 @@ Result<> add_files(const Form& form, bool is_edit, Form& out) {
 Result<Canonical> read_form(Form form, const protocol::FieldTable& table, bool is_edit) {
   auto out = std::make_shared<Form>();
   const auto body = body_of(form, table);
-  auto asked = read(body, table, [&](std::string_view name, json::View value) {
-    out->fields.emplace_back(name, form_value(value));
-  });
+  auto asked = read(
+      body, table, [&](std::string_view name, json::View value) { out->fields.emplace_back(name, form_value(value)); });
   if (!asked) return asked;
   if (auto added = add_files(form, is_edit, *out); !added) return std::unexpected(std::move(added.error()));
   out->fields.emplace_back("response_format", "b64_json");

@@ -61,9 +61,8 @@ TEST_F(ImageRequestsTest, OnlyFieldsForTheBackendGoOn) {
       R"("style":"vivid","moderation":"low","stream":true,"partial_images":2,"seed":7,"steps":4,"cfg_scale":1.5,)"
       R"("response_format":"url","output_format":"jpeg","negative_prompt":null,"unknown":[1]})");
   ASSERT_TRUE(asked) << asked.error().message;
-  EXPECT_EQ(asked->body,
-            R"({"model":"sd","prompt":"a \"horse\"","background":"opaque","steps":4,"cfg_scale":1.5,)"
-            R"("output_format":"jpeg","response_format":"b64_json"})");
+  EXPECT_EQ(asked->body, R"({"model":"sd","prompt":"a \"horse\"","background":"opaque","steps":4,"cfg_scale":1.5,)"
+                         R"("output_format":"jpeg","response_format":"b64_json"})");
   EXPECT_EQ(asked->about.model, "sd");
   const auto& facts = asked_of(*asked);
   EXPECT_EQ(facts.n, 3u);
@@ -97,17 +96,24 @@ TEST_F(ImageRequestsTest, LimitsAreCheckedBeforeALoad) {
             "smaller images");
   EXPECT_EQ(wrong(R"({"prompt":"x","background":"transparent"})"),
             R"('background' must be "auto" or "opaque", not "transparent")");
-  EXPECT_EQ(wrong(R"({"prompt":"x","sampler":"euler;rm"})"), "'sampler' must be a name such as euler_a, not \"euler;rm\"");
+  EXPECT_EQ(wrong(R"({"prompt":"x","sampler":"euler;rm"})"),
+            "'sampler' must be a name such as euler_a, not \"euler;rm\"");
   EXPECT_EQ(wrong(R"({"prompt":"x","seed":1.5})"), "'seed' must be an integer between -1 and 2147483647, not 1.5");
 }
 
 TEST_F(ImageRequestsTest, AFormIsReadLikeABody) {
-  const auto two = read_edit(form({{"model", "sd"}, {"prompt", "with a hat"}, {"n", "2"}, {"strength", "0.5"},
-                                   {"stream", "true"}, {"seed", "3"}, {"unknown", "high"}, {"background", ""}},
+  const auto two = read_edit(form({{"model", "sd"},
+                                   {"prompt", "with a hat"},
+                                   {"n", "2"},
+                                   {"strength", "0.5"},
+                                   {"stream", "true"},
+                                   {"seed", "3"},
+                                   {"unknown", "high"},
+                                   {"background", ""}},
                                   {{"image[]", png(64, 64)}, {"image[]", png(8, 8)}, {"mask", png(64, 64)}}));
   ASSERT_TRUE(two) << two.error().message;
-  EXPECT_THAT(two->form->fields, ElementsAre(Pair("prompt", "with a hat"), Pair("model", "sd"),
-                                             Pair("strength", "0.5"), Pair("response_format", "b64_json")));
+  EXPECT_THAT(two->form->fields, ElementsAre(Pair("prompt", "with a hat"), Pair("model", "sd"), Pair("strength", "0.5"),
+                                             Pair("response_format", "b64_json")));
   ASSERT_EQ(two->form->files.size(), 3u);
   EXPECT_EQ(two->form->files[0].name, "image[]");
   EXPECT_EQ(two->form->files[0].filename, "image.png");
@@ -131,7 +137,8 @@ TEST_F(ImageRequestsTest, AVariationNeedsNoPromptAndHasOneImage) {
 TEST_F(ImageRequestsTest, FormsAreRefusedWithTheirField) {
   EXPECT_EQ(wrong_form({{"prompt", "x"}, {"n", "many"}}), "'n' must be an integer between 1 and 10, not \"many\"");
   EXPECT_EQ(wrong_form({{"prompt", "x"}, {"n", "1.5"}}), "'n' must be an integer between 1 and 10, not 1.5");
-  EXPECT_EQ(wrong_form({{"prompt", "x"}, {"strength", "nan"}}), "'strength' must be a number between 0 and 1, not \"nan\"");
+  EXPECT_EQ(wrong_form({{"prompt", "x"}, {"strength", "nan"}}),
+            "'strength' must be a number between 0 and 1, not \"nan\"");
   EXPECT_EQ(wrong_form({{"prompt", "x"}, {"stream", "maybe"}}), "'stream' must be true or false, not \"maybe\"");
   EXPECT_EQ(wrong_form({}), "'prompt' is required: a non-empty string");
   EXPECT_EQ(wrong_form({{"prompt", "x"}}, {}), "'image' is required: the image, as a file of the form");

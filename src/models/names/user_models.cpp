@@ -51,7 +51,8 @@ void add_labels(ModelInfo& info, const UserModel& user) {
     if (std::ranges::find(info.labels, label) == info.labels.end()) info.labels.push_back(label);
   }
   // Clients find models for images by this label; only the recipe says that it is one.
-  if (info.type == ModelType::image && std::ranges::none_of(info.labels, names_a_type)) info.labels.emplace_back("image");
+  if (info.type == ModelType::image && std::ranges::none_of(info.labels, names_a_type))
+    info.labels.emplace_back("image");
 }
 
 void declare(ModelInfo& info, const Declared& declared) {
