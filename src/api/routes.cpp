@@ -61,6 +61,8 @@ std::vector<InferenceFilter> inference_filters(ApiContext& context, std::shared_
       {keeping_filter(), json},
       // Before the translation, whose end is the end of the answer.
       {keep_filter(context.admin), json},
+      // After the conversion, which makes wav, and around the translation of each piece.
+      {transcript_pieces_filter(context.filters), forms},
       // Around the translation: the stream of events begins before the answer is complete.
       {transcript_stream_filter(context.filters), forms},
       {translate_step(context.inference), all},

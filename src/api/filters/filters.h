@@ -19,6 +19,8 @@ Filter conversation_filter();
 
 // For forms. Converts sound that backends can't read.
 Filter plain_sound_filter(FilterContext& context);
+// Transcribes long sound piece by piece (transcript_pieces.h).
+Filter transcript_pieces_filter(FilterContext& context);
 // Answers with events, if the request wants a stream (transcript_stream.h).
 Filter transcript_stream_filter(FilterContext& context);
 
