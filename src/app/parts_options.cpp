@@ -103,12 +103,9 @@ models::RegistryOptions registry_options(const config::ServeSettings& settings, 
   if (settings.hub_cache) options.hub_cache = models::hub_cache_dir(variable);
   if (settings.espeak_model) {
     const auto is_installed = [] { return !espeak_program().empty(); };
-    options.installed.push_back({{.name = "espeak-ng",
-                                  .checkpoint = {},
-                                  .recipe = "espeak-ng",
-                                  .labels = {"tts"},
-                                  .configured = true},
-                                 is_installed});
+    options.installed.push_back(
+        {{.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"}, .configured = true},
+         is_installed});
   }
   return options;
 }

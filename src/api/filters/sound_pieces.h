@@ -33,9 +33,9 @@ class SoundPieces {
   http::SpoolRoom& room_;
   std::unique_ptr<http::ReplayableBody> file_;
   dialects::audio::SoundCutter cutter_;
-  std::string held_;         // bytes of a sample that isn't complete
-  std::uint64_t skip_;       // bytes before the samples
-  std::uint64_t left_;       // bytes of samples
+  std::string held_;    // bytes of a sample that isn't complete
+  std::uint64_t skip_;  // bytes before the samples
+  std::uint64_t left_;  // bytes of samples
   bool ended_ = false;
 };
 

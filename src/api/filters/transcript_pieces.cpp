@@ -32,8 +32,8 @@ class Transcription {
  public:
   // What became of the next piece.
   struct Step {
-    std::string text = {};                      // that it added
-    bool is_last = false;                       // there was no more piece
+    std::string text = {};  // that it added
+    bool is_last = false;   // there was no more piece
     std::optional<http::Response> failure = {};
   };
 
@@ -42,8 +42,8 @@ class Transcription {
         next_(next),
         pieces_(std::move(pieces)),
         joined_(*static_cast<const audio::TranscriptionAsked*>(call_->canonical.facts.get())) {
-    auto facts = audio::JoinedTranscript::of_piece(
-        *static_cast<const audio::TranscriptionAsked*>(call_->canonical.facts.get()));
+    auto facts =
+        audio::JoinedTranscript::of_piece(*static_cast<const audio::TranscriptionAsked*>(call_->canonical.facts.get()));
     piece_facts_ = std::make_shared<const audio::TranscriptionAsked>(facts);
     for (auto& [name, value] : call_->canonical.form->fields) {
       if (name == "stream" || name == "response_format" || name == "no_language_probabilities") continue;
@@ -85,8 +85,8 @@ class Transcription {
     call->canonical = call_->canonical;
     call->canonical.about.stream = false;
     call->canonical.facts = piece_facts_;
-    call->canonical.form = std::make_shared<dialects::Form>(
-        dialects::Form{fields_, {{"file", "sound.wav", "audio/wav", std::move(wav)}}});
+    call->canonical.form =
+        std::make_shared<dialects::Form>(dialects::Form{fields_, {{"file", "sound.wav", "audio/wav", std::move(wav)}}});
     call->ask = call_->ask;
     call->type = call_->type;
     call->found = call_->found;

@@ -40,8 +40,8 @@ Error none_here(const InferenceContext& context, std::string_view name, ModelTyp
         shell_word(folder + "/ggml-base.bin"));
   }
   return {make_error_code(models::errc::model_not_found),
-          fmt::format("'{}' means the best model of type {} on this server, and there is none: {}", name,
-                      name_of(type), how),
+          fmt::format("'{}' means the best model of type {} on this server, and there is none: {}", name, name_of(type),
+                      how),
           "model"};
 }
 

@@ -27,12 +27,11 @@ TEST(OpenaiNames, AreThoseOfSpeechAndTranscription) {
 }
 
 TEST(OpenaiNames, TheBestModelIsLoadedThenNeuralThenLarge) {
-  const models::Catalog catalog({model("espeak-ng", ModelType::tts, "espeak-ng"),
-                                 model("voice", ModelType::tts, "kokoro", 100),
-                                 model("tiny", ModelType::transcription, "whispercpp", 10),
-                                 model("base", ModelType::transcription, "whispercpp", 20),
-                                 model("chat", ModelType::llm, "llamacpp", 30)},
-                                {}, {});
+  const models::Catalog catalog(
+      {model("espeak-ng", ModelType::tts, "espeak-ng"), model("voice", ModelType::tts, "kokoro", 100),
+       model("tiny", ModelType::transcription, "whispercpp", 10),
+       model("base", ModelType::transcription, "whispercpp", 20), model("chat", ModelType::llm, "llamacpp", 30)},
+      {}, {});
   EXPECT_EQ(best({}, catalog, ModelType::tts), "voice");
   EXPECT_EQ(best({}, catalog, ModelType::transcription), "base");
   EXPECT_EQ(best({}, catalog, ModelType::image), "none");
@@ -52,8 +51,10 @@ class OpenaiNamesTest : public ApiTest {
     request.head.method = "POST";
     request.head.target = "/v1/audio/transcriptions";
     request.head.headers.add("Content-Type", "multipart/form-data; boundary=x");
-    request.body = http::Body("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nID3\x04\r\n--x\r\n"
-                              "Content-Disposition: form-data; name=\"model\"\r\n\r\n" + model + "\r\n--x--\r\n");
+    request.body = http::Body(
+        "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nID3\x04\r\n--x\r\n"
+        "Content-Disposition: form-data; name=\"model\"\r\n\r\n" +
+        model + "\r\n--x--\r\n");
     return finish(*start(std::move(request)));
   }
 };
@@ -61,8 +62,9 @@ class OpenaiNamesTest : public ApiTest {
 TEST_F(OpenaiNamesTest, WithoutAModelTheErrorHasTheCommandThatGetsOne) {
   const auto speech = post("/v1/audio/speech", R"({"model":"tts-1","input":"hi"})");
   EXPECT_EQ(speech.status, 404u);
-  EXPECT_EQ(speech.error("message"),
-            "'tts-1' means the best model of type tts on this server, and there is none: run apt-get install espeak-ng");
+  EXPECT_EQ(
+      speech.error("message"),
+      "'tts-1' means the best model of type tts on this server, and there is none: run apt-get install espeak-ng");
   const auto transcript = transcribe("whisper-1");
   EXPECT_EQ(transcript.status, 404u);
   EXPECT_EQ(transcript.error("message"),
@@ -74,9 +76,9 @@ TEST_F(OpenaiNamesTest, WithoutAModelTheErrorHasTheCommandThatGetsOne) {
 }
 
 TEST_F(OpenaiNamesTest, TheAnswerNamesTheModel) {
-  models::InstalledModel espeak{{.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"},
-                                 .configured = true},
-                                [] { return true; }};
+  models::InstalledModel espeak{
+      {.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"}, .configured = true},
+      [] { return true; }};
   registry.look_at({.models_dirs = {dir.path()}, .hub_cache = {}, .installed = {espeak}});
   registry.rescan();
   const auto speech = post("/v1/audio/speech", R"({"model":"tts-1","input":"hi"})");

@@ -13,7 +13,17 @@ void write_voices(json::Writer& out, const models::ModelInfo& model, const backe
   for (const auto& voice : voices) {
     out.begin_object().field("id", voice.id).field("name", voice.name).field("language", voice.language);
     if (!voice.gender.empty()) out.field("gender", voice.gender);
+    if (!voice.aliases.empty()) {
+      out.key("aliases").begin_array();
+      for (const auto& alias : voice.aliases) out.value(alias);
+      out.end_array();
+    }
     out.field("model", model.name.value()).end_object();
+  }
+  if (!backends::speaks_by_espeak(model)) return;
+  for (const auto& [name, own] : backends::openai_voices()) {
+    out.begin_object().field("id", name).field("name", name).field("language", own.substr(0, own.find('+')));
+    out.field("same_as", own).field("model", model.name.value()).end_object();
   }
 }
 

@@ -21,7 +21,8 @@ void silence(std::vector<std::int16_t>& samples, double from, double to) {
 }
 
 // Fed in steps of so many samples.
-std::vector<SoundPiece> cut(const std::vector<std::int16_t>& samples, std::size_t step, const WavFormat& format = kFormat) {
+std::vector<SoundPiece> cut(const std::vector<std::int16_t>& samples, std::size_t step,
+                            const WavFormat& format = kFormat) {
   SoundCutter cutter(format);
   std::vector<SoundPiece> pieces;
   const auto take = [&] {

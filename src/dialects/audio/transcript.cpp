@@ -124,7 +124,8 @@ double in_milliseconds(double seconds) { return std::round(seconds * 1'000) / 1'
 void shift(json::Value& timed, double seconds) {
   auto* const object = timed.if_object();
   if (object == nullptr) return;
-  for (const char* name : {"start", "end"}) (*object)[name] = in_milliseconds(json::number_or(timed, name, 0) + seconds);
+  for (const char* name : {"start", "end"})
+    (*object)[name] = in_milliseconds(json::number_or(timed, name, 0) + seconds);
   if (object->contains("seek")) (*object)["seek"] = std::llround(json::number_or(timed, "seek", 0) + seconds * 100);
 }
 
@@ -176,9 +177,7 @@ http::Response translate_transcript(const Canonical& request, http::Response ans
   return answer;
 }
 
-std::string transcript_delta_event(std::string_view text) {
-  return text_event("transcript.text.delta", "delta", text);
-}
+std::string transcript_delta_event(std::string_view text) { return text_event("transcript.text.delta", "delta", text); }
 std::string transcript_done_events(std::string_view text) {
   return text_event("transcript.text.done", "text", text) + std::string(http::kSseDone);
 }
@@ -195,8 +194,7 @@ TranscriptionAsked JoinedTranscript::of_piece(const TranscriptionAsked& whole) {
 Result<std::string> JoinedTranscript::add(const http::Response& transcript, double at) {
   const auto parsed = json::parse(transcript.body.text());
   if (!parsed) {
-    return fail(errc::remote_upstream,
-                fmt::format("the backend's transcript is not JSON: {}", parsed.error().message));
+    return fail(errc::remote_upstream, fmt::format("the backend's transcript is not JSON: {}", parsed.error().message));
   }
   const auto& segments = array_of(*parsed, "segments");
   for (auto segment : segments) {

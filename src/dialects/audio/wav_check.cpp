@@ -95,16 +95,18 @@ class HeaderReader {
     const auto is_it = [&](const Coding& coding) { return coding.code == code && coding.bits == bits; };
     const auto* const found = std::ranges::find_if(kCodings, is_it);
     if (found == kCodings.end()) {
-      return wrong(fmt::format("its header claims format {} with {} bits per sample; supported: 1 (whole numbers) with "
-                               "8, 16, 24 or 32 bits, 3 (floating-point) with 32 or 64, 6 and 7 (A-law, mu-law) with "
-                               "8, 2 and 17 (ADPCM) with 4",
-                               code, bits));
+      return wrong(
+          fmt::format("its header claims format {} with {} bits per sample; supported: 1 (whole numbers) with "
+                      "8, 16, 24 or 32 bits, 3 (floating-point) with 32 or 64, 6 and 7 (A-law, mu-law) with "
+                      "8, 2 and 17 (ADPCM) with 4",
+                      code, bits));
     }
     const auto frame = channels * bits / 8;
     if (found->is_packed ? block == 0 : block != frame) {
-      return wrong(fmt::format("its header claims blocks of {} bytes, which does not fit {} channels with {} bits per "
-                               "sample",
-                               block, channels, bits));
+      return wrong(
+          fmt::format("its header claims blocks of {} bytes, which does not fit {} channels with {} bits per "
+                      "sample",
+                      block, channels, bits));
     }
     coding_ = found;
     wav_.format = {rate, static_cast<std::uint16_t>(channels)};

@@ -68,9 +68,8 @@ TEST(WavCheck, AnUnknownLengthGoesToTheEndOfTheFile) {
 }
 
 TEST(WavCheck, BytesOfTheOtherOrderAreRead) {
-  const std::string file =
-      std::string("RIFX\0\0\0\x26WAVEfmt \0\0\0\x10\0\1\0\1\0\0\x3e\x80\0\0\x7d\0\0\2\0\x10", 36) +
-      std::string("data\0\0\0\2ab", 10);
+  const std::string file = std::string("RIFX\0\0\0\x26WAVEfmt \0\0\0\x10\0\1\0\1\0\0\x3e\x80\0\0\x7d\0\0\2\0\x10", 36) +
+                           std::string("data\0\0\0\2ab", 10);
   const auto checked = check(file);
   ASSERT_TRUE(checked);
   EXPECT_EQ(checked->format.rate, 16'000u);

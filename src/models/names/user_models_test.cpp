@@ -50,9 +50,9 @@ TEST_F(UserModelsTest, WithoutAFileNothingChanges) {
 TEST_F(UserModelsTest, AnInstalledProgramsModelNeedsNoConfiguration) {
   const auto with = [&](std::vector<UserModel> configured, bool (*is_installed)(), bool is_given = false) {
     RegistryOptions options{.models_dirs = {dir_ / "models"}, .hub_cache = {}, .configured = std::move(configured)};
-    options.installed = {{{.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"},
-                           .configured = true},
-                          is_installed}};
+    options.installed = {
+        {{.name = "espeak-ng", .checkpoint = {}, .recipe = "espeak-ng", .labels = {"tts"}, .configured = true},
+         is_installed}};
     if (is_given) options.given = GivenModel{.file = dir_ / "models/chat.gguf"};
     return scan(options, nullptr).catalog;
   };
@@ -67,12 +67,16 @@ TEST_F(UserModelsTest, AnInstalledProgramsModelNeedsNoConfiguration) {
   EXPECT_THAT(names(*with({}, [] { return false; })), ElementsAre("chat"));
   EXPECT_THAT(names(*with({}, yes, true)), ElementsAre("chat"));
   // The user's model of that name, or with such an alias, comes first.
-  const auto own = with({{.name = "espeak-ng", .checkpoint = "", .recipe = "kokoro", .labels = {}, .configured = true}},
-                        yes);
+  const auto own =
+      with({{.name = "espeak-ng", .checkpoint = "", .recipe = "kokoro", .labels = {}, .configured = true}}, yes);
   EXPECT_EQ((*own->find("espeak-ng"))->recipe, "kokoro");
   EXPECT_THAT(names(*own), ElementsAre("chat", "espeak-ng"));
-  const auto alias = with({{.name = "speaker", .checkpoint = "", .recipe = "kokoro", .labels = {},
-                            .aliases = {"espeak-ng"}, .configured = true}},
+  const auto alias = with({{.name = "speaker",
+                            .checkpoint = "",
+                            .recipe = "kokoro",
+                            .labels = {},
+                            .aliases = {"espeak-ng"},
+                            .configured = true}},
                           yes);
   EXPECT_THAT(names(*alias), ElementsAre("chat", "speaker"));
 }
