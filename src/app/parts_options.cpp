@@ -73,10 +73,17 @@ config::KnownModels known_models(const config::LiveSettings& live) {
   return known;
 }
 
-std::string espeak_program() {
-  const auto found = backends::find_program("espeak-ng", {}, environment("PATH"));
+namespace {
+
+std::string program_in_path(const std::string& name) {
+  const auto found = backends::find_program(name, {}, environment("PATH"));
   return found ? found->native() : std::string();
 }
+
+}  // namespace
+
+std::string espeak_program() { return program_in_path("espeak-ng"); }
+std::string ffmpeg_program() { return program_in_path("ffmpeg"); }
 
 models::RegistryOptions registry_options(const config::ServeSettings& settings, const config::KnownModels& known) {
   models::RegistryOptions options;

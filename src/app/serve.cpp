@@ -242,6 +242,7 @@ class Application {
     context_.filters.request_defaults = settings_.request_defaults;
     context_.filters.voices = &voices_;
     context_.filters.sounds = &sounds_;
+    context_.filters.encoder = &encoder_;
     context_.responses.background = &background_;
     context_.supply.supply = settings_.has_one_model() ? nullptr : &supply_.supply();
     context_.admin.max_event_readers = static_cast<std::size_t>(settings_.max_event_readers);
@@ -684,6 +685,7 @@ class Application {
   std::shared_ptr<void> download_events_attached_;
   backends::Voices voices_{spawner_, timers_, espeak_program};
   backends::FfmpegConverter sounds_{spawner_, timers_};
+  backends::FfmpegEncoder encoder_{spawner_, ffmpeg_program};
   api::BackgroundResponses background_;
   api::ApiContext context_;
   std::unique_ptr<http::Handler> api_;

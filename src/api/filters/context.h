@@ -5,6 +5,7 @@
 
 #include "api/inference/context.h"
 #include "backends/speech/sound_converter.h"
+#include "backends/speech/sound_encoder.h"
 #include "backends/speech/voices.h"
 
 namespace corral::api {
@@ -14,6 +15,7 @@ struct FilterContext {
   std::string request_defaults = {};           // a JSON object (config/load/request_defaults.h); empty: none
   backends::Voices* voices = nullptr;          // null: no speech
   backends::SoundConverter* sounds = nullptr;  // null: only sound formats that backends read
+  backends::SoundEncoder* encoder = nullptr;   // null: speech only in formats that need no program
 };
 
 }  // namespace corral::api

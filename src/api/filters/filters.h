@@ -10,6 +10,8 @@ namespace corral::api {
 Filter autoload_filter(InferenceContext& context);
 // Gives requests for speech a voice that the model has.
 Filter voice_filter(FilterContext& context);
+// Makes formats of speech that only a program can make.
+Filter speech_format_filter(FilterContext& context);
 // Adds default values of request fields: those of an alias, then those of the server.
 Filter default_filter(FilterContext& context);
 // Errors name fields as the client's body does.
