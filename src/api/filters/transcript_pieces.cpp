@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "api/activity/activity_note.h"
 #include "api/filters/filters.h"
 #include "api/filters/sound_pieces.h"
 #include "async/spawned_task.h"
@@ -165,7 +166,7 @@ class PiecesStream final : public http::BodySource {
 };
 
 // A failure within the first second has its own status.
-async::Task<http::Response> as_events(async::Timers& timers, std::shared_ptr<Transcription> work) {
+async::Task<http::Response> as_events(async::Timers& timers, NotePtr note, std::shared_ptr<Transcription> work) {
   const auto executor = co_await async::asio::this_coro::executor;
   auto step = Transcription::step(work);
   auto first = std::make_unique<Running>(executor, "transcript", std::move(step));
@@ -177,8 +178,10 @@ async::Task<http::Response> as_events(async::Timers& timers, std::shared_ptr<Tra
     first.reset();
     if (ended->failure) co_return std::move(*ended->failure);
   }
-  co_return http::Response::event_stream(
+  auto stream = http::Response::event_stream(
       std::make_unique<PiecesStream>(executor, timers, std::move(work), std::move(ended), std::move(first)));
+  if (note == nullptr) co_return stream;
+  co_return note->counted(std::move(stream));
 }
 
 async::Task<http::Response> as_whole(std::shared_ptr<Transcription> work) {
@@ -216,9 +219,11 @@ async::Task<http::Response> in_pieces(FilterContext& context, CallPtr call, Next
     co_return co_await std::move(answering);
   }
   const bool stream = asked.stream;
+  auto note = call->note;
   SoundPieces pieces(file.bytes, *wav, *context.inference.uploads);
   auto work = std::make_shared<Transcription>(std::move(call), next, std::move(pieces));
-  auto answering = stream ? as_events(context.inference.core.timers, std::move(work)) : as_whole(std::move(work));
+  auto answering =
+      stream ? as_events(context.inference.core.timers, std::move(note), std::move(work)) : as_whole(std::move(work));
   co_return co_await std::move(answering);
 }
 
