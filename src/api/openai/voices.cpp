@@ -1,6 +1,7 @@
 // GET audio/voices: the voices of models that speak.
 #include "api/base/core_routes.h"
 #include "api/files/find_model.h"
+#include "api/inference/openai_names.h"
 #include "api/openai/routes.h"
 #include "dialects/error_filter.h"
 #include "http/message.h"
@@ -27,12 +28,20 @@ void write_voices(json::Writer& out, const models::ModelInfo& model, const backe
   }
 }
 
+// For speech, so OpenAI's names mean what they mean there.
+async::Task<Result<backends::ModelPtr>> speaker(FilterContext& context, std::string name) {
+  const bool is_openais = type_of_openai_name(name) == ModelType::tts && is_free_name(context.inference, name);
+  auto finding = is_openais ? best_model_now(context.inference, name, ModelType::tts)
+                            : find_own_model(context.inference.files, name);
+  co_return co_await std::move(finding);
+}
+
 // Of one model, or of all models with a list of voices.
 async::Task<http::Response> list_voices(FilterContext& context, http::Request request) {
   const auto wanted = http::query_value(request.head.query(), "model");
   std::vector<backends::ModelPtr> models;
   if (wanted) {
-    auto finding = find_own_model(context.inference.files, *wanted);
+    auto finding = speaker(context, *wanted);
     const auto model = co_await std::move(finding);
     if (!model) co_return dialects::error_response(model.error());
     models.push_back(*model);
