@@ -1,6 +1,8 @@
 // OpenAI's names of models mean the best model of their type.
 #include "api/inference/openai_names.h"
 
+#include <utility>
+
 #include "api/api_fixture_for_tests.h"
 
 namespace corral::api {
@@ -44,17 +46,29 @@ TEST(OpenaiNames, TheBestModelIsLoadedThenNeuralThenLarge) {
   EXPECT_EQ(best(report, catalog, ModelType::transcription), "base");
 }
 
+class Whole final : public http::BodySource {
+ public:
+  explicit Whole(std::string text) : text_(std::move(text)) {}
+  async::Task<Result<std::string_view>> read() override {
+    given_ = std::exchange(text_, {});
+    co_return std::string_view(given_);
+  }
+
+ private:
+  std::string text_, given_;
+};
+
 class OpenaiNamesTest : public ApiTest {
  protected:
   Answer transcribe(const std::string& model) {
     http::Request request;
-    request.head.method = "POST";
-    request.head.target = "/v1/audio/transcriptions";
+    request.head = {"POST", "/v1/audio/transcriptions", {}};
     request.head.headers.add("Content-Type", "multipart/form-data; boundary=x");
-    request.body = http::Body(
-        "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nID3\x04\r\n--x\r\n"
-        "Content-Disposition: form-data; name=\"model\"\r\n\r\n" +
-        model + "\r\n--x--\r\n");
+    auto form =
+        "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nID3 sound\r\n"
+        "--x\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\n" +
+        model + "\r\n--x--\r\n";
+    request.body = http::Body(std::make_unique<Whole>(std::move(form)));
     return finish(*start(std::move(request)));
   }
 };

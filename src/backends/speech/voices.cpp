@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -93,7 +94,8 @@ void read_other_languages(std::istream& words, std::size_t voice, std::vector<Ot
 }
 
 void add_aliases(VoiceList& voices, std::vector<OtherLanguage> others) {
-  std::ranges::sort(others, {}, [](const OtherLanguage& other) { return std::pair(other.priority, other.voice); });
+  std::ranges::sort(others, {},
+                    [](const OtherLanguage& other) { return std::tuple(other.priority, other.voice, other.name); });
   std::set<std::string> taken;
   for (const auto& voice : voices) taken.insert(voice.id);
   for (const auto& other : others)

@@ -38,7 +38,7 @@ TEST(Voices, AreReadOfTheListing) {
                                    Voice{"en-gb", "English (Great Britain)", "en-gb", "male", "gmw/en", {"en"}},
                                    Voice{"en-us", "English (America)", "en-us", "female", "gmw/en-US"},
                                    Voice{"gmw/x", "Twice", "en-us", "male", "gmw/x"},
-                                   Voice{"cmn", "Chinese (Mandarin)", "cmn", "male", "sit/cmn", {"zh-cmn", "zh"}},
+                                   Voice{"cmn", "Chinese (Mandarin)", "cmn", "male", "sit/cmn", {"zh", "zh-cmn"}},
                                    Voice{"cmn-latn", "Chinese (Pinyin)", "cmn-latn", "male", "sit/cmn-Latn"},
                                    Voice{"fr-be", "French (Belgium)", "fr-be", "male", "roa/fr-BE"},
                                    Voice{"fr-fr", "French (France)", "fr-fr", "male", "roa/fr", {"fr"}}));
