@@ -32,7 +32,7 @@ void PassPlanner::plan(Pass& pass) {
   choose_adapters();
   views_.clear();
   for (const Session* session : going_) views_.push_back(runnable_view(*session));
-  if (plan_media(pass)) return;
+  if (plan_media(pass) || going_.empty()) return;
   const auto decoding = static_cast<std::uint32_t>(std::ranges::count_if(views_, &RunnableView::decoding));
   pass.limits = {.tokens = batch_, .outputs = max_outputs_, .prefill = prompts_.beside(views_)};
   pass.measuring = decoding > 0 && pass.limits.prefill == 0;

@@ -27,7 +27,8 @@ class PassPlanner {
   // `batch`: most rows of a pass.
   PassPlanner(Parts parts, std::uint32_t batch, const WorkerOptions& options);
 
-  // Chooses sessions and tokens. Requires an active session and a KV memory.
+  // Chooses sessions and tokens. Requires an active session and a KV memory. Empty: all active sessions need embeddings
+  // that they do not have.
   void plan(Pass& pass);
   // Adds padding rows behind the draft tokens, if they make the pass of running streams faster.
   void fill_up(Pass& pass);
