@@ -60,7 +60,7 @@ GenerateOptions listed(std::uint32_t max_new_tokens) {
 }
 
 // Equal tokens, or equal ones up to a tie: passes of another size round differently (Reference).
-::testing::AssertionResult same(const std::vector<Token>& tokens, const Answer& expected) {
+::testing::AssertionResult same_up_to_ties(const std::vector<Token>& tokens, const Answer& expected) {
   const auto [at, other] = std::ranges::mismatch(tokens, expected.tokens);
   if (at == tokens.end() && other == expected.tokens.end()) return ::testing::AssertionSuccess();
   if (at == tokens.end() || other == expected.tokens.end()) return ::testing::AssertionFailure() << "not as many";
@@ -201,7 +201,7 @@ TEST_P(Vision, APictureIsParkedAndRestored) {
   Prompt again;
   for (std::uint32_t i = 1; i <= 4; ++i) again.text(some_tokens(10, i)).picture(*other, picture(64, 64, i));
   again.text(some_tokens(10));
-  EXPECT_TRUE(same(first.tokens + second.tokens, generate(*other, session_with(*other, again), listed(16))));
+  EXPECT_TRUE(same_up_to_ties(first.tokens + second.tokens, generate(*other, session_with(*other, again), listed(16))));
 }
 
 TEST_P(Vision, WithoutParkingItIsComputedAgain) {
@@ -219,7 +219,8 @@ TEST_P(Vision, WithoutParkingItIsComputedAgain) {
   EXPECT_EQ(second.finish.reason, FinishReason::length);
   EXPECT_GT(engine->stats().media->encoded, 2u);
   const auto other = load(options());
-  EXPECT_TRUE(same(first.tokens + second.tokens, generate(*other, session_with(*other, prompt), listed(16))));
+  EXPECT_TRUE(
+      same_up_to_ties(first.tokens + second.tokens, generate(*other, session_with(*other, prompt), listed(16))));
 }
 
 TEST_P(Vision, ManySessionsWithPicturesAndText) {
@@ -241,7 +242,8 @@ TEST_P(Vision, ManySessionsWithPicturesAndText) {
   const auto alone = load(options());
   for (std::uint32_t i = 0; i < prompts.size(); ++i) {
     EXPECT_EQ(answers[i].finish.reason, FinishReason::length);
-    EXPECT_TRUE(same(answers[i].tokens, generate(*alone, session_with(*alone, prompts[i]), listed(60)))) << i;
+    EXPECT_TRUE(same_up_to_ties(answers[i].tokens, generate(*alone, session_with(*alone, prompts[i]), listed(60))))
+        << i;
   }
 }
 

@@ -11,25 +11,25 @@ namespace {
 std::shared_ptr<const MediaPiece> piece(std::string_view content, std::uint32_t cells) {
   return std::make_shared<MediaPiece>(sha256({content}), cells, false);
 }
-std::vector<Token> tokens_of(const MediaPiece& piece) {
+std::vector<Token> pseudo_tokens_of(const MediaPiece& piece) {
   std::vector<Token> tokens;
   append_media_tokens(piece, tokens);
   return tokens;
 }
 
 TEST(MediaTokens, AreThoseOfTheContentAndOfNoVocabulary) {
-  const auto tokens = tokens_of(*piece("a picture", 300));
+  const auto tokens = pseudo_tokens_of(*piece("a picture", 300));
   ASSERT_EQ(tokens.size(), 300u);
   EXPECT_TRUE(std::ranges::all_of(tokens, is_media));
   EXPECT_FALSE(is_media(0));
   EXPECT_FALSE(is_media(kNoToken));
-  EXPECT_EQ(tokens, tokens_of(*piece("a picture", 300)));
+  EXPECT_EQ(tokens, pseudo_tokens_of(*piece("a picture", 300)));
   // Cells at different places have different ones.
   EXPECT_GT(std::set(tokens.begin(), tokens.end()).size(), 298u);
-  const auto other = tokens_of(*piece("a picturf", 300));
+  const auto other = pseudo_tokens_of(*piece("a picturf", 300));
   EXPECT_NE(tokens.front(), other.front());
   // A piece with fewer cells begins in the same way.
-  EXPECT_TRUE(std::ranges::equal(tokens_of(*piece("a picture", 7)), std::span(tokens).first(7)));
+  EXPECT_TRUE(std::ranges::equal(pseudo_tokens_of(*piece("a picture", 7)), std::span(tokens).first(7)));
 }
 
 TEST(MediaSpans, NoBeginningEndsInsideOfOne) {

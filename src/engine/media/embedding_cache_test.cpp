@@ -10,17 +10,17 @@ namespace corral::engine {
 namespace {
 
 Sha256 id(std::string_view name) { return sha256({name}); }
-MediaRows rows(std::size_t values) { return std::make_shared<std::vector<float>>(values); }
+MediaRows row_values(std::size_t values) { return std::make_shared<std::vector<float>>(values); }
 
 TEST(EmbeddingCacheTest, TheLeastRecentlyUsedLeaves) {
   EmbeddingCache cache(100);
-  cache.put(id("a"), rows(10));
-  cache.put(id("b"), rows(10));
+  cache.put(id("a"), row_values(10));
+  cache.put(id("b"), row_values(10));
   EXPECT_EQ(cache.bytes(), 80u);
   EXPECT_NE(cache.find(id("a")), nullptr);
-  cache.put(id("c"), rows(5));
+  cache.put(id("c"), row_values(5));
   EXPECT_EQ(cache.size(), 3u);
-  cache.put(id("d"), rows(1));
+  cache.put(id("d"), row_values(1));
   EXPECT_EQ(cache.find(id("b")), nullptr);
   EXPECT_NE(cache.find(id("a")), nullptr);
   EXPECT_EQ(cache.bytes(), 64u);
@@ -28,13 +28,13 @@ TEST(EmbeddingCacheTest, TheLeastRecentlyUsedLeaves) {
 
 TEST(EmbeddingCacheTest, TheNewestStaysWhateverItsSize) {
   EmbeddingCache cache(100);
-  cache.put(id("a"), rows(10));
-  cache.put(id("large"), rows(1000));
+  cache.put(id("a"), row_values(10));
+  cache.put(id("large"), row_values(1000));
   EXPECT_EQ(cache.size(), 1u);
   EXPECT_NE(cache.find(id("large")), nullptr);
-  cache.put(id("large"), rows(1000));
+  cache.put(id("large"), row_values(1000));
   EXPECT_EQ(cache.bytes(), 4000u);
-  cache.put(id("b"), rows(10));
+  cache.put(id("b"), row_values(10));
   EXPECT_EQ(cache.find(id("large")), nullptr);
   EXPECT_EQ(cache.bytes(), 40u);
 }

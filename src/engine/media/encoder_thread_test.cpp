@@ -12,7 +12,7 @@
 namespace corral::engine {
 namespace {
 
-std::shared_ptr<const MediaPiece> piece(std::string_view content) {
+std::shared_ptr<const MediaPiece> piece_of(std::string_view content) {
   return std::make_shared<MediaPiece>(sha256({content}), 4, false);
 }
 
@@ -34,13 +34,13 @@ TEST(EncoderThreadTest, AnEqualPieceIsEncodedOnce) {
       },
       1 << 20);
   encoder.when_encoded([&] { ++calls_made; });
-  const auto found = wait_for(encoder, piece("a"));
+  const auto found = wait_for(encoder, piece_of("a"));
   ASSERT_TRUE(found.rows);
   EXPECT_EQ(found.rows->size(), 8u);
-  EXPECT_TRUE(wait_for(encoder, piece("a")).rows);
+  EXPECT_TRUE(wait_for(encoder, piece_of("a")).rows);
   EXPECT_EQ(calls, 1);
   EXPECT_GE(calls_made, 1);
-  wait_for(encoder, piece("b"));
+  wait_for(encoder, piece_of("b"));
   EXPECT_EQ(calls, 2);
   const MediaStats stats = encoder.stats();
   EXPECT_EQ(stats.encoded, 2u);
@@ -56,11 +56,11 @@ TEST(EncoderThreadTest, AFailureIsReportedOnceAndTriedAgain) {
         return std::make_shared<std::vector<float>>(4);
       },
       1 << 20);
-  const auto failed = wait_for(encoder, piece("a"));
+  const auto failed = wait_for(encoder, piece_of("a"));
   ASSERT_TRUE(failed.failure);
   EXPECT_EQ(failed.failure->message, "can't encode the picture or sound: no luck");
   EXPECT_EQ(failed.failure->code, errc::decode_failed);
-  EXPECT_TRUE(wait_for(encoder, piece("a")).rows);
+  EXPECT_TRUE(wait_for(encoder, piece_of("a")).rows);
   EXPECT_EQ(encoder.stats().failures, 1u);
 }
 
@@ -74,10 +74,10 @@ TEST(EncoderThreadTest, APieceWithoutSessionsIsNotEncoded) {
         return std::make_shared<std::vector<float>>(4);
       },
       1 << 20);
-  const auto first = piece("a"), last = piece("c");
+  const auto first = piece_of("a"), last = piece_of("c");
   encoder.find(first);
   {
-    const auto gone = piece("b");
+    const auto gone = piece_of("b");
     encoder.find(gone);
   }
   encoder.find(last);

@@ -28,10 +28,10 @@ Bytes little(std::uint64_t value, int bytes) {
   return {out.rbegin(), out.rend()};
 }
 
-Bytes chunk(std::string_view type, const Bytes& data) { return big(data.size(), 4) + of(type) + data + big(0, 4); }
+Bytes png_chunk(std::string_view type, const Bytes& data) { return big(data.size(), 4) + of(type) + data + big(0, 4); }
 Bytes png(std::uint32_t width, std::uint32_t height, const Bytes& data = {1, 2, 3}) {
-  return of("\x89PNG\r\n\x1a\n") + chunk("IHDR", big(width, 4) + big(height, 4) + Bytes{8, 2, 0, 0, 0}) +
-         chunk("IDAT", data) + chunk("IEND", {});
+  return of("\x89PNG\r\n\x1a\n") + png_chunk("IHDR", big(width, 4) + big(height, 4) + Bytes{8, 2, 0, 0, 0}) +
+         png_chunk("IDAT", data) + png_chunk("IEND", {});
 }
 Bytes jpeg(std::uint32_t width, std::uint32_t height, int scans = 1, std::uint8_t frame = 0xC0) {
   Bytes file = {0xFF, 0xD8, 0xFF, 0xE0, 0, 4, 0, 0, 0xFF, frame, 0, 11, 8};
