@@ -39,6 +39,7 @@
 #include "config/files/known_models.h"
 #include "config/files/state_lock.h"
 #include "config/load.h"
+#include "config/load/llama_args.h"
 #include "config/load/request_defaults.h"
 #include "console/pack.h"
 #include "device/memory_monitor.h"
@@ -488,7 +489,10 @@ class Application {
     auto found = co_await threads_.files.run(std::move(look));
     if (found) co_return found;
     supply_.start();
-    auto downloading = download_from_hub(supply_.supply().download_manager, settings_.hub_model);
+    const auto args = config::parse_llama_args(settings_.llamacpp_args).value_or(config::LoadOptions());
+    auto name = settings_.hub_model;
+    if (args.mmproj == config::kNoProjector) name += downloads::kWithoutProjector;
+    auto downloading = download_from_hub(supply_.supply().download_manager, std::move(name));
     co_return co_await std::move(downloading);
   }
 
