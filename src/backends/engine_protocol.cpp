@@ -31,19 +31,20 @@ errc cause_of(std::string_view word) {
 }
 
 // A file name may have bytes that are not UTF-8, which JSON can't hold: "path_bytes":[109,232,...] then.
-void write_path(json::Writer& out, std::string_view name, const std::string& path) {
+// As `name`, or as the array `name`_bytes if it is no UTF-8.
+void write_path(json::Writer& out, const std::string& name, const std::string& path) {
   if (json::is_utf8(path)) {
     out.field(name, path);
     return;
   }
-  out.key(std::string(name).append("_bytes")).begin_array();
+  out.key(name + "_bytes").begin_array();
   for (const char byte : path) out.value(std::int64_t{static_cast<unsigned char>(byte)});
   out.end_array();
 }
 
-std::string read_path(const json::Value& from, std::string_view name) {
+std::string read_path(const json::Value& from, const std::string& name) {
   std::string path(json::text_or(from, name, ""));
-  const auto* const bytes = json::find(from, std::string(name).append("_bytes"));
+  const auto* const bytes = json::find(from, name + "_bytes");
   if (!bytes || !bytes->is_array()) return path;
   for (const auto& byte : bytes->get_array()) {
     if (byte.is_int64()) path.push_back(static_cast<char>(byte.get_int64()));
@@ -143,8 +144,9 @@ std::string to_line(const EngineLoad& load) {
   out.field("type", name_of(load.type));
   config::write_members(out, load.options, config::Members::of_the_process);
   if (load.without_weights) out.field("without_weights", true);
-  if (!load.mmproj.empty()) write_path(out, "mmproj", load.mmproj);
-  if (!load.mmproj_offload) out.field("mmproj_offload", false);
+  // Under names of their own: there are load options with those of llama-server.
+  if (!load.mmproj.empty()) write_path(out, "projector", load.mmproj);
+  if (!load.mmproj_offload) out.field("projector_offload", false);
   if (!load.remotes.empty()) {
     out.field("own_share", load.own_share).key("remotes").begin_array();
     for (const auto& part : load.remotes) {
@@ -205,16 +207,14 @@ Result<EngineLoad> parse_engine_load(std::string_view line) {
   load.path = read_path(*body, "path");
   load.type = parse_model_type(json::text_or(*body, "type", "llm")).value_or(ModelType::llm);
   load.options = config::read_load_options(*body);
-  load.mmproj = read_path(*body, "mmproj");
-  load.mmproj_offload = json::bool_or(*body, "mmproj_offload", true);
-  load.options.mmproj.reset();
-  load.options.mmproj_offload.reset();
   each_of(*body, "remotes", [&](const json::Value& part) {
     load.remotes.push_back({std::string(json::text_or(part, "name", "")),
                             std::string(json::text_or(part, "endpoint", "")), json::number_or(part, "share", 0)});
   });
   load.own_share = json::number_or(*body, "own_share", 0);
   load.without_weights = json::bool_or(*body, "without_weights", false);
+  load.mmproj = read_path(*body, "projector");
+  load.mmproj_offload = json::bool_or(*body, "projector_offload", true);
   return load;
 }
 

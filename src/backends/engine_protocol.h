@@ -37,12 +37,12 @@ struct EngineLoad {
   std::string model;  // the public name
   std::string path;   // first file
   ModelType type = ModelType::llm;
-  LoadOptions options = {};
+  LoadOptions options;
   std::vector<RemotePart> remotes = {};  // in the order of their layers, which are the first ones
   double own_share = 0;                  // used if there are remotes
   bool without_weights = false;          // for a checker of requests
-  std::string mmproj = {};               // projector for pictures and sound; empty: none. `options` has none
-  bool mmproj_offload = true;            // the projector may use the GPU
+  std::string mmproj = {};               // file of the projector, for pictures and sounds; empty: none
+  bool mmproj_offload = true;            // to a GPU, if the load has one
 };
 
 struct EngineProgress {

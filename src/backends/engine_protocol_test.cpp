@@ -64,7 +64,7 @@ TEST(EngineProtocol, APathThatIsNoUtf8ComesBackAsItWent) {
 
 TEST(EngineProtocol, TheProjectorIsNoOption) {
   EngineLoad load{"m", "p", ModelType::llm, {}};
-  EXPECT_FALSE(to_line(load).contains("mmproj"));
+  EXPECT_FALSE(to_line(load).contains("projector"));
   load.mmproj = "/models/mmproj-\xE8.gguf";
   load.mmproj_offload = false;
   const auto parsed = parse_engine_load(to_line(load));
@@ -73,7 +73,7 @@ TEST(EngineProtocol, TheProjectorIsNoOption) {
   EXPECT_FALSE(parsed->mmproj_offload);
   EXPECT_EQ(parsed->options, LoadOptions{});
   load.mmproj = "/models/mmproj.gguf";
-  EXPECT_TRUE(to_line(load).contains(R"("mmproj":"/models/mmproj.gguf","mmproj_offload":false)"));
+  EXPECT_TRUE(to_line(load).contains(R"("projector":"/models/mmproj.gguf","projector_offload":false)"));
   EXPECT_TRUE(parse_engine_load(R"({"load":{"model":"m","path":"p"}})")->mmproj_offload);
 }
 

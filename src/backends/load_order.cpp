@@ -43,7 +43,7 @@ std::vector<std::filesystem::path> files_of(const models::ModelInfo& model, cons
 }
 
 EngineLoad load_order(const models::ModelInfo& model, LoadOptions options) {
-  EngineLoad load{.model = model.name.value(), .path = model.paths.front().string(), .type = model.type};
+  EngineLoad load{model.name.value(), model.paths.front().string(), model.type, {}};
   load.mmproj = projector_of(model, options).string();
   load.mmproj_offload = options.mmproj_offload.value_or(true);
   options.mmproj.reset();
