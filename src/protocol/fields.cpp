@@ -244,6 +244,11 @@ std::optional<Millis> ping_interval(json::View seconds) {
 
 Result<Peeked> check(json::View body, const FieldTable& table) {
   if (auto fine = table.check(body); !fine) return std::unexpected(std::move(fine.error()));
+  if (&table == &chat_fields()) {
+    const Path root;
+    auto fine = check_media(body.find("messages"), {&root, "messages"});
+    if (!fine) return std::unexpected(std::move(fine.error()));
+  }
   Peeked peeked;
   body.each_member([&](std::string_view name, json::View value) {
     if (name == "model") peeked.model = value.as_string();

@@ -12,6 +12,7 @@
 #include "json/writer.h"
 #include "protocol/base64.h"
 #include "protocol/errors.h"
+#include "protocol/rules/rules.h"
 
 namespace corral::protocol {
 namespace {
@@ -83,6 +84,45 @@ std::string_view type_of(View part) { return part.find("type").as_string(); }
 View url_of(View part) {
   const auto picture = part.find("image_url");
   return picture.is_object() ? picture.find("url") : picture;
+}
+
+// The value of a part `image_url`.
+Result<> check_picture(View picture, const Path& path) {
+  if (picture.is_string()) return check_picture_url(picture, path);
+  static constexpr Field kFields[] = {
+      {.name = "url", .kinds = kString, .required = true},
+      {.name = "detail", .kinds = kString},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(picture, path); !fine) return fine;
+  return check_picture_url(picture.find("url"), {&path, "url"});
+}
+
+// The object of a part `input_audio`.
+Result<> check_sound(View sound, const Path& path) {
+  static constexpr Field kFields[] = {
+      {.name = "data", .kinds = kString, .required = true},
+      {.name = "format", .kinds = kString, .required = true, .choices = "wav|mp3|flac"},
+  };
+  static const FieldTable table(kFields);
+  if (auto fine = table.check(sound, path); !fine) return fine;
+  return check_bytes(sound.find("data").as_string(), "sound", {&path, "data"});
+}
+
+Result<> check_part(View part, const Path& path) {
+  const auto type = type_of(part);
+  if (type == "image_url") return check_picture(part.find(type), {&path, type});
+  if (type == "input_audio") return check_sound(part.find(type), {&path, type});
+  return {};
+}
+
+Result<> check_count(View messages, const Path& path) {
+  const auto media = media_in(messages);
+  const std::size_t all = std::size_t{media.pictures} + media.sounds + media.videos;
+  if (all <= kMaxMedia) return {};
+  return refuse(
+      errc::bad_value, path,
+      fmt::format("has {} pictures and sounds in all, at most {} are allowed: omit old ones", all, kMaxMedia));
 }
 
 void write_picture(json::Writer& out, std::string_view url) {
@@ -195,16 +235,6 @@ Result<> check_picture_data(View base64, const Path& path) { return check_pictur
 
 Result<> check_picture_type(View type, const Path& path) { return check_type(type.as_string(), path); }
 
-Result<> check_sound(View sound, const Path& path) {
-  static constexpr Field kFields[] = {
-      {.name = "data", .kinds = kString, .required = true},
-      {.name = "format", .kinds = kString, .required = true, .choices = "wav|mp3|flac"},
-  };
-  static const FieldTable table(kFields);
-  if (auto fine = table.check(sound, path); !fine) return fine;
-  return check_bytes(sound.find("data").as_string(), "sound", {&path, "data"});
-}
-
 Media media_in(View messages) {
   Media media;
   messages.each_element([&](View message) {
@@ -226,13 +256,12 @@ Media media_in(View messages) {
   return media;
 }
 
-Result<> check_media_count(View messages, const Path& path) {
-  const auto media = media_in(messages);
-  const std::size_t all = std::size_t{media.pictures} + media.sounds + media.videos;
-  if (all <= kMaxMedia) return {};
-  return refuse(
-      errc::bad_value, path,
-      fmt::format("has {} pictures and sounds in all, at most {} are allowed: omit old ones", all, kMaxMedia));
+Result<> check_media(View messages, const Path& path) {
+  if (auto fine = check_count(messages, path); !fine) return fine;
+  return check_each(messages, path, [](View message, const Path& place) -> Result<> {
+    const auto content = message.find("content");
+    return content.is_array() ? check_each(content, {&place, "content"}, check_part) : Result<>();
+  });
 }
 
 std::vector<WebPicture> web_pictures(View messages) {

@@ -39,13 +39,12 @@ Result<> check_picture_url(json::View url, const Path& path);
 // A picture in base64, and its type. Errors: the same.
 Result<> check_picture_data(json::View base64, const Path& path);
 Result<> check_picture_type(json::View type, const Path& path);
-// The object of a part `input_audio`. Errors: the same, and those of a field table.
-Result<> check_sound(json::View sound, const Path& path);
 
 // What the messages of a chat contain.
 Media media_in(json::View messages);
-// At most kMaxMedia of them.
-Result<> check_media_count(json::View messages, const Path& path);
+// Checks the pictures and sounds in the messages of a chat, and their number. Errors: the same, and those of a field
+// table. check() of a chat calls it; an engine, which decodes them, has rules of its own.
+Result<> check_media(json::View messages, const Path& path);
 
 // A picture of the web in the messages of a chat.
 struct WebPicture {

@@ -5,7 +5,6 @@
 
 #include "protocol/errors.h"
 #include "protocol/fields.h"
-#include "protocol/media.h"
 
 namespace corral::protocol {
 
@@ -29,17 +28,6 @@ std::unexpected<Error> required(const Path& path, std::string_view name, std::st
 
 // --- messages ---
 
-Result<> check_picture(json::View picture, const Path& path) {
-  if (picture.is_string()) return check_picture_url(picture, path);
-  static constexpr Field kFields[] = {
-      {.name = "url", .kinds = kString, .required = true},
-      {.name = "detail", .kinds = kString},
-  };
-  static const FieldTable table(kFields);
-  if (auto fine = table.check(picture, path); !fine) return fine;
-  return check_picture_url(picture.find("url"), {&path, "url"});
-}
-
 Result<> check_part(json::View part, const Path& path) {
   static constexpr Field kFields[] = {
       {.name = "type",
@@ -56,10 +44,7 @@ Result<> check_part(json::View part, const Path& path) {
   static const FieldTable table(kFields);
   if (auto fine = table.check(part, path); !fine) return fine;
   const auto type = part.find("type").as_string();
-  const auto inside = part.find(type);
-  if (inside.is_null()) return required(path, type, "it is part of this type");
-  if (type == "image_url") return check_picture(inside, {&path, type});
-  if (type == "input_audio") return check_sound(inside, {&path, type});
+  if (part.find(type).is_null()) return required(path, type, "it is part of this type");
   return {};
 }
 
@@ -141,7 +126,6 @@ Result<> check_extras(json::View messages, const Path& path) {
 }  // namespace
 Result<> check_messages(json::View messages, const Path& path) {
   if (auto fine = check_extras(messages, path); !fine) return fine;
-  if (auto fine = check_media_count(messages, path); !fine) return fine;
   return check_each(messages, path, check_message);
 }
 namespace {
